@@ -1,0 +1,1 @@
+"""PURE: bytes of Markdown and the TipTap document they mean."""

@@ -1,0 +1,1 @@
+"""POSTGRES: the only room that speaks SQL."""

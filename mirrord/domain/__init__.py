@@ -1,0 +1,1 @@
+"""PURE: what things are and what is allowed. Imports nothing of mirrord but errors."""

@@ -1,0 +1,79 @@
+"""What sync syncs: entries, their ids, kinds, places and digests."""
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+from uuid import UUID, uuid5
+
+TenantId = NewType("TenantId", UUID)
+MirrorId = NewType("MirrorId", UUID)
+EntryId = NewType("EntryId", UUID)
+Digest = NewType("Digest", bytes)  # BLAKE2b-256 of exact bytes: 32 bytes
+
+
+class Kind(StrEnum):
+    """What an entry is. A folder is a directory without a page file of its own."""
+
+    PAGE = "page"
+    FOLDER = "folder"
+    ATTACHMENT = "attachment"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """
+    Where an entry is: under which parent and by what name.
+
+    parent: the page or folder that holds it; None is the tenant's root.
+    name: a page's name has no `.md`; an attachment's may contain `/`.
+    index: the page's file is `NAME/_index.md` instead of `NAME.md`.
+    """
+
+    parent: EntryId | None
+    name: str
+    index: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts: kind is human, agent, app or daemon."""
+
+    kind: str
+    name: str
+
+
+def digest_of(data: bytes) -> Digest:
+    """BLAKE2b-256 of *data*."""
+    return Digest(hashlib.blake2b(data, digest_size=32).digest())
+
+
+EMPTY = digest_of(b"")
+
+
+def new_id() -> EntryId:
+    """A UUIDv7 (RFC 9562 §5.7): 48 bits of milliseconds, then random, so new ids sort by age."""
+    milliseconds = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10), "big")
+    value = (milliseconds & (1 << 48) - 1) << 80 | random
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return EntryId(UUID(int=value))
+
+
+def id_of_path(tenant: TenantId, path: str) -> EntryId:
+    """The id of an entry whose file carries none: the same on every host for the same path."""
+    return EntryId(uuid5(tenant, path))
+
+
+def parse_id(text: str | None) -> EntryId | None:
+    """The UUID *text* spells, or None: an `id:` that is not a UUID is the user's own key."""
+    if text is None or len(text) != 36:
+        return None
+    try:
+        return EntryId(UUID(text))
+    except ValueError:
+        return None

@@ -1,0 +1,78 @@
+"""Names: which are portable, which are equal to a reader, and which mirrord makes itself."""
+
+import hashlib
+import re
+import unicodedata
+
+from mirrord.domain.folding import FOLDING
+
+MAX_NAME_BYTES = (
+    200  # of UTF-8, for names mirrord makes: room for ` (2)` and `.md` below the 255 of file systems
+)
+INDEX = "_index"
+ASSETS = "assets"
+RECORDS = ".records"
+
+_FORBIDDEN = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f]')
+_BLANKS = re.compile(r"\s+")
+_DASHES = re.compile(r"-{2,}")
+_WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
+
+
+def name_key(name: str) -> str:
+    """Names with equal keys are one name to a reader: NFC, then simple case folding."""
+    return unicodedata.normalize("NFC", name).translate(FOLDING)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the tree keeps *name* for itself: dot-names, `assets`, `_index`."""
+    return name.startswith(".") or name_key(name) in (ASSETS, INDEX)
+
+
+def clean(name: str, fallback: str) -> str:
+    """
+    A name mirrord may give a file, made from a title or from what an app asked for.
+
+    *fallback* is used when nothing is left, as `Untitled-{fallback}`.
+    """
+    text = _FORBIDDEN.sub("-", unicodedata.normalize("NFC", name))
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = _DASHES.sub("-", _BLANKS.sub(" ", text)).strip(" .")
+    text = _shorten(text) or f"Untitled-{fallback}"
+    if _WINDOWS_DEVICE.fullmatch(text) or is_reserved(text):
+        text += "_"
+    return text
+
+
+def numbered(name: str, number: int) -> str:
+    """*name* with the suffix ` (number)`, still within the limit."""
+    suffix = f" ({number})"
+    return _cut(name, MAX_NAME_BYTES - len(suffix)) + suffix
+
+
+def unportable(name: str) -> str | None:
+    """Why some other system could not hold a file of this *name*, as half a sentence; None if all can."""
+    if "\n" in name or "\r" in name:
+        return "contains a line break"
+    if found := _FORBIDDEN.search(name):
+        return f"contains {found.group()!r}, which Windows refuses"
+    if name != name.strip(" ") or name.endswith("."):
+        return "begins with a blank or ends in a blank or a dot, which Windows drops"
+    if _WINDOWS_DEVICE.fullmatch(name):
+        return "is the name of a device on Windows"
+    if name.startswith("-"):
+        return "begins with a dash, which commands take for an option"
+    if len(name.encode("utf-8", "surrogateescape")) > 240:
+        return "is so long that a suffix would not fit"
+    return None
+
+
+def _shorten(text: str) -> str:
+    if len(text.encode()) <= MAX_NAME_BYTES:
+        return text
+    mark = "-" + hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+    return _cut(text, MAX_NAME_BYTES - len(mark)) + mark
+
+
+def _cut(text: str, size_bytes: int) -> str:
+    return text.encode()[:size_bytes].decode("utf-8", "ignore").rstrip(" .")

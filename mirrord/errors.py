@@ -1,0 +1,45 @@
+"""The errors of mirrord: one class per reaction.
+
+MirrordError
+  UserError      shown as one sentence without a traceback: bad configuration, unknown page
+  Refused        policy or safety refused this act for this actor
+  Stale          the side changed since it was read; observe again
+  Busy           somebody holds the file open for writing; look again later
+  Unavailable    Postgres or the mirror's root is out of reach; retried with delay
+  Damaged        text that cannot be taken as it is (not UTF-8, no safe round trip); listed as a problem
+  Halted         a safety halt stands until a person decides
+
+Every message says what happened, to which page, and, where one exists, the command that helps.
+"""
+
+
+class MirrordError(Exception):
+    """Anything mirrord raises on purpose."""
+
+
+class UserError(MirrordError):
+    """The person can mend it: shown as one sentence, without a traceback."""
+
+
+class Refused(MirrordError):
+    """The act is not allowed; repeating it changes nothing."""
+
+
+class Stale(MirrordError):
+    """The side changed since it was read; observe again."""
+
+
+class Busy(MirrordError):
+    """Somebody has the file open for writing; look again later."""
+
+
+class Unavailable(MirrordError):
+    """Postgres or the mirror's root is out of reach; try again later."""
+
+
+class Damaged(MirrordError):
+    """The text cannot be taken as it is; the page waits as a problem, nothing is lost."""
+
+
+class Halted(MirrordError):
+    """A safety halt stands until a person decides."""

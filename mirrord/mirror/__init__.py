@@ -1,0 +1,1 @@
+"""DISK: the tree of one tenant. The only room that touches files."""
