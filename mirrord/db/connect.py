@@ -1,0 +1,138 @@
+"""Connections: the daemon's role, one tenant a transaction, driver errors translated once."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, NewType
+
+import orjson
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_dumps, set_json_loads
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from mirrord.domain.entry import Actor, MirrorId, TenantId
+from mirrord.errors import Fenced, Unavailable, UserError
+
+Connection = AsyncConnection[TupleRow]
+
+LEASE_LOST = "MR001"
+CONNECT_TIMEOUT = 5  # seconds
+POOL_TIMEOUT = 10.0  # seconds
+
+set_json_dumps(orjson.dumps)
+set_json_loads(orjson.loads)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write for one mirror: every commit checks the fencing token."""
+
+    mirror: MirrorId
+    token: int
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Driver errors as mirrord's: out of reach, fenced, or the person's to mend. Integrity errors pass."""
+    try:
+        yield
+    except psycopg.errors.IntegrityError:
+        raise
+    except PoolTimeout as error:
+        raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT:.0f} s.") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise Unavailable(f"Postgres is out of reach: {_sentence(error)}") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise UserError(f"Postgres refused: {_sentence(error)}") from error
+    except psycopg.Error as error:
+        if error.sqlstate == LEASE_LOST:
+            raise Fenced("Another daemon has taken over this mirror.") from error
+        raise
+
+
+def _sentence(error: psycopg.Error) -> str:
+    return error.diag.message_primary or " ".join(str(error).split())
+
+
+def daemon_dsn(dsn: str) -> str:
+    """*dsn* acting as mirrord_daemon, whoever logs in: row-level security then applies to mirrord too."""
+    try:
+        known = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError as error:
+        raise UserError(f"The DSN cannot be read: {_sentence(error)}") from error
+    options = f"{known.get('options') or ''} -c role=mirrord_daemon".strip()
+    defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
+    return make_conninfo("", **{**defaults, **known, "options": options})
+
+
+def app_dsn(dsn: str, tenant: TenantId) -> str:
+    """*dsn* as an app of one tenant uses it."""
+    return make_conninfo(dsn, user="mirrord_app", options=f"-c mirrord.tenant={tenant}")
+
+
+class Database:
+    """A pool of connections acting as mirrord_daemon."""
+
+    def __init__(self, dsn: str, *, size: int = 4) -> None:
+        self.dsn = daemon_dsn(dsn)
+        self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            self.dsn,
+            min_size=1,
+            max_size=size,
+            open=False,
+            timeout=POOL_TIMEOUT,
+            reconnect_timeout=5,
+            check=AsyncConnectionPool.check_connection,
+        )
+
+    async def __aenter__(self) -> "Database":
+        await self.pool.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.pool.close()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
+        with translated():
+            async with self.pool.connection() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def transaction(
+        self, tenant: TenantId, lease: Lease | None = None, actor: Actor | None = None
+    ) -> AsyncIterator[Connection]:
+        """
+        One transaction of one tenant, in pipeline mode: statements without a fetch cost no round trip.
+
+        Raises Fenced when *lease* is lost: nothing of the transaction is kept then.
+        """
+        with translated():
+            async with self.pool.connection() as connection, connection.pipeline(), connection.transaction():
+                await set_tenant(connection, tenant)
+                await _set_local(connection, "mirrord.cascade", "off")
+                if actor is not None:
+                    spelled = orjson.dumps({"kind": actor.kind, "name": actor.name}).decode()
+                    await _set_local(connection, "mirrord.actor", spelled)
+                if lease is not None:
+                    await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
+                yield connection
+
+
+async def set_tenant(connection: Connection, tenant: TenantId) -> None:
+    """Bind the current transaction to *tenant*."""
+    await _set_local(connection, "mirrord.tenant", str(tenant))
+
+
+async def set_parents(connection: Connection, parents: list[int]) -> None:
+    """The versions that the next written revision comes from."""
+    await _set_local(connection, "mirrord.parents", "{" + ",".join(map(str, parents)) + "}")
+
+
+async def _set_local(connection: Connection, name: str, value: str) -> None:
+    # A message of its own: set_config() calls are not propagated to shards.
+    await connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(name), sql.Literal(value)))

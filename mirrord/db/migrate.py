@@ -1,0 +1,94 @@
+"""Migrations: plain numbered SQL, each applied once, under an advisory lock."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from mirrord.db.connect import CONNECT_TIMEOUT, Connection, translated
+from mirrord.errors import UserError
+
+_LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered file: `0003_tables.sql`."""
+
+    number: int
+    name: str
+    statements: str
+
+
+def migrations() -> list[Migration]:
+    """All that this mirrord knows, in order."""
+    found = [entry for entry in files(__package__).joinpath("migrations").iterdir() if entry.name.endswith(".sql")]
+    return [
+        Migration(int(entry.name[:4]), entry.name, entry.read_text(encoding="utf-8"))
+        for entry in sorted(found, key=lambda entry: entry.name)
+    ]
+
+
+async def migrate(dsn: str) -> list[str]:
+    """
+    Bring the schema up to date; the names of what was applied.
+
+    *dsn* logs in as a role that may create roles and schemas. Raises UserError for a newer schema.
+    """
+    with translated():
+        async with await AsyncConnection.connect(
+            dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT
+        ) as connection:
+            await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+            have = await schema_number(connection)
+            check_not_newer(have)
+            wanted = [migration for migration in migrations() if migration.number > have]
+            for migration in wanted:
+                await _apply(connection, migration)
+            return [migration.name for migration in wanted]
+
+
+async def schema_number(connection: Connection) -> int:
+    """The number of the newest applied migration; 0: no schema yet."""
+    found = await (await connection.execute("SELECT to_regclass('mirrord.migration') IS NOT NULL")).fetchone()
+    if not found or not found[0]:
+        return 0
+    row = await (await connection.execute("SELECT coalesce(max(number), 0) FROM mirrord.migration")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def check_not_newer(number: int) -> None:
+    """Raise UserError when the database is ahead of this mirrord: it would not know what it writes."""
+    newest = migrations()[-1].number
+    if number > newest:
+        raise UserError(
+            f"The database has schema {number}, this mirrord knows schemas up to {newest}. "
+            "Install a newer mirrord; nothing was written."
+        )
+
+
+def check_current(number: int) -> None:
+    """Raise UserError unless the database has exactly the schema this mirrord was made for."""
+    check_not_newer(number)
+    newest = migrations()[-1].number
+    if number < newest:
+        raise UserError(
+            f"The database has schema {number}, this mirrord needs {newest}. "
+            "Run `mirrord migrate --dsn …` as a role that may create roles and schemas."
+        )
+
+
+async def _apply(connection: Connection, migration: Migration) -> None:
+    try:
+        async with connection.transaction():
+            await connection.execute(sql.SQL(migration.statements))
+            await connection.execute("SET LOCAL ROLE mirrord_owner")
+            await connection.execute(
+                "INSERT INTO mirrord.migration (number, name) VALUES (%s, %s)", (migration.number, migration.name)
+            )
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise UserError(
+            f"Migration {migration.name} was refused: {error.diag.message_primary}. "
+            "Migrate with a DSN whose role may create roles and schemas."
+        ) from error
