@@ -37,9 +37,7 @@ async def migrate(dsn: str) -> list[str]:
     *dsn* logs in as a role that may create roles and schemas. Raises UserError for a newer schema.
     """
     with translated():
-        async with await AsyncConnection.connect(
-            dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT
-        ) as connection:
+        async with await AsyncConnection.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT) as connection:
             await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
             have = await schema_number(connection)
             check_not_newer(have)
@@ -85,7 +83,8 @@ async def _apply(connection: Connection, migration: Migration) -> None:
             await connection.execute(sql.SQL(migration.statements))
             await connection.execute("SET LOCAL ROLE mirrord_owner")
             await connection.execute(
-                "INSERT INTO mirrord.migration (number, name) VALUES (%s, %s)", (migration.number, migration.name)
+                "INSERT INTO mirrord.migration (number, name) VALUES (%s, %s)",
+                (migration.number, migration.name),
             )
     except psycopg.errors.InsufficientPrivilege as error:
         raise UserError(

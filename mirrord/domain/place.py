@@ -6,9 +6,7 @@ import unicodedata
 
 from mirrord.domain.folding import FOLDING
 
-MAX_NAME_BYTES = (
-    200  # of UTF-8, for names mirrord makes: room for ` (2)` and `.md` below the 255 of file systems
-)
+MAX_NAME_BYTES = 200  # of UTF-8, for names mirrord makes: room for ` (2)` and `.md` below the 255 of file systems
 INDEX = "_index"
 ASSETS = "assets"
 RECORDS = ".records"

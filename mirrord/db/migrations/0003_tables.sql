@@ -207,6 +207,8 @@ CREATE TABLE mirrord.mirror_base (
     FOREIGN KEY (tenant_id, mirror_id) REFERENCES mirrord.mirror (tenant_id, id) ON DELETE CASCADE
 );
 
+CREATE INDEX mirror_base_by_digest ON mirrord.mirror_base (tenant_id, mirror_id, digest);
+
 -- What needs a person.
 CREATE TABLE mirrord.conflict (
     tenant_id   uuid NOT NULL,

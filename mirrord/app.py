@@ -1,0 +1,227 @@
+"""Wiring: from a configuration to an open database and open mirrors."""
+
+import asyncio
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from psycopg import AsyncConnection
+
+from mirrord.config import Config
+from mirrord.db import leases, migrate, states, tenants
+from mirrord.db.connect import CONNECT_TIMEOUT, Database, translated
+from mirrord.db.embedded import Embedded
+from mirrord.domain.entry import MirrorId, TenantId, new_id
+from mirrord.errors import Halted, MirrordError, UserError
+from mirrord.mirror import marker
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.index import Index
+from mirrord.mirror.journal import Journal
+from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.lock import Lock
+from mirrord.mirror.marker import Marker
+from mirrord.mirror.state import State
+from mirrord.mirror.tree import Tree
+from mirrord.sync.look import Looker
+from mirrord.sync.sides import Sides
+from mirrord.sync.start import Circumstances, Decision, Known, Start, decide
+
+WRITER = "daemon"  # the journal's name of the daemon
+
+
+class Postgres:
+    """The database a configuration names: somebody's server, or our own below the data directory."""
+
+    def __init__(self, config: Config) -> None:
+        self._dsn = config.dsn
+        self.embedded = Embedded(config.data) if config.dsn is None else None
+
+    @property
+    def dsn(self) -> str:
+        """As given, or as the embedded cluster's administrator."""
+        if self.embedded is not None:
+            return self.embedded.dsn()
+        assert self._dsn is not None
+        return self._dsn
+
+    async def start(self) -> None:
+        """Start the embedded server if there is one and it does not run."""
+        if self.embedded is not None:
+            await asyncio.to_thread(self.embedded.start)
+
+    async def stop(self) -> None:
+        """Stop the embedded server; somebody else's goes on."""
+        if self.embedded is not None:
+            await asyncio.to_thread(self.embedded.stop)
+
+
+@asynccontextmanager
+async def opened(config: Config) -> AsyncIterator[Database]:
+    """
+    The database for one command: an embedded server that does not run is started, and stopped afterwards.
+
+    Raises UserError for a schema this mirrord does not know, Unavailable if Postgres is out of reach.
+    """
+    postgres = Postgres(config)
+    running = postgres.embedded is None or postgres.embedded.running
+    await postgres.start()
+    try:
+        await bring_up_to_date(postgres)
+        async with Database(postgres.dsn, size=2) as database:
+            yield database
+    finally:
+        if not running:
+            await postgres.stop()
+
+
+async def bring_up_to_date(postgres: Postgres) -> list[str]:
+    """Migrate where the DSN may do so (always in the embedded server); else check that nothing is missing."""
+    with translated():
+        async with await AsyncConnection.connect(
+            postgres.dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT
+        ) as connection:
+            have = await migrate.schema_number(connection)
+    migrate.check_not_newer(have)
+    if have == migrate.migrations()[-1].number:
+        return []
+    return await migrate.migrate(postgres.dsn)
+
+
+async def choose_tenants(database: Database, config: Config) -> dict[str, TenantId]:
+    """The tenants to mirror: those named (made if they are new), else all there are."""
+    if config.tenants:
+        return {name: await tenants.add(database, name) for name in config.tenants}
+    known = await tenants.names(database)
+    if not known:
+        raise UserError(
+            "There is no tenant yet. Make one with `mirrord init NAME`, or name one: `mirrord up --tenant NAME`."
+        )
+    return known
+
+
+@dataclass(slots=True)
+class Opened:
+    """One tenant's mirror, opened and locked."""
+
+    sides: Sides
+    lock: Lock
+    adopting: bool
+    start: Start
+
+    def close(self) -> None:
+        """Give everything back, the lock last."""
+        self.sides.journal.close()
+        self.sides.state.close()
+        self.sides.tree.close()
+        self.lock.release()
+
+
+def make_root(config: Config, name: str) -> Path:
+    """The root of a tenant's tree, made if it is missing. Raises UserError where that is not possible."""
+    root = config.mirror / name
+    try:
+        config.mirror.mkdir(parents=True, exist_ok=True)
+        marker.make_root(root, config.mode)
+    except OSError as error:
+        raise UserError(f"The mirror directory {root} cannot be made: {error.strerror}.") from error
+    if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
+        raise UserError(f"The mirror directory {root} is not writable for this user; change its owner or mode.")
+    return root
+
+
+def fill(root: Path, source: Path) -> int:
+    """Copy *source* into a root that holds nothing yet; how many files."""
+    if any(entry.name != MACHINE for entry in root.iterdir()):
+        return 0
+    shutil.copytree(source, root, dirs_exist_ok=True)
+    return sum(1 for path in source.rglob("*") if path.is_file())
+
+
+async def open_mirror(database: Database, config: Config, name: str, tenant: TenantId) -> Opened:
+    """
+    Lock a tenant's tree, find out which mirror it is, and take its lease.
+
+    Raises Refused if another daemon works on it, Halted if it cannot be told whose tree it is.
+    """
+    root = make_root(config, name)
+    lock = Lock(root)
+    lock.acquire()
+    try:
+        sides, decision = await _open(database, root, name, tenant)
+    except BaseException:
+        lock.release()
+        raise
+    return Opened(sides, lock, decision.adopting, decision.start)
+
+
+async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
+    tree = Tree(root)
+    try:
+        decision = await _decide(database, tree, tenant)
+        if decision.start is Start.HALT:
+            raise Halted(
+                f"{decision.sentence} If this tree is right, delete {root / MACHINE / 'id'} and start again: "
+                "everything in it is then taken in, and nothing is deleted. If not, put the right one there."
+            )
+        mirror = decision.mirror or MirrorId(new_id())
+        had_state = tree.stat(f"{MACHINE}/state.db") is not None
+        marker.write(tree, Marker(name, tenant, mirror))
+        await leases.record_mirror(database, tenant, mirror, socket.gethostname(), str(root))
+        journal = Journal(tree, WRITER)
+        state = State(tree)
+        looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
+        holder = f"{socket.gethostname()}:{os.getpid()}"
+        lease = await leases.acquire(database, tenant, mirror, holder, root_locked=True)
+    except BaseException:
+        tree.close()
+        raise
+    adopting = decision.adopting or not had_state
+    sides = Sides(name, tenant, mirror, tree, journal, state, looker, database, lease)
+    return sides, Decision(decision.start, mirror, adopting)
+
+
+async def _decide(database: Database, tree: Tree, tenant: TenantId) -> Decision:
+    found = marker.read(tree)
+    known = [Known(*row) for row in await leases.known_mirrors(database, tenant)]
+    host, root = socket.gethostname(), str(tree.root)
+    old = next((row for row in known if found and row.mirror == found.mirror and row.host == host), None)
+    here = next((row for row in known if (row.host, row.root) == (host, root)), None)
+    seen = Circumstances(
+        tenant=tenant,
+        host=host,
+        root=root,
+        old_root_carries=_carries(old) if old is not None else None,
+        recognised=await _recognised(database, tree, tenant, here.mirror) if here is not None else 0.0,
+    )
+    return decide(found, known, seen)
+
+
+def _carries(row: Known) -> bool | None:
+    """Whether the root a mirror row names still has that mirror's id; None: it cannot be seen."""
+    assert row.root is not None
+    try:
+        tree = Tree(Path(row.root))
+    except MirrordError:
+        return False
+    try:
+        found = marker.read(tree)
+    except (MirrordError, OSError):
+        return None
+    finally:
+        tree.close()
+    return found is not None and found.mirror == row.mirror
+
+
+async def _recognised(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
+    """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
+    async with database.transaction(tenant) as connection:
+        bases = await states.load_all_bases(connection, tenant, mirror)
+    paths = [base.path for base in bases if base.path is not None]
+    if not paths:
+        return 1.0
+    there = await asyncio.to_thread(lambda: sum(tree.stat(path) is not None for path in paths))
+    return there / len(paths)

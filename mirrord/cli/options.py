@@ -1,0 +1,98 @@
+"""The flags every command shares, and how errors become exit codes."""
+
+import asyncio
+import functools
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mirrord.config import Config, Flags, load
+from mirrord.db import tenants
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Halted, MirrordError, Refused, Unavailable, UserError
+
+T = TypeVar("T")
+Command = Callable[..., Any]
+
+DIFFERENT, USAGE, UNAVAILABLE, REFUSED, HALTED = 1, 2, 3, 4, 5
+
+_EXIT_CODES: dict[type[MirrordError], int] = {
+    UserError: USAGE,
+    Unavailable: UNAVAILABLE,
+    Refused: REFUSED,
+    Halted: HALTED,
+}
+
+
+def configured(command: Command) -> Command:
+    """Give a command --mirror, --data, --dsn and --config, and hand it a Config as its first argument."""
+
+    @click.option("--mirror", type=click.Path(path_type=Path), help="Directory that holds one tree a tenant.")
+    @click.option("--data", type=click.Path(path_type=Path), help="Directory of the embedded Postgres and the log.")
+    @click.option("--dsn", help="Postgres to use instead of the embedded one.")
+    @click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file; default: ./mirrord.toml.")
+    @functools.wraps(command)
+    def with_config(
+        mirror: Path | None, data: Path | None, dsn: str | None, file: Path | None, **arguments: Any
+    ) -> Any:
+        names = arguments.pop("tenants", ())
+        return command(load(Flags(mirror, data, dsn, names, file)), **arguments)
+
+    return with_config
+
+
+def tenant_option(command: Command) -> Command:
+    """Give a command --tenant; with one tenant it may be left out."""
+    return click.option("--tenant", help="Which tenant; may be left out if there is only one.")(command)
+
+
+async def the_tenant(database: Database, config: Config, name: str | None) -> tuple[str, TenantId]:
+    """The tenant a command is about. Raises UserError if there is none of that name, or a choice is needed."""
+    known = await tenants.names(database)
+    wanted = name or (config.tenants[0] if len(config.tenants) == 1 else None)
+    if wanted is None:
+        if len(known) == 1:
+            return next(iter(known.items()))
+        if not known:
+            raise UserError("There is no tenant yet. Make one with `mirrord init NAME`.")
+        raise UserError(f"Which tenant? Add --tenant with one of {', '.join(known)}.")
+    for label, tenant in known.items():
+        if wanted in (label, str(tenant)):
+            return label, tenant
+    raise UserError(f"There is no tenant {wanted!r}. There are: {', '.join(known) or 'none'}.")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine."""
+    return asyncio.run(work)
+
+
+def exit_code(error: MirrordError) -> int:
+    """The exit code of DESIGN §8 for an error."""
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), UNAVAILABLE)
+
+
+class Group(click.Group):
+    """Errors are sentences on standard error; a traceback means that mirrord itself failed."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run, and turn errors into exit codes."""
+        try:
+            return super().main(*args, **extra)
+        except MirrordError as error:
+            click.echo(f"mirrord: {error}", err=True)
+            return exit_code(error)
+        except click.ClickException as error:
+            error.show()
+            return USAGE
+        except click.exceptions.Exit as error:
+            return error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            return 130
+        except BrokenPipeError:
+            sys.stderr.close()
+            return 0

@@ -1,0 +1,99 @@
+"""`mirrord status`: gathered as plain values, shown as a table."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mirrord import app
+from mirrord.config import Config
+from mirrord.db import overview, tenants
+from mirrord.db.connect import Database
+from mirrord.errors import Unavailable
+from mirrord.heartbeat import Heartbeat
+
+
+async def gather(config: Config) -> dict[str, Any]:
+    """
+    {daemon {pid, alive, since}, database {embedded, server_version}, tenants [...], degraded [sentences]}.
+
+    Times are ISO 8601 in UTC, None where there is none. server_version is None while Postgres is out of reach.
+    """
+    heartbeat = Heartbeat(config.mirror)
+    facts, alive = heartbeat.read() or {}, heartbeat.alive()
+    found: dict[str, Any] = {
+        "daemon": {"pid": facts.get("pid") if alive else None, "alive": alive, "since": _moment(facts.get("since"))},
+        "database": {"embedded": config.dsn is None, "server_version": None},
+        "tenants": [],
+        "degraded": list(facts.get("degraded", [])) if alive else [],
+    }
+    if not alive:
+        found["degraded"].append("No daemon is running: changes wait where they were made. Start it with `mirrord up`.")
+    postgres = app.Postgres(config)
+    if postgres.embedded is not None and not postgres.embedded.running:
+        found["degraded"].append("The embedded Postgres is stopped; it runs while the daemon does.")
+        return found
+    try:
+        async with Database(postgres.dsn, size=1) as database:
+            await _ask(database, found, facts.get("tenants", {}) if alive else {})
+    except Unavailable as error:
+        found["degraded"].append(str(error))
+    return found
+
+
+async def _ask(database: Database, found: dict[str, Any], pulses: dict[str, Any]) -> None:
+    async with database.connection() as connection:
+        found["database"]["server_version"] = await overview.server_version(connection)
+    for name, tenant in (await tenants.names(database)).items():
+        async with database.transaction(tenant) as connection:
+            counts = await overview.counts(connection, tenant)
+        pulse = pulses.get(name, {})
+        found["tenants"].append(
+            {
+                "name": name,
+                "id": str(tenant),
+                "pages": counts.pages,
+                "attachments": counts.attachments,
+                "pending": pulse.get("pending"),
+                "conflicts": counts.conflicts,
+                "problems": counts.problems,
+                "halts": counts.halts,
+                "seq": counts.seq,
+                "last_file_to_row": _moment(pulse.get("last_file_to_row")),
+                "last_row_to_file": _moment(pulse.get("last_row_to_file")),
+            }
+        )
+
+
+def describe(found: dict[str, Any]) -> None:
+    """Show it to a person."""
+    console = Console()
+    daemon, database = found["daemon"], found["database"]
+    console.print(
+        f"daemon: process {daemon['pid']}, since {daemon['since']}" if daemon["alive"] else "daemon: not running"
+    )
+    kind = "embedded" if database["embedded"] else "at the DSN"
+    console.print(f"Postgres: {kind}, {database['server_version'] or 'out of reach'}")
+    if found["tenants"]:
+        console.print(tenant_table(found["tenants"]))
+    for sentence in found["degraded"]:
+        console.print(f"! {sentence}", style="yellow", markup=False)
+
+
+def tenant_table(rows: list[dict[str, Any]]) -> Table:
+    """One line a tenant."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = ("name", "pages", "attachments", "pending", "conflicts", "problems", "halts", "seq")
+    for column in columns:
+        table.add_column(column, justify="left" if column == "name" else "right")
+    table.add_column("file → row")
+    table.add_column("row → file")
+    for row in rows:
+        cells = [str(row[column]) if row[column] is not None else "–" for column in columns]
+        table.add_row(*cells, row["last_file_to_row"] or "–", row["last_row_to_file"] or "–")
+    return table
+
+
+def _moment(seconds: float | None) -> str | None:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds is not None else None

@@ -1,0 +1,353 @@
+"""The daemon: engines for its tenants, kept busy by the watcher, the feed and the clock."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mirrord import app
+from mirrord.config import Config
+from mirrord.db import leases, states
+from mirrord.db.connect import Database
+from mirrord.db.doorbell import rings
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Fenced, Refused, Unavailable
+from mirrord.heartbeat import Heartbeat, requests_in
+from mirrord.mirror.ignore import PATH as IGNORE_PATH
+from mirrord.mirror.layout import is_visible
+from mirrord.mirror.lock import Lock
+from mirrord.mirror.watch import watch
+from mirrord.sync.derive import Deriver, Workers
+from mirrord.sync.engine import Engine
+from mirrord.sync.following import Follower
+
+log = logging.getLogger(__name__)
+
+SCAN = 60.0  # seconds between looks at the whole tree
+SCAN_SHARE = 200  # and at least so many times what a look takes
+COMPARE = 600.0  # seconds between full compares of rows with bases
+POLL = 1.0  # seconds between looks at the feed's clock
+POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
+BUSY = 5.0
+RETRY = 0.5  # seconds after Postgres was out of reach
+
+
+@dataclass(slots=True)
+class Worked:
+    """One tenant's mirror at work."""
+
+    opened: app.Opened
+    engine: Engine
+    follower: Follower
+    deriver: Deriver
+    derived: bool = False  # every document is there
+
+
+@dataclass(slots=True)
+class Daemon:
+    """What `mirrord up` runs. ready is set when the first comparison of every tenant has been made."""
+
+    config: Config
+    postgres: app.Postgres = field(init=False)
+    worked: dict[str, Worked] = field(default_factory=dict)
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    degraded: dict[str, str] = field(default_factory=dict)
+    since: float = field(default_factory=time.time)
+    _changed: float = 0.0
+    _workers: Workers = field(default_factory=Workers)
+
+    def __post_init__(self) -> None:
+        self.postgres = app.Postgres(self.config)
+
+    async def run(self, fill: Path | None = None) -> None:
+        """
+        Work until `stop` is set, then finish what is under way and give everything back.
+
+        fill: a directory copied into the tree of a tenant that is empty.
+        Raises MirrordError if it cannot start.
+        """
+        self.config.mirror.mkdir(parents=True, exist_ok=True)
+        with Lock(self.config.mirror):
+            await self._start_postgres()
+            try:
+                async with Database(self.postgres.dsn) as database:
+                    await self._serve(database, fill)
+            finally:
+                self._workers.close()
+                await self.postgres.stop()
+
+    async def _start_postgres(self) -> None:
+        """A server of our own must start; somebody else's may be down for now: wait for it."""
+        await self.postgres.start()
+        while not self.stop.is_set():
+            try:
+                await app.bring_up_to_date(self.postgres)
+            except Unavailable as error:
+                if self.postgres.embedded is not None:
+                    raise
+                self.degraded["postgres"] = str(error)
+                log.warning("postgres_awaited", extra={"error": str(error)})
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.stop.wait(), RETRY)
+            else:
+                self.degraded.pop("postgres", None)
+                return
+
+    async def _serve(self, database: Database, fill: Path | None) -> None:
+        if self.stop.is_set():
+            return
+        chosen = await app.choose_tenants(database, self.config)
+        try:
+            for name, tenant in chosen.items():
+                root = app.make_root(self.config, name)
+                if fill is not None:
+                    await asyncio.to_thread(app.fill, root, fill)
+                await self._open(database, name, tenant)
+            async with _together(self._tasks(database), self.stop):
+                await self.stop.wait()
+        finally:
+            await self._close(database)
+
+    async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
+        opened = await app.open_mirror(database, self.config, name, tenant)
+        engine = Engine(opened.sides, adopting=opened.adopting)
+        self.worked[name] = Worked(opened, engine, Follower(engine), Deriver(opened.sides, self._workers))
+        for sentence in opened.sides.tree.degraded:
+            self.degraded[f"{name}: {sentence}"] = sentence
+        log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
+
+    async def _close(self, database: Database) -> None:
+        for worked in self.worked.values():
+            lease = worked.opened.sides.lease
+            if lease is not None:
+                with suppress(Unavailable):
+                    await leases.release(database, lease)
+            worked.opened.close()
+        await asyncio.to_thread(self._heart.remove)
+        log.info("stopped")
+
+    @property
+    def _heart(self) -> Heartbeat:
+        return Heartbeat(self.config.mirror)
+
+    def _tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
+        tasks = [self._watch(), self._listen(), self._poll(database), self._renew(database), self._beat()]
+        for worked in self.worked.values():
+            tasks += [self._work(worked), self._derive(worked), self._look_regularly(worked)]
+        return tasks
+
+    async def _work(self, worked: Worked) -> None:
+        await self._insist(worked.follower.begin)
+        await self._insist(worked.engine.start)
+        if all(other.engine.started for other in self.worked.values()):
+            self.ready.set()
+            log.info("ready", extra={"seconds": round(time.time() - self.since, 3)})
+        await worked.engine.run(self.stop)
+
+    async def _insist(self, act: Any) -> None:
+        """Do *act*, however often Postgres goes away meanwhile."""
+        while not self.stop.is_set():
+            try:
+                await act()
+            except Unavailable as error:
+                log.warning("start_waits", extra={"error": str(error)})
+                await self._sleep(RETRY)
+            else:
+                return
+
+    async def _watch(self) -> None:
+        async for batch in watch(self.config.mirror, self.stop, self._watch_report):
+            if batch is None:
+                for worked in self.worked.values():
+                    worked.engine.look_everywhere()
+                continue
+            self._sort(batch)
+
+    def _watch_report(self, sentence: str | None) -> None:
+        if sentence is None:
+            self.degraded.pop("watch", None)
+        else:
+            self.degraded["watch"] = sentence
+
+    def _sort(self, batch: set[str]) -> None:
+        """Give every path to its tenant's engine."""
+        for path in batch:
+            name, _, rest = path.partition("/")
+            if name == ".mirrord":
+                self._answer_requests()
+            elif (worked := self.worked.get(name)) is not None:
+                if not rest:
+                    worked.engine.look_everywhere()
+                elif rest == IGNORE_PATH or all(map(is_visible, rest.split("/"))):
+                    worked.engine.queue.mark([rest])
+
+    def _answer_requests(self) -> None:
+        for request in requests_in(self.config.mirror):
+            asyncio.get_running_loop().create_task(self._flush(request))
+
+    async def _flush(self, request: Path) -> None:
+        """A flush was asked for: answer when every change known now is on both sides."""
+        request.rename(taken := request.with_suffix(".taken"))
+        for worked in self.worked.values():
+            worked.engine.look_everywhere()
+        while not self.stop.is_set():
+            with suppress(Unavailable):
+                for worked in self.worked.values():
+                    await worked.follower.catch_up()
+            if all(worked.engine.idle for worked in self.worked.values()):
+                break
+            await self._sleep(0.02)
+        taken.rename(request.with_suffix(".done"))
+
+    async def _listen(self) -> None:
+        tenants = {worked.opened.sides.tenant: worked for worked in self.worked.values()}
+        while not self.stop.is_set():
+            try:
+                async for tenant in rings(self.postgres.dsn, list(tenants), self.stop):
+                    self._changed = time.monotonic()
+                    for one in tenants.values() if tenant is None else [tenants[tenant]]:
+                        await one.follower.catch_up()
+            except Unavailable as error:
+                log.warning("feed_lost", extra={"error": str(error)})
+                await self._sleep(RETRY)
+
+    async def _poll(self, database: Database) -> None:
+        """The safety net below the bell: one statement for all tenants."""
+        followers = {worked.opened.sides.tenant: worked.follower for worked in self.worked.values()}
+        await self.ready.wait()
+        while not self.stop.is_set():
+            busy = time.monotonic() - self._changed < BUSY
+            await self._sleep(POLL_BUSY if busy else POLL)
+            with suppress(Unavailable):
+                async with database.connection() as connection:
+                    seqs = await states.seqs(connection, list(followers))
+                for tenant, seq in seqs.items():
+                    if seq > followers[tenant].cursor:
+                        self._changed = time.monotonic()
+                        await followers[tenant].catch_up()
+
+    async def _renew(self, database: Database) -> None:
+        """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""
+        while not self.stop.is_set():
+            await self._sleep(leases.RENEWAL)
+            held = [lease for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None]
+            with suppress(Unavailable):
+                renewed = await leases.renew(database, held)
+                for name, worked in self.worked.items():
+                    await self._keep_lease(database, name, worked, renewed)
+
+    async def _keep_lease(self, database: Database, name: str, worked: Worked, renewed: set[Any]) -> None:
+        sides = worked.opened.sides
+        if sides.lease is not None and sides.lease.mirror in renewed:
+            self.degraded.pop(f"lease {name}", None)
+            with suppress(Unavailable):
+                if worked.engine.idle:
+                    await leases.acknowledge(database, sides.lease, worked.follower.cursor)
+            return
+        sides.lease = None
+        try:
+            sides.lease = await leases.acquire(
+                database, sides.tenant, sides.mirror, f"{os.uname().nodename}:{os.getpid()}", root_locked=False
+            )
+        except Refused as error:
+            self.degraded[f"lease {name}"] = str(error)
+        else:
+            self._insist_compare(worked)
+
+    def _insist_compare(self, worked: Worked) -> None:
+        log.warning("lease_regained", extra={"tenant": worked.opened.sides.name})
+        worked.engine.compare_soon()
+
+    async def _derive(self, worked: Worked) -> None:
+        """Documents follow the texts."""
+        while not self.stop.is_set():
+            worked.engine.written.clear()
+            try:
+                while not self.stop.is_set() and await worked.deriver.derive_some():
+                    worked.derived = False
+                worked.derived = True
+            except (Unavailable, Fenced):
+                await self._sleep(RETRY)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._either(worked.engine.written), 5.0)
+
+    async def _either(self, event: asyncio.Event) -> None:
+        waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.stop.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _look_regularly(self, worked: Worked) -> None:
+        compared = time.monotonic()
+        while not self.stop.is_set():
+            await self._sleep(max(SCAN, SCAN_SHARE * worked.engine.scan_seconds))
+            worked.engine.look_everywhere()
+            if time.monotonic() - compared > COMPARE:
+                compared = time.monotonic()
+                worked.engine.compare_soon()
+
+    async def _beat(self) -> None:
+        while not self.stop.is_set():
+            await asyncio.to_thread(self._heart.beat, self._facts())
+            await self._sleep(1.0)
+
+    def _facts(self) -> dict[str, Any]:
+        """What `status` reads from `daemon.json`."""
+        pulses = {
+            name: {
+                "pending": worked.engine.pending,
+                "last_file_to_row": worked.engine.pulse.last_file_to_row,
+                "last_row_to_file": worked.engine.pulse.last_row_to_file,
+                "derived": worked.derived,
+            }
+            for name, worked in self.worked.items()
+        }
+        return {
+            "pid": os.getpid(),
+            "since": self.since,
+            "ready": self.ready.is_set(),
+            "data": str(self.config.data),
+            "embedded": self.postgres.embedded is not None,
+            "tenants": pulses,
+            "degraded": self.reasons(),
+        }
+
+    def reasons(self) -> list[str]:
+        """Why this daemon does less than it should, as sentences."""
+        found = list(self.degraded.values())
+        for name, worked in self.worked.items():
+            pulse = worked.engine.pulse
+            found += [f"{name}: {sentence}" for sentence in (pulse.suspended, pulse.outage) if sentence]
+        return found
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stop.wait(), seconds)
+
+
+@asynccontextmanager
+async def _together(coroutines: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> AsyncIterator[None]:
+    """Run all; if one fails all stop, and its error is raised. Leaving the block waits until all have ended."""
+    tasks = [asyncio.ensure_future(one) for one in coroutines]
+
+    def failed(task: asyncio.Future[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            stop.set()
+
+    for task in tasks:
+        task.add_done_callback(failed)
+    try:
+        yield
+    finally:
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+            raise result

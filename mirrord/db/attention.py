@@ -1,0 +1,164 @@
+"""What needs a person: problems, conflicts and halts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import EntryId, MirrorId, TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why one path does not sync, or not as it is: code is constant, sentence is for people."""
+
+    path: str
+    code: str
+    sentence: str
+    entry: EntryId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two texts for one page. sibling: the page that holds the file's text."""
+
+    entry: EntryId
+    sibling: EntryId
+    path: str
+    base_text: str | None
+    file_text: str
+    row_text: str | None
+    row_version: int
+    id: int = 0
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Deletions that wait. side: where they were seen; decision: None until a person decided."""
+
+    id: int
+    reason: str
+    side: str | None
+    sentence: str
+    entries: list[EntryId]
+    decision: str | None
+    created_at: datetime
+
+
+async def report(connection: Connection, tenant: TenantId, mirror: MirrorId, problems: Iterable[Problem]) -> None:
+    """List problems; one that is listed already keeps its date."""
+    for problem in problems:
+        await connection.execute(
+            "INSERT INTO mirrord.problem (tenant_id, mirror_id, path, code, entry_id, sentence) "
+            "VALUES (%s, %s, %s, %s, %s, %s) "
+            "ON CONFLICT (tenant_id, mirror_id, path, code) DO UPDATE SET sentence = EXCLUDED.sentence",
+            (tenant, mirror, problem.path, problem.code, problem.entry, problem.sentence),
+        )
+
+
+async def settle(connection: Connection, tenant: TenantId, mirror: MirrorId, solved: Iterable[tuple[str, str]]) -> None:
+    """Take (path, code) off the list."""
+    for path, code in solved:
+        await connection.execute(
+            "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND path = %s AND code = %s",
+            (tenant, mirror, path, code),
+        )
+
+
+async def problems(connection: Connection, tenant: TenantId) -> list[Problem]:
+    """All problems of a tenant, by path."""
+    cursor = await connection.execute(
+        "SELECT path, code, sentence, entry_id FROM mirrord.problem WHERE tenant_id = %s ORDER BY path, code", (tenant,)
+    )
+    return [Problem(*row) for row in await cursor.fetchall()]
+
+
+async def add_conflict(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: Conflict) -> None:
+    """Write down both sides and the base."""
+    await connection.execute(
+        "INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, sibling_id, path, base_text, file_text, "
+        "row_text, row_version) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            tenant,
+            mirror,
+            conflict.entry,
+            conflict.sibling,
+            conflict.path,
+            conflict.base_text,
+            conflict.file_text,
+            conflict.row_text,
+            conflict.row_version,
+        ),
+    )
+
+
+async def conflicts(connection: Connection, tenant: TenantId) -> list[Conflict]:
+    """The open conflicts of a tenant, oldest first."""
+    cursor = await connection.execute(
+        "SELECT entry_id, sibling_id, path, base_text, file_text, row_text, row_version, id, created_at "
+        "FROM mirrord.conflict WHERE tenant_id = %s AND resolved_at IS NULL ORDER BY id",
+        (tenant,),
+    )
+    return [Conflict(*row) for row in await cursor.fetchall()]
+
+
+async def resolve_conflicts(connection: Connection, tenant: TenantId, siblings: Iterable[EntryId]) -> None:
+    """The sibling page is gone: whoever deleted it had seen both texts."""
+    await connection.execute(
+        "UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = 'sibling-deleted' "
+        "WHERE tenant_id = %s AND sibling_id = ANY (%s) AND resolved_at IS NULL",
+        (tenant, list(siblings)),
+    )
+
+
+async def add_halt(
+    connection: Connection,
+    tenant: TenantId,
+    mirror: MirrorId,
+    reason: str,
+    side: str | None,
+    sentence: str,
+    entries: Iterable[EntryId],
+) -> None:
+    """Write down why deletions stopped; an open halt of the same reason and side grows instead."""
+    ids = list(entries)
+    cursor = await connection.execute(
+        "UPDATE mirrord.halt SET sentence = %s, entries = ARRAY(SELECT DISTINCT unnest(entries || %s::uuid[])) "
+        "WHERE tenant_id = %s AND mirror_id = %s AND reason = %s AND side IS NOT DISTINCT FROM %s "
+        "AND closed_at IS NULL AND decision IS NULL RETURNING id",
+        (sentence, ids, tenant, mirror, reason, side),
+    )
+    if await cursor.fetchone() is None:
+        await connection.execute(
+            "INSERT INTO mirrord.halt (tenant_id, mirror_id, reason, side, sentence, entries) "
+            "VALUES (%s, %s, %s, %s, %s, %s)",
+            (tenant, mirror, reason, side, sentence, ids),
+        )
+
+
+async def halts(connection: Connection, tenant: TenantId, mirror: MirrorId | None = None) -> list[Halt]:
+    """Open halts of a tenant (or of one mirror), oldest first."""
+    cursor = await connection.execute(
+        "SELECT id, reason, side, sentence, entries, decision, created_at FROM mirrord.halt "
+        "WHERE tenant_id = %s AND closed_at IS NULL AND (%s::uuid IS NULL OR mirror_id = %s) ORDER BY id",
+        (tenant, mirror, mirror),
+    )
+    return [Halt(*row) for row in await cursor.fetchall()]
+
+
+async def decide_halt(connection: Connection, tenant: TenantId, halt: int, decision: str) -> bool:
+    """A person decided: 'apply' the deletions or 'discard' them. False: no such open halt."""
+    cursor = await connection.execute(
+        "UPDATE mirrord.halt SET decision = %s, decided_at = clock_timestamp(), decided_by = mirrord.current_actor() "
+        "WHERE tenant_id = %s AND id = %s AND closed_at IS NULL RETURNING id",
+        (decision, tenant, halt),
+    )
+    return await cursor.fetchone() is not None
+
+
+async def close_halt(connection: Connection, tenant: TenantId, halt: int) -> None:
+    """The decision was carried out."""
+    await connection.execute(
+        "UPDATE mirrord.halt SET closed_at = clock_timestamp() WHERE tenant_id = %s AND id = %s", (tenant, halt)
+    )

@@ -1,0 +1,24 @@
+"""Bytes of attachments by their digest, in parts."""
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, TenantId
+
+PART = 1 << 20  # bytes
+
+
+async def store(connection: Connection, tenant: TenantId, digest: Digest, data: bytes) -> None:
+    """Keep *data*; the same bytes are kept once."""
+    for part in range(max(1, -(-len(data) // PART))):
+        await connection.execute(
+            "INSERT INTO mirrord.blob (tenant_id, digest, part, bytes) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING",
+            (tenant, digest, part, data[part * PART : (part + 1) * PART]),
+        )
+
+
+async def load(connection: Connection, tenant: TenantId, digest: Digest) -> bytes | None:
+    """The bytes, None if no part of them is there. They may not match the digest if an app wrote them wrong."""
+    cursor = await connection.execute(
+        "SELECT bytes FROM mirrord.blob WHERE tenant_id = %s AND digest = %s ORDER BY part", (tenant, digest)
+    )
+    rows = await cursor.fetchall()
+    return b"".join(row[0] for row in rows) if rows else None

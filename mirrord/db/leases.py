@@ -1,0 +1,80 @@
+"""Mirror rows: who mirrors what where, and the lease with its fencing token (SYNC 1.8)."""
+
+from mirrord.db.connect import Database, Lease
+from mirrord.domain.entry import MirrorId, TenantId
+from mirrord.errors import Refused
+
+DURATION = 15  # seconds a lease lasts without renewal, by Postgres' clock
+RENEWAL = 5.0  # seconds between renewals
+
+
+async def known_mirrors(database: Database, tenant: TenantId) -> list[tuple[MirrorId, str | None, str | None, bool]]:
+    """(mirror, host, root, whether its lease is held) of every tree mirror of *tenant*."""
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT id, host, root, expires_at > clock_timestamp() AND holder IS NOT NULL FROM mirrord.mirror "
+            "WHERE tenant_id = %s AND kind = 'tree' ORDER BY created_at",
+            (tenant,),
+        )
+        return [(MirrorId(mirror), host, root, leased) for mirror, host, root, leased in await cursor.fetchall()]
+
+
+async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, host: str, root: str) -> None:
+    """Write down where *mirror* lives now."""
+    async with database.connection() as connection:
+        await connection.execute(
+            "INSERT INTO mirrord.mirror (tenant_id, id, host, root) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT (tenant_id, id) DO UPDATE SET host = EXCLUDED.host, root = EXCLUDED.root",
+            (tenant, mirror, host, root),
+        )
+
+
+async def acquire(database: Database, tenant: TenantId, mirror: MirrorId, holder: str, *, root_locked: bool) -> Lease:
+    """
+    Take the lease, with a new token: whoever held it before is fenced.
+
+    root_locked: the caller holds the flock of the very root this row names, so an earlier holder there is dead
+    and its lease need not run out. Raises Refused when somebody else holds it.
+    """
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "UPDATE mirrord.mirror SET token = token + 1, holder = %s, "
+            "expires_at = clock_timestamp() + make_interval(secs => %s) "
+            "WHERE tenant_id = %s AND id = %s AND (expires_at < clock_timestamp() OR holder IS NULL OR %s) "
+            "RETURNING token",
+            (holder, DURATION, tenant, mirror, root_locked),
+        )
+        row = await cursor.fetchone()
+    if row is None:
+        raise Refused(f"Mirror {mirror} is held by another daemon; it is free {DURATION} s after that one stops.")
+    return Lease(mirror, row[0])
+
+
+async def renew(database: Database, leases: list[Lease]) -> set[MirrorId]:
+    """Prolong *leases* in one statement for all tenants; the mirrors whose lease still holds."""
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "UPDATE mirrord.mirror AS m SET expires_at = clock_timestamp() + make_interval(secs => %s) "
+            "FROM unnest(%s::uuid[], %s::bigint[]) AS held (id, token) "
+            "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
+            (DURATION, [lease.mirror for lease in leases], [lease.token for lease in leases]),
+        )
+        return {MirrorId(row[0]) for row in await cursor.fetchall()}
+
+
+async def release(database: Database, lease: Lease) -> None:
+    """Give the lease back, so that the next daemon need not wait."""
+    async with database.connection() as connection:
+        await connection.execute(
+            "UPDATE mirrord.mirror SET expires_at = clock_timestamp(), holder = NULL WHERE id = %s AND token = %s",
+            (lease.mirror, lease.token),
+        )
+
+
+async def acknowledge(database: Database, lease: Lease, seq: int) -> None:
+    """Note that every change up to *seq* is on this mirror."""
+    async with database.connection() as connection:
+        await connection.execute(
+            "UPDATE mirrord.mirror SET ack_seq = greatest(ack_seq, %s) WHERE id = %s AND token = %s",
+            (seq, lease.mirror, lease.token),
+        )

@@ -1,0 +1,110 @@
+"""What a Postgres server leaves on disk: the record of its process, and its socket."""
+
+import hashlib
+import os
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrord.errors import Unavailable
+
+PORT = "5432"  # only a part of the socket's name: nothing listens on TCP
+SOCKET = f".s.PGSQL.{PORT}"
+_SOCKET_PATH_BYTES = 107  # sun_path of unix(7), without its NUL
+_NO_PROCESS = b"4194305"  # Linux gives no pid above PID_MAX_LIMIT, 4194304
+
+
+@dataclass(frozen=True, slots=True)
+class Postmaster:
+    """
+    What `postmaster.pid` in a cluster says; the server, if alive, fills it in while it starts.
+
+    sockets: directory of its socket; None: not known yet.
+    status: starting, ready, standby, stopping, or empty.
+    """
+
+    cluster: Path
+    pid: int
+    sockets: Path | None
+    status: str
+
+    @classmethod
+    def recorded(cls, cluster: Path) -> "Postmaster | None":
+        """None: no record that can be read. The server it names may be long dead."""
+        try:
+            lines = (cluster / "postmaster.pid").read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return None
+        if not lines[0].isdigit():
+            return None
+        lines += [b""] * 8
+        sockets = Path(os.fsdecode(lines[4])) if lines[4] else None
+        return cls(cluster, int(lines[0]), sockets, lines[7].decode().strip())
+
+    @property
+    def lost(self) -> bool:
+        """Whether nobody can connect any more: it ends, or its socket was removed."""
+        gone = self.status == "ready" and not (self.sockets or self.cluster).joinpath(SOCKET).exists()
+        return gone or self.status == "stopping"
+
+
+def serves(pid: int, cluster: Path) -> bool:
+    """Whether *pid* is alive and a server of *cluster*: the number alone may be another process by now."""
+    if Path("/proc/self").exists():
+        try:
+            return Path("/proc", str(pid), "cwd").samefile(cluster)  # Postgres lives in its cluster
+        except OSError:
+            return False  # gone, or a zombie, or somebody else's
+    listed = subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True)
+    return listed.stdout.strip().endswith("postgres")
+
+
+def disarm(cluster: Path, sockets: Path) -> None:
+    """
+    Make the lock files of a dead server harmless: by now its pid may be another process.
+
+    The record itself stays, with a pid that cannot be: Postgres takes from it the shared memory by
+    which it recognises backends that outlived their server, and refuses to start beside them.
+    """
+    for name in (SOCKET, f"{SOCKET}.lock"):
+        (sockets / name).unlink(missing_ok=True)
+    record = cluster / "postmaster.pid"
+    if Postmaster.recorded(cluster) is None:
+        record.unlink(missing_ok=True)
+        return
+    _, rest = record.read_bytes().split(b"\n", 1)
+    fresh = cluster / "postmaster.pid.new"
+    fresh.write_bytes(_NO_PROCESS + b"\n" + rest)
+    fresh.replace(record)
+
+
+def socket_places(cluster: Path) -> Iterator[Path]:
+    """Directories that a socket fits into: the cluster itself, else short ones named by its digest."""
+    digest = hashlib.blake2b(os.fsencode(cluster), digest_size=8).hexdigest()
+    roots = (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp")
+    for place in (cluster, *(Path(root, f"mirrord-{os.geteuid()}-{digest}") for root in roots)):
+        if len(os.fsencode(place / SOCKET)) <= _SOCKET_PATH_BYTES and _libpq_can_name(place):
+            yield place
+
+
+def private_directory(cluster: Path) -> Path:
+    """The first of these places that nobody else can enter, made if needed. Raises Unavailable."""
+    places = [place for place in socket_places(cluster) if place.parent.is_dir()]
+    for place in places:
+        place.mkdir(mode=0o700, exist_ok=True)
+        status = place.lstat()
+        ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+        if ours and not status.st_mode & 0o077:
+            return place
+    raise Unavailable(
+        "Postgres needs a directory of its own user with mode 0700 for its socket, and none of these is one: "
+        f"{', '.join(map(str, places))}. Remove one, or use a data directory with a shorter path."
+    )
+
+
+def _libpq_can_name(place: Path) -> bool:
+    """A comma separates hosts there, and the text must be absolute and UTF-8."""
+    return place.is_absolute() and "," not in str(place) and str(place).isprintable()

@@ -1,0 +1,181 @@
+"""Reading states: base and row of entries, and which entries differ from their base."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
+from mirrord.domain.state import NO_TEXT, Base, Row
+
+_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed"
+_PAGE = (
+    "SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.name_key IS NOT NULL, p.version, p.digest, "
+    "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %s"
+)
+_ATTACHMENT = (
+    "SELECT a.id, 'attachment', a.parent_id, a.name, false, a.name_key IS NOT NULL, a.version, a.digest, "
+    "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which bases to load: any that has one of these paths, entries or digests."""
+
+    paths: Sequence[str] = ()
+    entries: Sequence[EntryId] = ()
+    digests: Sequence[Digest] = ()
+
+
+async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Base]:
+    """The bases of one mirror that *wanted* names."""
+    cursor = await connection.execute(
+        f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %s AND b.mirror_id = %s "
+        "AND (b.path = ANY (%s) OR b.entry_id = ANY (%s) OR b.digest = ANY (%s))",
+        (tenant, mirror, list(wanted.paths), list(wanted.entries), list(wanted.digests)),
+    )
+    return [_base(row) for row in await cursor.fetchall()]
+
+
+async def load_all_bases(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[Base]:
+    """Every base of one mirror."""
+    cursor = await connection.execute(
+        f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %s AND b.mirror_id = %s", (tenant, mirror)
+    )
+    return [_base(row) for row in await cursor.fetchall()]
+
+
+async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
+    """The rows of *entries*, tombstones included; entries without a row are not in the result."""
+    ids = list(entries)
+    cursor = await connection.execute(
+        f"{_PAGE} AND p.id = ANY (%s) UNION ALL {_ATTACHMENT} AND a.id = ANY (%s)", (tenant, ids, tenant, ids)
+    )
+    rows = [_row(row) for row in await cursor.fetchall()]
+    return {row.entry: row for row in rows}
+
+
+async def rows_at(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
+) -> list[Row]:
+    """
+    Rows of pages and folders that a file at one of *places* (parent, name) may continue: tombstones of that
+    place, the newest last, and live rows this mirror has no base of.
+    """
+    cursor = await connection.execute(
+        f"{_PAGE} AND (p.parent_key, p.name) IN (SELECT coalesce(w.parent, '00000000-0000-0000-0000-000000000000'), "
+        "w.name FROM unnest(%s::uuid[], %s::text[]) AS w (parent, name)) AND NOT EXISTS (SELECT FROM "
+        "mirrord.mirror_base AS b WHERE b.tenant_id = %s AND b.mirror_id = %s AND b.entry_id = p.id) "
+        "ORDER BY p.deleted_at NULLS LAST",
+        (tenant, [parent for parent, _ in places], [name for _, name in places], tenant, mirror),
+    )
+    return [_row(row) for row in await cursor.fetchall()]
+
+
+_DIFFERING_PAGES = """
+SELECT coalesce(p.id, b.entry_id)
+FROM (SELECT * FROM mirrord.page WHERE tenant_id = %(tenant)s) AS p
+FULL JOIN (SELECT * FROM mirrord.mirror_base
+           WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND kind IN ('page', 'folder')) AS b
+  ON b.entry_id = p.id
+WHERE p.id IS NULL
+   OR b.entry_id IS NULL AND p.deleted_at IS NULL
+   OR b.version <> p.version OR b.kind <> p.kind
+   OR p.deleted_at IS NULL AND (p.name_key IS NULL OR p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page')
+"""
+_DIFFERING_ATTACHMENTS = """
+SELECT coalesce(a.id, b.entry_id)
+FROM (SELECT * FROM mirrord.attachment WHERE tenant_id = %(tenant)s) AS a
+FULL JOIN (SELECT * FROM mirrord.mirror_base
+           WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND kind = 'attachment') AS b
+  ON b.entry_id = a.id
+WHERE a.id IS NULL
+   OR b.entry_id IS NULL AND a.deleted_at IS NULL
+   OR b.version <> a.version
+   OR a.deleted_at IS NULL AND a.name_key IS NULL
+"""
+_FED = """
+WITH changed AS (
+    SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f
+    WHERE f.tenant_id = %(tenant)s AND f.seq > %(after)s
+    ORDER BY f.seq, f.entry_id FETCH FIRST %(limit)s ROWS WITH TIES)
+SELECT f.entry_id, f.seq,
+       b.version IS DISTINCT FROM coalesce(p.version, a.version)
+       OR p.id IS NOT NULL AND p.deleted_at IS NULL
+          AND (p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page' OR p.name_key IS NULL)
+       OR a.id IS NOT NULL AND a.deleted_at IS NULL AND a.name_key IS NULL
+FROM changed AS f
+LEFT JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = f.entry_id
+LEFT JOIN mirrord.attachment AS a ON a.tenant_id = %(tenant)s AND a.id = f.entry_id
+LEFT JOIN mirrord.mirror_base AS b
+  ON b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s AND b.entry_id = f.entry_id
+"""
+
+
+async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[EntryId]:
+    """Entries whose row is not what the base of this mirror says: the full compare of rows with bases."""
+    cursor = await connection.execute(
+        f"{_DIFFERING_PAGES} UNION ALL {_DIFFERING_ATTACHMENTS}", {"tenant": tenant, "mirror": mirror}
+    )
+    return [EntryId(row[0]) for row in await cursor.fetchall()]
+
+
+async def fed(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, after: int, limit: int
+) -> tuple[list[EntryId], int]:
+    """
+    Entries whose row changed after seq *after* and is not what the base says, and the seq read up to.
+
+    A seq is never split: all entries of one transaction come together, so the result may exceed *limit*.
+    """
+    cursor = await connection.execute(_FED, {"tenant": tenant, "mirror": mirror, "after": after, "limit": limit})
+    rows = await cursor.fetchall()
+    seq = max((row[1] for row in rows), default=after)
+    return [EntryId(row[0]) for row in rows if row[2]], seq
+
+
+async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
+    """The clock of every one of *tenants*, in one statement."""
+    cursor = await connection.execute(
+        "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)", (list(tenants),)
+    )
+    return {TenantId(tenant): seq for tenant, seq in await cursor.fetchall()}
+
+
+async def seen_versions(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
+) -> dict[EntryId, int]:
+    """For each (entry, digest): the newest version in the entry's history that had these bytes, if any did."""
+    cursor = await connection.execute(
+        "SELECT r.page_id, max(r.version) FROM mirrord.page_revision AS r "
+        "JOIN unnest(%s::uuid[], %s::bytea[]) AS q (entry, digest) ON r.page_id = q.entry AND r.digest = q.digest "
+        "WHERE r.tenant_id = %s GROUP BY r.page_id",
+        ([entry for entry, _ in questions], [digest for _, digest in questions], tenant),
+    )
+    return {EntryId(entry): version for entry, version in await cursor.fetchall()}
+
+
+def _digest(kind: str, stored: bytes | None) -> Digest | None:
+    return NO_TEXT if kind == Kind.FOLDER else Digest(stored) if stored is not None else None
+
+
+def _base(row: tuple[Any, ...]) -> Base:
+    entry, kind, path, parent, name, index, version, digest, claimed = row
+    place = Place(parent, name, index)
+    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed)
+
+
+def _row(row: tuple[Any, ...]) -> Row:
+    entry, kind, parent, name, index, placed, version, digest, deleted, ahead, title = row
+    return Row(
+        EntryId(entry),
+        Kind(kind),
+        Place(parent, name, index),
+        placed,
+        version,
+        _digest(kind, digest),
+        deleted,
+        frozenset(ahead),
+        title,
+    )

@@ -1,0 +1,141 @@
+"""What mirrord derives from rows that apps wrote: their text, views, names and documents. No new versions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.connect import Connection
+from mirrord.db.writes import Text
+from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A page as apps left it: markdown before, and the columns of which `ahead` names the new ones."""
+
+    entry: EntryId
+    kind: Kind
+    version: int
+    name: str | None
+    markdown: str | None
+    digest: Digest | None
+    ahead: frozenset[str]
+    title: str | None
+    icon: str | None
+    position: str | None
+    frontmatter: dict[str, Any] | None
+    content: dict[str, Any] | None
+
+
+async def load_written(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
+    """The pages of *entries*, with all that rendering needs."""
+    cursor = await connection.execute(
+        "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter, "
+        "CASE WHEN 'content' = ANY (ahead) THEN content END "
+        "FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
+        (tenant, list(entries)),
+    )
+    return [
+        Written(EntryId(entry), Kind(kind), version, name, markdown, _digest(digest), frozenset(ahead), *views)
+        for entry, kind, version, name, markdown, digest, ahead, *views in await cursor.fetchall()
+    ]
+
+
+async def store_text(
+    connection: Connection, tenant: TenantId, entry: EntryId, version: int, text: Text, digest: Digest
+) -> bool:
+    """The text and views that follow from what an app wrote as *version*; False if it is not that any more."""
+    cursor = await connection.execute(
+        "UPDATE mirrord.page SET index = index OR kind = 'folder', kind = 'page', markdown = %s, digest = %s, title = coalesce(%s, name), icon = %s, "
+        "position = coalesce(%s, position), frontmatter = %s, ahead = '{}' "
+        "WHERE tenant_id = %s AND id = %s AND version = %s RETURNING version",
+        (
+            text.markdown,
+            digest,
+            text.title,
+            text.icon,
+            text.position,
+            Jsonb(text.frontmatter) if text.frontmatter is not None else None,
+            tenant,
+            entry,
+            version,
+        ),
+    )
+    return await cursor.fetchone() is not None
+
+
+async def store_name(
+    connection: Connection, tenant: TenantId, entry: EntryId, version: int, name: str, key: str, *, attachment: bool
+) -> bool:
+    """
+    Place the row: its clean name and key.
+
+    Raises psycopg's UniqueViolation where a sibling has that key; False if the row is not *version* any more.
+    """
+    if attachment:
+        statement = (
+            "UPDATE mirrord.attachment SET name = %(name)s, name_key = %(key)s "
+            "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"
+        )
+    else:
+        statement = (
+            "UPDATE mirrord.page SET name = %(name)s, name_key = %(key)s, "
+            "title = CASE WHEN 'title' = ANY (ahead) OR coalesce(frontmatter ? 'title', false) "
+            "THEN title ELSE %(name)s END "
+            "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"
+        )
+    cursor = await connection.execute(
+        statement, {"name": name, "key": key, "tenant": tenant, "entry": entry, "version": version}
+    )
+    return await cursor.fetchone() is not None
+
+
+async def load_texts(
+    connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
+) -> dict[EntryId, tuple[int, str | None]]:
+    """(version, markdown) of the pages among *entries*."""
+    cursor = await connection.execute(
+        "SELECT id, version, markdown FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)", (tenant, list(entries))
+    )
+    return {EntryId(entry): (version, markdown) for entry, version, markdown in await cursor.fetchall()}
+
+
+async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
+    """A text in the page's history by its digest; None if no revision has it."""
+    cursor = await connection.execute(
+        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND digest = %s LIMIT 1",
+        (tenant, entry, digest),
+    )
+    row = await cursor.fetchone()
+    return row[0] if row else None
+
+
+async def load_underived(
+    connection: Connection, tenant: TenantId, limit: int, skip: Sequence[EntryId]
+) -> list[tuple[EntryId, int, str]]:
+    """(entry, version, markdown) of pages whose document is still to be derived, the newest change first."""
+    cursor = await connection.execute(
+        "SELECT id, version, markdown FROM mirrord.page WHERE tenant_id = %s AND deleted_at IS NULL AND kind = 'page' "
+        "AND content IS NULL AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s) "
+        "ORDER BY updated_at DESC LIMIT %s",
+        (tenant, list(skip), limit),
+    )
+    return [(EntryId(entry), version, markdown) for entry, version, markdown in await cursor.fetchall()]
+
+
+async def store_content(
+    connection: Connection, tenant: TenantId, documents: Sequence[tuple[EntryId, int, bytes]]
+) -> None:
+    """Documents (entry, version, JSON) derived from exactly those versions; others have moved on and are skipped."""
+    for entry, version, document in documents:
+        await connection.execute(
+            "UPDATE mirrord.page SET content = %s::jsonb WHERE tenant_id = %s AND id = %s AND version = %s "
+            "AND content IS NULL AND ahead = '{}'",
+            (document.decode(), tenant, entry, version),
+        )
+
+
+def _digest(stored: bytes | None) -> Digest | None:
+    return Digest(stored) if stored is not None else None

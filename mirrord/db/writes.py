@@ -1,0 +1,245 @@
+"""
+Writing entries: each statement changes one row by compare-and-set and records the base in the same breath.
+
+A statement is a value, so that many go into one transaction; `run` tells which of them found the version they
+expected. Own writes of mirrord set every derived column; versions and history are the triggers' work.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
+from mirrord.domain.state import NO_TEXT, Base
+
+_UPSERT_BASE = """
+INSERT INTO mirrord.mirror_base AS b
+    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed)
+SELECT %(tenant)s, %(mirror)s, %(entry)s, %(kind)s, %(path)s, %(base_parent)s, %(base_name)s, %(base_index)s,
+       written.version, %(base_digest)s, %(claimed)s
+FROM written
+ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
+    kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
+    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed
+RETURNING b.version
+"""
+_WHERE = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"
+
+_INSERT_PAGE = f"""
+WITH written AS (
+    INSERT INTO mirrord.page (tenant_id, id, parent_id, kind, name, name_key, index, title, icon, position,
+                              frontmatter, markdown, digest)
+    VALUES (%(tenant)s, %(entry)s, %(parent)s, %(kind)s, %(name)s, %(name_key)s, %(index)s,
+            coalesce(%(title)s, %(name)s), %(icon)s, %(position)s, %(frontmatter)s, %(markdown)s, %(digest)s)
+    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
+{_UPSERT_BASE}"""
+_UPDATE_TEXT = f"""
+WITH written AS (
+    UPDATE mirrord.page SET kind = %(kind)s, index = %(base_index)s, markdown = %(markdown)s, digest = %(digest)s,
+        content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = coalesce(%(position)s, position),
+        frontmatter = %(frontmatter)s, ahead = '{{}}'
+    {_WHERE})
+{_UPSERT_BASE}"""
+_REVIVE_PAGE = f"""
+WITH written AS (
+    UPDATE mirrord.page SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
+        title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = coalesce(%(position)s, position),
+        frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
+        parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s
+    {_WHERE})
+{_UPSERT_BASE}"""
+_MOVE_PAGE = f"""
+WITH written AS (
+    UPDATE mirrord.page SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s,
+        title = CASE WHEN coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
+    {_WHERE})
+{_UPSERT_BASE}"""
+_INSERT_ATTACHMENT = f"""
+WITH written AS (
+    INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, name_key, digest, size, media_type)
+    VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, %(name_key)s, %(digest)s, %(size)s, %(media_type)s)
+    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
+{_UPSERT_BASE}"""
+_UPDATE_BYTES = f"""
+WITH written AS (
+    UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s
+    {_WHERE})
+{_UPSERT_BASE}"""
+_REVIVE_ATTACHMENT = f"""
+WITH written AS (
+    UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s,
+        deleted_at = NULL, parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
+    {_WHERE})
+{_UPSERT_BASE}"""
+_MOVE_ATTACHMENT = f"""
+WITH written AS (
+    UPDATE mirrord.attachment SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
+    {_WHERE})
+{_UPSERT_BASE}"""
+_REWRITE_TEXT = f"""
+UPDATE mirrord.page SET markdown = %(markdown)s, digest = %(digest)s, content = NULL, title = coalesce(%(title)s, name),
+    icon = %(icon)s, position = coalesce(%(position)s, position), frontmatter = %(frontmatter)s, ahead = '{{}}'
+{_WHERE}"""
+_ADD_PAGE = """
+INSERT INTO mirrord.page (tenant_id, id, parent_id, name, title, icon, position, frontmatter, markdown, digest)
+VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, coalesce(%(title)s, %(name)s), %(icon)s, %(position)s,
+        %(frontmatter)s, %(markdown)s, %(digest)s)
+RETURNING version"""
+_ADD_ATTACHMENT = """
+INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, digest, size, media_type)
+VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, %(digest)s, %(size)s, %(media_type)s)
+RETURNING version"""
+_ENTOMB = """
+WITH written AS (
+    UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
+    WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version),
+dropped AS (
+    DELETE FROM mirrord.mirror_base USING written
+    WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
+SELECT version FROM written"""
+_RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {_UPSERT_BASE}"
+_DROP_BASE = """
+DELETE FROM mirrord.mirror_base WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s
+RETURNING version"""
+_YIELD_PATH = """
+UPDATE mirrord.mirror_base SET path = NULL
+WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND path = %(path)s AND entry_id <> %(entry)s
+RETURNING version"""
+_REPATH = """
+UPDATE mirrord.mirror_base SET path = %(new)s || substr(path, length(%(old)s) + 1)
+WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND starts_with(path, %(old)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A page's text with the views derived from its front matter. markdown None: a folder."""
+
+    markdown: str | None
+    title: str | None = None
+    icon: str | None = None
+    position: str | None = None
+    frontmatter: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """An attachment's content as its row describes it; the bytes are in `blob`."""
+
+    size: int
+    media_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement whose result is one row with a version, or none: the expected version was not there."""
+
+    sql: str
+    values: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Makes statements for one mirror."""
+
+    tenant: TenantId
+    mirror: MirrorId
+
+    def insert(self, base: Base, place: Place, name_key: str, body: Text | Bytes) -> Statement:
+        """A new row at *place*, and its base (whose place is the file's)."""
+        sql = _INSERT_PAGE if isinstance(body, Text) else _INSERT_ATTACHMENT
+        return Statement(sql, self._values(base) | self._placed(place, name_key) | _columns(base.digest, body))
+
+    def update(self, base: Base, expected: int, body: Text | Bytes) -> Statement:
+        """New content for the row of version *expected*."""
+        sql = _UPDATE_TEXT if isinstance(body, Text) else _UPDATE_BYTES
+        return Statement(sql, self._values(base) | _columns(base.digest, body) | {"expected": expected})
+
+    def rewrite(self, entry: EntryId, expected: int, digest: Digest, body: Text) -> Statement:
+        """New text for the row alone: this mirror's file does not have it yet."""
+        return Statement(_REWRITE_TEXT, self._entry(entry) | _columns(digest, body) | {"expected": expected})
+
+    def add(self, entry: EntryId, place: Place, digest: Digest, body: Text | Bytes) -> Statement:
+        """A new row alone, not placed yet: its file is made from it."""
+        sql = _ADD_PAGE if isinstance(body, Text) else _ADD_ATTACHMENT
+        placed = {"parent": place.parent, "name": place.name}
+        return Statement(sql, self._entry(entry) | placed | _columns(digest, body))
+
+    def revive(self, base: Base, expected: int, place: Place, name_key: str, body: Text | Bytes) -> Statement:
+        """The tombstone of version *expected* lives again, with the file's content and place."""
+        sql = _REVIVE_PAGE if isinstance(body, Text) else _REVIVE_ATTACHMENT
+        values = self._values(base) | self._placed(place, name_key) | _columns(base.digest, body)
+        return Statement(sql, values | {"expected": expected})
+
+    def move(self, base: Base, expected: int, place: Place, name_key: str) -> Statement:
+        """The row of version *expected* goes to *place*."""
+        sql = _MOVE_ATTACHMENT if base.kind is Kind.ATTACHMENT else _MOVE_PAGE
+        return Statement(sql, self._values(base) | self._placed(place, name_key) | {"expected": expected})
+
+    def entomb(self, base: Base, expected: int) -> Statement:
+        """The row of version *expected* becomes a tombstone; the base goes."""
+        table = "attachment" if base.kind is Kind.ATTACHMENT else "page"
+        return Statement(_ENTOMB.format(table=table), self._entry(base.entry) | {"expected": expected})
+
+    def record(self, base: Base) -> Statement:
+        """What both sides now agree on."""
+        return Statement(_RECORD_BASE, self._values(base) | {"version": base.version})
+
+    def forget(self, entry: EntryId) -> Statement:
+        """Both sides are gone."""
+        return Statement(_DROP_BASE, self._entry(entry))
+
+    def yield_path(self, base: Base) -> Statement:
+        """Another entry's base said *base*'s path is its own: it is not any more."""
+        return Statement(_YIELD_PATH, self._entry(base.entry) | {"path": base.path})
+
+    def repath(self, old: str, new: str) -> Statement:
+        """A directory was renamed: every path below it (`old/…`) begins with `new/` now."""
+        values = {"tenant": self.tenant, "mirror": self.mirror, "old": old + "/", "new": new + "/"}
+        return Statement(_REPATH, values)
+
+    def _entry(self, entry: EntryId) -> dict[str, Any]:
+        return {"tenant": self.tenant, "mirror": self.mirror, "entry": entry}
+
+    def _values(self, base: Base) -> dict[str, Any]:
+        return self._entry(base.entry) | {
+            "kind": base.kind,
+            "path": base.path,
+            "base_parent": base.place.parent,
+            "base_name": base.place.name,
+            "base_index": base.place.index,
+            "base_digest": _stored(base.digest),
+            "claimed": base.claimed,
+        }
+
+    def _placed(self, place: Place, name_key: str) -> dict[str, Any]:
+        return {"parent": place.parent, "name": place.name, "name_key": name_key, "index": place.index}
+
+
+async def run(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
+    """Send all, then read all; per statement the version it wrote, or None where it found nothing to write."""
+    cursors = [await connection.execute(statement.sql, statement.values) for statement in statements]
+    versions: list[int | None] = []
+    for cursor in cursors:
+        row = await cursor.fetchone() if cursor.description else None
+        versions.append(row[0] if row else None)
+    return versions
+
+
+def _columns(digest: Digest, body: Text | Bytes) -> dict[str, Any]:
+    if isinstance(body, Bytes):
+        return {"digest": digest, "size": body.size, "media_type": body.media_type}
+    return {
+        "digest": _stored(digest),
+        "markdown": body.markdown,
+        "title": body.title,
+        "icon": body.icon,
+        "position": body.position,
+        "frontmatter": Jsonb(body.frontmatter) if body.frontmatter is not None else None,
+    }
+
+
+def _stored(digest: Digest) -> bytes | None:
+    return None if digest == NO_TEXT else digest

@@ -1,0 +1,85 @@
+"""How the daemon and commands speak: small files in `MIRROR_DIR/.mirrord`. No socket, so that agents can too."""
+
+import json
+import os
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from mirrord.errors import Unavailable
+
+MACHINE = ".mirrord"
+STALE = 10.0  # seconds without a beat
+
+
+class Heartbeat:
+    """`daemon.json`: that a daemon lives, and what it is doing."""
+
+    def __init__(self, mirror: Path) -> None:
+        self._file = mirror / MACHINE / "daemon.json"
+
+    def beat(self, facts: dict[str, Any]) -> None:
+        """Say what the daemon is doing, all at once."""
+        self._file.parent.mkdir(exist_ok=True)
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(json.dumps({**facts, "beat": time.time()}), encoding="utf-8")
+        fresh.replace(self._file)
+
+    def remove(self) -> None:
+        """The daemon ended as it should."""
+        self._file.unlink(missing_ok=True)
+
+    def read(self) -> dict[str, Any] | None:
+        """What the daemon said last; None if it ended as it should, or never ran."""
+        try:
+            facts: dict[str, Any] = json.loads(self._file.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+        return facts
+
+    def alive(self) -> bool:
+        """Whether the daemon that wrote this is still running."""
+        facts = self.read()
+        return facts is not None and _runs(int(facts["pid"])) and time.time() - facts["beat"] < STALE
+
+
+def requests_in(mirror: Path) -> list[Path]:
+    """Requests nobody has taken yet."""
+    return sorted((mirror / MACHINE / "requests").glob("*.flush"))
+
+
+def ask_flush(mirror: Path, patience: float) -> None:
+    """
+    Return when every change known now is on both sides.
+
+    Raises Unavailable if no daemon runs, TimeoutError after *patience* seconds.
+    """
+    heartbeat = Heartbeat(mirror)
+    if not heartbeat.alive():
+        raise Unavailable("No daemon is running on this mirror. Start it with `mirrord up`.")
+    box = mirror / MACHINE / "requests"
+    box.mkdir(exist_ok=True)
+    request = box / f"{uuid.uuid4()}.flush"
+    request.write_bytes(b"")
+    end = time.monotonic() + patience
+    try:
+        while not request.with_suffix(".done").exists():
+            if time.monotonic() > end:
+                raise TimeoutError
+            if not heartbeat.alive():
+                raise Unavailable("The daemon ended before everything was on both sides. Start it with `mirrord up`.")
+            time.sleep(0.005)
+    finally:
+        for suffix in (".flush", ".taken", ".done"):
+            request.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

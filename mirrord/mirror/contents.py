@@ -1,0 +1,92 @@
+"""Reads an open file only while nobody is writing to it."""
+
+import hashlib
+import os
+import time
+
+from mirrord.domain.entry import Digest
+from mirrord.errors import Busy, Damaged, Refused
+from mirrord.mirror import kernel
+from mirrord.mirror.kernel import Stat, stat_of
+from mirrord.mirror.layout import printable
+
+PROBE_PAUSE = 0.3  # seconds between two equal stats where leases do not tell
+_PIECE = 1 << 20  # bytes
+
+
+def read(descriptor: int, path: str, limit_bytes: int, earlier: Stat | None = None) -> tuple[bytes, Stat]:
+    """
+    All bytes, and the stat they belong to.
+
+    path: for messages.
+    earlier: a stat taken PROBE_PAUSE or longer ago; spares the wait where leases do not tell.
+
+    Raises:
+        Busy: somebody is writing.
+        Damaged: more than *limit_bytes*.
+        Refused: not a regular file.
+    """
+    before = _settled(descriptor, path, earlier)
+    if before.size > limit_bytes:
+        raise Damaged(f"{printable(path)!r} has {before.size} bytes; more than {limit_bytes} are not synced.")
+    data = _all(descriptor, before.size)
+    _check_unchanged(descriptor, path, before)
+    return data, before
+
+
+def digest(descriptor: int, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
+    """Like read(), of any size, but only the digest."""
+    before = _settled(descriptor, path, earlier)
+    found = digest_now(descriptor)
+    _check_unchanged(descriptor, path, before)
+    return found, before
+
+
+def digest_now(descriptor: int) -> Digest:
+    """The digest of what is there, whoever is writing."""
+    state = hashlib.blake2b(digest_size=32)
+    offset = 0
+    while piece := os.pread(descriptor, _PIECE, offset):
+        state.update(piece)
+        offset += len(piece)
+    return Digest(state.digest())
+
+
+def wait_for_writers(descriptor: int, patience: float) -> bool:
+    """Whether, within *patience* seconds, nobody has the file open for writing any more."""
+    end = time.monotonic() + patience
+    while not _is_settled(descriptor, None):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _all(descriptor: int, size_bytes: int) -> bytes:
+    data = b""
+    while len(data) < size_bytes and (piece := os.pread(descriptor, size_bytes - len(data), len(data))):
+        data += piece
+    return data
+
+
+def _settled(descriptor: int, path: str, earlier: Stat | None) -> Stat:
+    if not stat_of(os.fstat(descriptor)).is_file:
+        raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
+    if not _is_settled(descriptor, earlier):
+        raise Busy(f"{printable(path)!r} is open for writing in another program.")
+    return stat_of(os.fstat(descriptor))
+
+
+def _is_settled(descriptor: int, earlier: Stat | None) -> bool:
+    writer = kernel.has_writer(descriptor)
+    if writer is not None:
+        return not writer
+    if earlier is None:
+        earlier = stat_of(os.fstat(descriptor))
+        time.sleep(PROBE_PAUSE)
+    return earlier == stat_of(os.fstat(descriptor))
+
+
+def _check_unchanged(descriptor: int, path: str, before: Stat) -> None:
+    if kernel.has_writer(descriptor) or stat_of(os.fstat(descriptor)) != before:
+        raise Busy(f"{printable(path)!r} changed while it was read.")

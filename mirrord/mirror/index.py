@@ -1,0 +1,76 @@
+"""What the tree looked like when we last looked, in memory: the cache of `state` while the daemon runs."""
+
+from collections.abc import Iterable, Iterator
+
+from mirrord.domain.entry import EntryId
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.state import Seen
+
+Inode = tuple[int, int]  # device, inode
+
+
+class Index:
+    """Files and folders by path. Observations, never pending work: whatever it says, bases are compared with it."""
+
+    def __init__(self, seen: dict[str, Seen]) -> None:
+        self._seen = seen
+        self._paths = {(one.device, one.inode): path for path, one in seen.items()}
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._seen
+
+    def get(self, path: str) -> Seen | None:
+        """The last look at *path*."""
+        return self._seen.get(path)
+
+    def path_of(self, inode: Inode) -> str | None:
+        """Where a file or directory was last seen, also if nothing is there any more: it may have moved."""
+        return self._paths.get(inode)
+
+    def paths(self) -> Iterable[str]:
+        """All paths."""
+        return self._seen.keys()
+
+    def below(self, directory: str) -> Iterator[str]:
+        """The paths below a directory, without itself."""
+        prefix = directory + "/" if directory else ""
+        return (path for path in list(self._seen) if path.startswith(prefix))
+
+    def differs(self, path: str, stat: Stat) -> bool:
+        """Whether what is at *path* is not what was last seen there. A directory differs when it is another one."""
+        seen = self._seen.get(path)
+        if seen is None:
+            return True
+        if stat.is_directory:
+            return (seen.device, seen.inode) != (stat.device, stat.inode)
+        return not seen.matches(stat)
+
+    def note(self, path: str, seen: Seen) -> None:
+        """Remember a look."""
+        self._seen[path] = seen
+        self._paths[seen.device, seen.inode] = path
+
+    def own(self, path: str, entry: EntryId) -> Seen | None:
+        """Remember whose file it is; what is then known of it."""
+        seen = self._seen.get(path)
+        if seen is not None:
+            seen = self._seen[path] = seen._replace(entry=entry)
+        return seen
+
+    def forget(self, path: str) -> None:
+        """Nothing is there any more."""
+        self._seen.pop(path, None)
+
+    def prune(self) -> None:
+        """Forget where inodes were that are nowhere now: the system gives their numbers to new files."""
+        self._paths = {(one.device, one.inode): path for path, one in self._seen.items()}
+
+    def rename(self, old: str, new: str) -> None:
+        """A directory we renamed ourselves: all below it is where it was, under another path."""
+        for path in [old, *self.below(old)]:
+            if (seen := self._seen.get(path)) is not None:
+                self.forget(path)
+                self.note(new + path[len(old) :], seen)

@@ -1,0 +1,287 @@
+"""
+The journal of writes: `.mirrord/tmp/{writer}/`, where bytes wait that are not yet, or no longer, in place.
+
+A name tells what became of a file whose writer died: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for
+none. `p` is unfinished and ours; `w` holds the new text before the swap and the displaced file after it;
+`d` holds a file that was moved out of its place. A `d` with a note `NAME.path` was to be followed by the new
+text under that path: if that never came, the file belongs back there.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from mirrord.domain.entry import Digest, EntryId
+from mirrord.errors import Busy, Refused
+from mirrord.mirror import contained, contents, kernel
+from mirrord.mirror.kernel import Stat, stat_of
+from mirrord.mirror.layout import MACHINE, parent_of
+from mirrord.mirror.tree import Tree
+
+TMP = f"{MACHINE}/tmp"
+TRASH = f"{MACHINE}/trash"
+PRIVATE = 0o700
+
+_NOTE = ".path"
+_DIGEST = "([0-9a-f]{64}|-)"
+_NAME = re.compile(rf"([wd])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f]{{16}}")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """
+    What a name in the journal or the trash tells.
+
+    expected: digest the file in place had to have; None: it was to be created.
+    new: digest of the text that was to take the place; None: the file was to be removed.
+    """
+
+    entry: EntryId
+    expected: Digest | None
+    new: Digest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A file a writer left in the journal; digest: what it holds now, None if that cannot be read."""
+
+    name: str
+    label: Label
+    digest: Digest | None
+
+
+class Journal:
+    """
+    One writer's directory, flocked as long as the writer lives.
+
+    Raises Busy on construction if another process writes under this name.
+    """
+
+    def __init__(self, tree: Tree, writer: str) -> None:
+        self.tree = tree
+        self.path = f"{TMP}/{writer}"
+        self._guard = threading.Lock()
+        self._at_work: set[str] = set()
+        self.descriptor = self._open()
+        tree.probe(self.descriptor)
+
+    def close(self) -> None:
+        """Let go; what is still in the journal waits for the next writer of this name."""
+        os.close(self.descriptor)
+
+    @contextlib.contextmanager
+    def put(self, label: Label, data: bytes, mode: int, dress: Callable[[int], None]) -> Iterator[tuple[str, Stat]]:
+        """
+        A new file with *data*, durable, under a name that says so, for the length of one write.
+
+        dress: gives the open file its owner, mode and attributes.
+        """
+        name = _name_of("w", label)
+        with self._protected(name):
+            unfinished = "p" + name[1:]
+            made = self._create(unfinished, data, mode, dress)
+            kernel.rename(self.descriptor, unfinished, self.descriptor, name)
+            yield name, made
+
+    def leftovers(self) -> list[Leftover]:
+        """
+        What writes left that nobody is working on: after a crash, or displaced files not yet settled.
+
+        digest equal to `label.new`: the swap never happened, drop it; equal to `label.expected`: done, keep it in the
+        trash; else somebody's bytes: take them in as a version before settling.
+        """
+        with self._guard:
+            at_work = set(self._at_work)
+        names = sorted(os.listdir(self.descriptor))
+        return [
+            Leftover(name, label, self._digest(name))
+            for name in names
+            if name not in at_work and (label := label_of(name))
+        ]
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a leftover. Raises Busy while somebody has it open for writing."""
+        with self.opened(name) as descriptor:
+            size = os.fstat(descriptor).st_size
+            return contents.read(descriptor, name, size)[0]
+
+    def settle(self, name: str, *, keep: bool) -> None:
+        """Take a file out of the journal: into the trash, or gone."""
+        if not keep:
+            kernel.unlink(self.descriptor, name)
+            return
+        self.tree.make_directories(TRASH, PRIVATE)
+        with self.tree.directory(TRASH) as trash:
+            kernel.rename(self.descriptor, name, trash, name)
+
+    def discard(self, name: str) -> None:
+        """Drop a file of ours, if it is still in the journal."""
+        with contextlib.suppress(FileNotFoundError):
+            kernel.unlink(self.descriptor, name)
+
+    def is_file(self, name: str) -> bool:
+        """Whether *name* is a regular file: exchanging and renaming take directories and links too."""
+        return stat_of(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)).is_file
+
+    @contextlib.contextmanager
+    def opened(self, name: str) -> Iterator[int]:
+        """A read descriptor of a file of the journal for the length of a `with`."""
+        descriptor = self.open(name)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def open(self, name: str) -> int:
+        """A read descriptor of a file of the journal, not following links, not waiting for a fifo."""
+        return os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=self.descriptor)
+
+    @contextlib.contextmanager
+    def aside(self, label: Label, path: str | None) -> Iterator[str]:
+        """
+        A name to move the file at *path* to.
+
+        path: where it belongs if the new text never gets there; None: it is meant to be gone. A file still
+            aside when an exception passes keeps the note of that: the next start puts it back.
+        """
+        name = _name_of("d", label)
+        with self._protected(name):
+            if path is not None:
+                self._create(name + _NOTE, os.fsencode(path), 0o600, _as_it_is)
+                kernel.fsync(self.descriptor)
+            try:
+                yield name
+            finally:
+                if path is not None and (sys.exc_info()[0] is None or not self._has(name)):
+                    self.discard(name + _NOTE)
+
+    def _open(self) -> int:
+        self.tree.make_directories(self.path, PRIVATE)
+        with self.tree.directory(self.path) as found:
+            descriptor = os.dup(found)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._recover(descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise Busy(f"Another process writes in {self.path!r}; it is still alive.") from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _recover(self, directory: int) -> None:
+        """Drop what was never finished; put back what was moved aside for a text that never came."""
+        for name in os.listdir(directory):
+            if name.endswith(_NOTE):
+                self._put_back(directory, name)
+            elif name.startswith("p."):
+                kernel.unlink(directory, name)
+
+    def _put_back(self, directory: int, note: str) -> None:
+        path = os.fsdecode(_bytes_of(directory, note))
+        with contextlib.suppress(FileExistsError, FileNotFoundError, Refused, kernel.Unsupported):
+            with self.tree.directory(parent_of(path)) as place:
+                kernel.rename_new(directory, note.removesuffix(_NOTE), place, path.rpartition("/")[2])
+                kernel.fsync(place)
+            log.warning("file_put_back", extra={"path": path})
+        kernel.unlink(directory, note)
+
+    def _create(self, name: str, data: bytes, mode: int, dress: Callable[[int], None]) -> Stat:
+        try:
+            descriptor = kernel.create(self.descriptor, name, mode)
+        except FileNotFoundError:  # somebody deleted `.mirrord`
+            self._reopen()
+            descriptor = kernel.create(self.descriptor, name, mode)
+        try:
+            kernel.write(descriptor, data)
+            dress(descriptor)
+            kernel.fsync(descriptor)
+            return stat_of(os.fstat(descriptor))
+        except BaseException:
+            kernel.unlink(self.descriptor, name)
+            raise
+        finally:
+            os.close(descriptor)
+
+    def _reopen(self) -> None:
+        with self._guard:
+            if os.fstat(self.descriptor).st_nlink == 0:
+                descriptor = self._open()
+                os.dup2(descriptor, self.descriptor, inheritable=False)
+                os.close(descriptor)
+
+    def _digest(self, name: str) -> Digest | None:
+        if not self.is_file(name):
+            return None
+        with contextlib.suppress(PermissionError), self.opened(name) as descriptor:
+            return contents.digest_now(descriptor)
+        return None
+
+    def _has(self, name: str) -> bool:
+        try:
+            os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def _protected(self, *names: str) -> Iterator[None]:
+        with self._guard:
+            self._at_work.update(names)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._at_work.difference_update(names)
+
+
+def _as_it_is(_: int) -> None:
+    """For files nobody but mirrord reads."""
+
+
+def writers(tree: Tree) -> list[str]:
+    """The names under which anybody, dead or alive, has a journal here."""
+    try:
+        return sorted(name for name, stat in tree.names(TMP).items() if stat.is_directory)
+    except FileNotFoundError:
+        return []
+
+
+def label_of(name: str) -> Label | None:
+    """What a name in the journal or the trash tells; None if it is no such name."""
+    if not (found := _NAME.fullmatch(name)):
+        return None
+    _, entry, expected, new = found.groups()
+    return Label(EntryId(UUID(entry)), _digest_from(expected), _digest_from(new))
+
+
+def relabelled(name: str, expected: Digest) -> str:
+    """The same name with another expected digest."""
+    kind, entry, _, new, random = name.split(".")
+    return ".".join((kind, entry, expected.hex(), new, random))
+
+
+def _name_of(kind: str, label: Label) -> str:
+    digests = (digest.hex() if digest else "-" for digest in (label.expected, label.new))
+    return ".".join((kind, str(label.entry), *digests, secrets.token_hex(8)))
+
+
+def _digest_from(text: str) -> Digest | None:
+    return None if text == "-" else Digest(bytes.fromhex(text))
+
+
+def _bytes_of(directory: int, name: str) -> bytes:
+    descriptor = os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=directory)
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read()

@@ -1,0 +1,117 @@
+"""
+PURE: which path of a tree is which entry.
+
+Paths are relative to the tenant's root, parts joined by "/", no slash at either end; "" is the root.
+"""
+
+from dataclasses import dataclass
+
+from mirrord.domain.entry import Kind
+from mirrord.domain.place import ASSETS, INDEX, name_key
+
+MACHINE = ".mirrord"
+SUFFIX = ".md"
+INDEX_FILE = INDEX + SUFFIX
+
+_TEMPORARY = ("~", ".swp", ".swo", ".swx", ".tmp", ".part", ".crdownload", "___jb_tmp___", "___jb_old___")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """
+    What a path is and where it hangs.
+
+    folder: path of the directory that holds it in the tree of pages: `Projects` for `Projects/Alpha.md`,
+        for `Projects/assets/a/b.png` and for the directory `Projects/Work`; "" for `Projects/_index.md`.
+    name: without `.md`; an attachment's is what follows `assets/`.
+    index: the page is the `_index.md` of the directory called *name*.
+    """
+
+    kind: Kind
+    folder: str
+    name: str
+    index: bool = False
+
+
+def spot_of_file(path: str) -> Spot | None:
+    """What the file at *path* is; None if it is not synced."""
+    parts = path.split("/")
+    if not all(map(is_visible, parts)) or is_temporary(parts[-1]):
+        return None
+    if ASSETS in parts[:-1]:
+        at = parts.index(ASSETS)
+        return Spot(Kind.ATTACHMENT, "/".join(parts[:at]), "/".join(parts[at + 1 :]))
+    if not parts[-1].endswith(SUFFIX):
+        return None
+    if parts[-1] == INDEX_FILE and len(parts) > 1:
+        return Spot(Kind.PAGE, "/".join(parts[:-2]), parts[-2], index=True)
+    return Spot(Kind.PAGE, "/".join(parts[:-1]), parts[-1].removesuffix(SUFFIX))
+
+
+def spot_of_directory(path: str) -> Spot | None:
+    """The folder at *path*; None for the root, dot-names, `assets` and whatever is in it."""
+    parts = path.split("/")
+    if ASSETS in parts or not all(map(is_visible, parts)):
+        return None
+    return Spot(Kind.FOLDER, "/".join(parts[:-1]), parts[-1])
+
+
+def page_path(folder: str, name: str, index: bool = False) -> str:
+    """The file of the page *name* in the directory *folder*."""
+    return _join(folder, name, INDEX_FILE) if index else _join(folder, name + SUFFIX)
+
+
+def attachment_path(folder: str, name: str) -> str:
+    """The file of the attachment *name* of the directory *folder*."""
+    return _join(folder, ASSETS, name)
+
+
+def directory_of(path: str, kind: Kind) -> str:
+    """The directory where the children of the page or folder at *path* live, whether it exists or not."""
+    if kind is Kind.FOLDER:
+        return path
+    if path.endswith("/" + INDEX_FILE):
+        return path.removesuffix("/" + INDEX_FILE)
+    return path.removesuffix(SUFFIX)
+
+
+def parent_of(path: str) -> str:
+    """The directory a file or directory lies in, as the file system has it."""
+    return path.rpartition("/")[0]
+
+
+def is_visible(name: str) -> bool:
+    """Whether a part of a path may be synced: no dot-name, and UTF-8."""
+    return name != "" and name[0] != "." and is_text(name)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file's name is one that editors and browsers give to what they have not finished."""
+    if name.endswith(_TEMPORARY) or name.startswith("~$"):
+        return True
+    return name == "4913" or (name[0] == "#" and name[-1] == "#")  # vim's trial file; emacs' own copies
+
+
+def is_text(name: str) -> bool:
+    """Whether the bytes of a name are UTF-8; Python shows others as lone surrogates."""
+    if name.isascii():
+        return True
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_machine(path: str) -> bool:
+    """Whether *path* belongs to mirrord's own state, also where a file system ignores case."""
+    return name_key(path.partition("/")[0]) == MACHINE
+
+
+def printable(path: str) -> str:
+    """*path* as text that any log or database takes: bytes that are not UTF-8 appear as `\\xNN`."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _join(*parts: str) -> str:
+    return "/".join(filter(None, parts))

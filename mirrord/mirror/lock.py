@@ -1,0 +1,119 @@
+"""Locks that end with the process that holds them: one daemon a root, one command at a time a tenant."""
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mirrord.errors import Busy, Refused, Unavailable
+from mirrord.mirror import contained
+from mirrord.mirror.journal import PRIVATE
+from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.tree import Tree
+
+WRITE_LOCK = f"{MACHINE}/write.lock"
+_PATIENCE = 10.0  # seconds for another command to end
+_PID = "daemon.pid"
+
+
+class Lock:
+    """
+    The flock on a directory's own descriptor; its holder's process id is in `.mirrord/daemon.pid` below.
+
+    Close-on-exec, so neither workers nor Postgres keep it alive.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """
+        Take the lock, or raise at once.
+
+        Raises:
+            Refused: another process has it.
+            Unavailable: the directory is missing.
+        """
+        try:
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise Unavailable(f"{self.directory} cannot be locked: {error.strerror}.") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise Refused(
+                f"{self.directory} is already mirrored by {self._holder()}; only one daemon works on a root."
+            ) from None
+        self._descriptor = descriptor
+        _leave_pid(descriptor)
+
+    def release(self) -> None:
+        """Give the lock back; without one, nothing happens."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> "Lock":
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _holder(self) -> str:
+        try:
+            return f"process {int((self.directory / MACHINE / _PID).read_text(encoding='ascii'))}"
+        except (OSError, ValueError):
+            return "another process"
+
+
+@contextlib.contextmanager
+def write_lock(tree: Tree, patience: float = _PATIENCE) -> Iterator[None]:
+    """
+    Keep other commands on this tenant out for the length of a `with`, other threads too.
+
+    Raises:
+        Busy: another command did not end within *patience* seconds.
+    """
+    end = time.monotonic() + patience
+    while (descriptor := _try(tree)) is None:
+        if time.monotonic() > end:
+            raise Busy("Another command is still writing in this tenant; try again.")
+        time.sleep(0.005)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try(tree: Tree) -> int | None:
+    tree.make_directories(MACHINE, PRIVATE)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with tree.directory(MACHINE) as machine:
+        descriptor = os.open("write.lock", flags, 0o600, dir_fd=machine)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        found = tree.stat(WRITE_LOCK)
+        if found and found.inode == os.fstat(descriptor).st_ino:  # else deleted meanwhile: others lock a new one
+            return descriptor
+    except BlockingIOError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _leave_pid(directory: int) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(MACHINE, PRIVATE, dir_fd=directory)
+    machine = os.open(MACHINE, contained.DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(_PID, flags, 0o644, dir_fd=machine)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        os.close(descriptor)
+    finally:
+        os.close(machine)

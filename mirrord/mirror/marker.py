@@ -1,0 +1,88 @@
+"""`.mirrord/id`: which tenant's mirror a tree is; and the private directory it lies in."""
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from mirrord.domain.entry import MirrorId, TenantId
+from mirrord.errors import Damaged
+from mirrord.mirror import kernel
+from mirrord.mirror.journal import PRIVATE, TMP, TRASH
+from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.tree import Tree
+
+PATH = f"{MACHINE}/id"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """tenant: its name when the tree was made, for people; the ids decide."""
+
+    tenant: str
+    tenant_id: TenantId
+    mirror: MirrorId
+
+
+def make_root(root: Path, mode: int = PRIVATE) -> bool:
+    """Make a tenant's root if it is missing; whether it was. An existing one keeps its mode."""
+    try:
+        root.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    root.chmod(mode)  # mkdir would subtract the umask and drop the set-group bit
+    return True
+
+
+def prepare(tree: Tree) -> None:
+    """Make `.mirrord/` and what must be in it, where missing."""
+    for path in (MACHINE, TMP, TRASH):
+        tree.make_directories(path, PRIVATE)
+    if tree.stat(f"{MACHINE}/.gitignore") is None:
+        _put(tree, ".gitignore", b"*\n")
+
+
+def read(tree: Tree) -> Marker | None:
+    """
+    The marker of a tree, None if it has none.
+
+    Raises:
+        Damaged: there is one, but it cannot be understood.
+    """
+    try:
+        data, _ = tree.read(PATH, 1 << 16)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        raw = json.loads(data)
+        return Marker(str(raw["tenant"]), TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"])))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged(
+            f"{tree.root / PATH} does not say which mirror this is; restore it, or delete it to adopt the tree anew."
+        ) from error
+
+
+def write(tree: Tree, marker: Marker) -> None:
+    """Say which mirror the tree is, all at once; replaces what was said before."""
+    prepare(tree)
+    facts = {
+        "tenant": marker.tenant,
+        "tenant_id": str(marker.tenant_id),
+        "mirror": str(marker.mirror),
+    }
+    _put(tree, "id", json.dumps(facts, indent=2).encode() + b"\n")
+
+
+def _put(tree: Tree, name: str, data: bytes) -> None:
+    unfinished = f"{name}.{secrets.token_hex(4)}"
+    with tree.directory(MACHINE) as machine:
+        descriptor = kernel.create(machine, unfinished, 0o600)
+        try:
+            kernel.write(descriptor, data)
+            kernel.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        kernel.rename(machine, unfinished, machine, name)
+        kernel.fsync(machine)

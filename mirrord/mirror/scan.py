@@ -1,0 +1,165 @@
+"""Looks at a whole tree, or a part of it, without following links: what is there, and what cannot be known."""
+
+import os
+import stat as modes
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mirrord.domain.place import ASSETS
+from mirrord.errors import Refused, Unavailable
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.kernel import Stat, stat_of
+from mirrord.mirror.layout import SUFFIX, is_temporary, is_text, parent_of, printable
+from mirrord.mirror.tree import Tree
+
+_SPECIAL = {
+    modes.S_IFLNK: "is a symbolic link; links are not followed, put the file itself here",
+    modes.S_IFIFO: "is a named pipe, not a file",
+    modes.S_IFSOCK: "is a socket, not a file",
+    modes.S_IFCHR: "is a device, not a file",
+    modes.S_IFBLK: "is a device, not a file",
+}
+_NOT_UTF_8 = "has a name that is not UTF-8; rename it"
+
+
+@dataclass(slots=True)
+class Scan:
+    """
+    What a look at the tree found. Keys are paths.
+
+    files: pages and attachments.
+    directories: folders, `assets` and what is below it; the scanned directory itself is left out.
+    ignored: files and directories `.mirrorignore` keeps out, unless they are synced already.
+    others: how many visible files are of no kind that is synced.
+    troubles: printable path, and the rest of a sentence that begins with it.
+    unknown: paths at and below which absence proves nothing.
+    """
+
+    files: dict[str, Stat] = field(default_factory=dict)
+    directories: dict[str, Stat] = field(default_factory=dict)
+    ignored: dict[str, Stat] = field(default_factory=dict)
+    others: int = 0
+    troubles: list[tuple[str, str]] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+
+    def shows_absent(self, path: str) -> bool:
+        """Whether *path*, which is below the scanned directory, is known not to be there."""
+        if path in self.files or path in self.directories or path in self.ignored:
+            return False
+        return self.unknown.isdisjoint(_lineage(path))
+
+
+def scan(tree: Tree, ignore: Ignore, under: str = "") -> Scan:
+    """
+    Look at everything below the directory *under*; one that is gone holds nothing.
+
+    Raises:
+        Unavailable: the tree's root cannot be listed.
+        Refused: *under* is reached through a symbolic link.
+    """
+    walk = _Walk(tree, ignore)
+    walk.start(under)
+    while walk.pending:
+        walk.look(walk.pending.pop())
+    return walk.found
+
+
+@dataclass(frozen=True, slots=True)
+class _Directory:
+    path: str
+    in_assets: bool
+    ignored: bool
+
+    def child(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name
+
+
+class _Walk:
+    def __init__(self, tree: Tree, ignore: Ignore) -> None:
+        self.tree = tree
+        self.ignore = ignore
+        self.selective = not ignore.is_empty
+        self.device = tree.opened_as[0]
+        self.found = Scan()
+        self.pending: list[_Directory] = []
+
+    def start(self, under: str) -> None:
+        lineage = list(_lineage(under))
+        ignored = any(self.ignore.matches(path, True) for path in lineage)
+        try:
+            with self.tree.directory(under) as descriptor:
+                self._list(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
+        except (FileNotFoundError, NotADirectoryError):
+            if not under:
+                raise
+        except OSError as error:
+            if not under:
+                raise Unavailable(f"The root {self.tree.root} cannot be listed: {error.strerror}.") from error
+            self._trouble(under, f"cannot be listed: {error.strerror}", ignored)
+
+    def look(self, directory: _Directory) -> None:
+        path = directory.path
+        try:
+            with self.tree.directory(path) as descriptor:
+                stat = stat_of(os.fstat(descriptor))
+                (self.found.ignored if directory.ignored else self.found.directories)[path] = stat
+                if stat.device != self.device:
+                    self._trouble(path, "has another file system mounted on it", directory.ignored)
+                else:
+                    self._list(descriptor, directory)
+        except FileNotFoundError:
+            pass
+        except (Refused, NotADirectoryError):
+            self.found.unknown.add(path)  # swapped for something else since it was listed
+        except OSError as error:
+            self._trouble(path, f"cannot be listed: {error.strerror}", directory.ignored)
+
+    def _list(self, descriptor: int, directory: _Directory) -> None:
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                if entry.name[0] == ".":
+                    continue
+                try:
+                    if entry.is_file(follow_symlinks=False):
+                        self._see_file(entry, directory)
+                    else:
+                        self._see_other(entry, directory)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    path = directory.child(entry.name)
+                    self._trouble(path, f"cannot be looked at: {error.strerror}", directory.ignored)
+
+    def _see_file(self, entry: os.DirEntry[str], directory: _Directory) -> None:
+        name = entry.name
+        path = directory.child(name)
+        if not name.isascii() and not is_text(name):
+            self._trouble(path, _NOT_UTF_8, directory.ignored)
+        elif not (directory.in_assets or name.endswith(SUFFIX)) or is_temporary(name):
+            self.found.others += 1
+        elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
+            self.found.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
+        else:
+            self.found.files[path] = stat_of(entry.stat(follow_symlinks=False))
+
+    def _see_other(self, entry: os.DirEntry[str], directory: _Directory) -> None:
+        path = directory.child(entry.name)
+        if not is_text(entry.name):
+            self._trouble(path, _NOT_UTF_8, directory.ignored)
+        elif entry.is_dir(follow_symlinks=False):
+            ignored = directory.ignored or self.ignore.matches(path, True)
+            self.pending.append(_Directory(path, directory.in_assets or entry.name == ASSETS, ignored))
+        else:
+            kind = modes.S_IFMT(entry.stat(follow_symlinks=False).st_mode)
+            self._trouble(path, _SPECIAL.get(kind, "is of an unknown kind"), directory.ignored)
+
+    def _trouble(self, path: str, sentence: str, ignored: bool) -> None:
+        self.found.unknown.add(path)
+        if not ignored:
+            self.found.troubles.append((printable(path), sentence))
+
+
+def _lineage(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = parent_of(path)

@@ -1,0 +1,205 @@
+"""
+`.mirrord/state.db`: what files looked like when their digests were taken, and the mirror's own counters.
+
+A cache: it may be deleted, damaged or read-only at any moment, and nothing but time is lost.
+"""
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import NamedTuple, TypeVar
+from uuid import UUID
+
+from mirrord.domain.entry import Digest, EntryId
+from mirrord.mirror import kernel
+from mirrord.mirror.journal import PRIVATE
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.tree import Tree
+
+PATH = f"{MACHINE}/state.db"
+
+_VERSION = 1
+_SCHEMA = f"""
+CREATE TABLE seen (
+    path TEXT PRIMARY KEY, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
+    digest BLOB, entry BLOB
+) WITHOUT ROWID, STRICT;
+CREATE TABLE counter (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+PRAGMA user_version = {_VERSION};
+"""
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Seen(NamedTuple):
+    """A file as it was when its digest was taken; entry: whose file it is."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    digest: Digest
+    entry: EntryId
+
+    def matches(self, stat: Stat) -> bool:
+        """Whether the file still looks the same."""
+        return self[:5] == stat[:5]
+
+
+def seen(stat: Stat, digest: Digest, entry: EntryId) -> Seen:
+    """What to remember of a file."""
+    return Seen(*stat[:5], digest, entry)
+
+
+class State:
+    """The open cache of one tree; safe to use from several threads. No method fails because of the file."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._guard = threading.Lock()
+        self._file: tuple[int, int] | None = None
+        self._database = self._open()
+
+    def close(self) -> None:
+        """Close the file; what was stored stays."""
+        self._database.close()
+
+    def is_in_place(self) -> bool:
+        """Whether the open file is still the one in the tree; if not, open the state anew. One in memory always is."""
+        if self._file is None:
+            return True
+        found = self._tree.stat(PATH)
+        return found is not None and (found.device, found.inode) == self._file
+
+    def load(self) -> dict[str, Seen]:
+        """All files seen, by path."""
+
+        def load() -> dict[str, Seen]:
+            rows = self._database.execute("SELECT * FROM seen")
+            return {path: _seen_from(numbers, digest, entry) for path, *numbers, digest, entry in rows}
+
+        return self._run(load, {})
+
+    def store(self, changed: Mapping[str, Seen], gone: Iterable[str] = ()) -> None:
+        """Remember *changed* and forget *gone*, in this order; at most the last moments are lost in a crash."""
+        rows = [(path, *map(_signed, one[:5]), one.digest, one.entry.bytes) for path, one in changed.items()]
+
+        def store() -> None:
+            with _transaction(self._database) as database:
+                database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                database.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in gone])
+
+        self._run(store, None)
+
+    def get(self, key: str) -> str | None:
+        """A counter, None if it was never set or was lost."""
+        query = "SELECT value FROM counter WHERE key = ?"
+        row = self._run(lambda: self._database.execute(query, (key,)).fetchone(), None)
+        return row[0] if row else None
+
+    def set(self, key: str, value: str) -> None:
+        """Set a counter durably: on return it outlives a power cut, if the file can be written at all."""
+
+        def store() -> None:
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.execute("INSERT OR REPLACE INTO counter VALUES (?, ?)", (key, value))
+            self._database.execute("PRAGMA synchronous = NORMAL")
+
+        self._run(store, None)
+
+    def _run(self, action: Callable[[], T], otherwise: T) -> T:
+        with self._guard:
+            try:
+                return action()
+            except (sqlite3.DatabaseError, ValueError) as error:
+                log.warning("state_failed", extra={"root": str(self._tree.root), "error": str(error)})
+                if _is_damaged(error):
+                    self._database.close()
+                    self._delete()
+                    self._database = self._open()
+                return otherwise
+
+    def _open(self) -> sqlite3.Connection:
+        for _ in range(2):
+            try:
+                return self._opened()
+            except (sqlite3.DatabaseError, OSError) as error:
+                log.warning("state_rebuilt", extra={"root": str(self._tree.root), "error": str(error)})
+                self._delete()
+        log.warning("state_kept_in_memory", extra={"root": str(self._tree.root)})
+        self._file = None
+        database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        database.executescript(_SCHEMA)
+        return database
+
+    def _opened(self) -> sqlite3.Connection:
+        self._tree.make_directories(MACHINE, PRIVATE)
+        found = self._tree.stat(PATH)
+        if found and not found.is_file:
+            raise OSError(f"{PATH} is not a regular file")
+        database = sqlite3.connect(self._tree.root / PATH, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        made = os.stat(self._tree.root / PATH)
+        self._file = (made.st_dev, made.st_ino)
+        return database
+
+    def _delete(self) -> None:
+        with suppress(OSError), self._tree.directory(MACHINE) as machine:
+            for suffix in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    kernel.unlink(machine, "state.db" + suffix)
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version not in (0, _VERSION):
+        raise sqlite3.DatabaseError(f"its version is {version}, this program's is {_VERSION}")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    if version == 0:
+        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    database.execute("SELECT count(*) FROM counter")
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield database
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+
+
+def _seen_from(numbers: list[int], digest: bytes, entry: bytes) -> Seen:
+    device, inode, size, mtime_ns, ctime_ns = numbers
+    times = mtime_ns, ctime_ns  # before 1970 they are negative
+    return Seen(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
+
+
+def _is_damaged(error: Exception) -> bool:
+    if not isinstance(error, sqlite3.DatabaseError):
+        return True  # a value no version of this program writes
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+
+def _signed(number: int) -> int:
+    """Inode and device numbers use all 64 bits; SQLite's integers are signed."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _unsigned(number: int) -> int:
+    return number + (1 << 64) if number < 0 else number

@@ -1,0 +1,135 @@
+"""
+The trash: `.mirrord/trash/`, what mirrord took out of the tree, for 30 days.
+
+A replaced file keeps its journal name; a removed page has `NAME.json` beside it that says what it was. The
+digest in the name is what the file held when it came; other bytes were written later by somebody who still
+had it open, and must be taken in as a version.
+"""
+
+import json
+import os
+from collections.abc import MutableMapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+from mirrord.domain.entry import Digest
+from mirrord.errors import Busy
+from mirrord.mirror import contents, kernel
+from mirrord.mirror.journal import PRIVATE, TRASH, Label, label_of, relabelled
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.tree import Tree
+
+RETENTION = timedelta(days=30)
+
+_CARD = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a removed page was: its path and title in the tree, why and when (Unix seconds) it went."""
+
+    path: str
+    title: str | None
+    reason: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trashed:
+    """A file in the trash; card: None for a file that was replaced, not removed."""
+
+    name: str
+    label: Label
+    card: Card | None
+    stat: Stat
+
+
+def put_card(tree: Tree, name: str, label: Label, card: Card) -> None:
+    """Say what *name* was; before the file itself comes, so that it is never there without."""
+    tree.make_directories(TRASH, PRIVATE)
+    facts = asdict(card) | {"id": str(label.entry), "digest": label.expected.hex() if label.expected else None}
+    with tree.directory(TRASH) as trash:
+        descriptor = kernel.create(trash, name + _CARD, 0o600)
+        try:
+            kernel.write(descriptor, json.dumps(facts, ensure_ascii=True).encode())
+            kernel.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def contents_of(tree: Tree) -> list[Trashed]:
+    """Everything in the trash, oldest arrival first."""
+    return [Trashed(name, label, _card(tree, name), stat) for name, label, stat in _files(tree)]
+
+
+def late_saves(tree: Tree, seen: MutableMapping[str, Stat]) -> list[tuple[str, Label, Digest]]:
+    """
+    Files somebody went on writing after they were moved here: name, label, the digest they have now.
+
+    seen: the stats of the call before, brought up to date; only files that differ are read.
+    """
+    late = []
+    for name, label, stat in _files(tree):
+        if seen.get(name) == stat:
+            continue
+        try:
+            digest, stat = tree.digest(f"{TRASH}/{name}")
+        except (Busy, FileNotFoundError):
+            continue
+        seen[name] = stat
+        if digest != label.expected:
+            late.append((name, label, digest))
+    return late
+
+
+def accept(tree: Tree, name: str, digest: Digest) -> None:
+    """Record that a late save with this *digest* was taken in: from now on it is what the file should hold."""
+    new = relabelled(name, digest)
+    with tree.directory(TRASH) as trash:
+        if tree.stat(f"{TRASH}/{name}{_CARD}"):
+            kernel.rename(trash, name + _CARD, trash, new + _CARD)
+        kernel.rename(trash, name, trash, new)
+
+
+def purge(tree: Tree, now: float) -> list[str]:
+    """
+    Delete for good what came RETENTION before *now* (Unix seconds), is unchanged, and nobody has open.
+
+    Returns the names deleted.
+    """
+    oldest = (now - RETENTION.total_seconds()) * 1e9
+    gone = []
+    for name, label, stat in _files(tree):
+        if stat.ctime_ns < oldest and _is_done(tree, name, label):
+            with tree.directory(TRASH) as trash:
+                kernel.unlink(trash, name)
+                with suppress(FileNotFoundError):
+                    kernel.unlink(trash, name + _CARD)
+            gone.append(name)
+    return gone
+
+
+def _files(tree: Tree) -> list[tuple[str, Label, Stat]]:
+    try:
+        found = tree.names(TRASH)
+    except FileNotFoundError:
+        return []
+    files = [(name, label, stat) for name, stat in found.items() if stat.is_file and (label := label_of(name))]
+    return sorted(files, key=lambda file: file[2].ctime_ns)
+
+
+def _is_done(tree: Tree, name: str, label: Label) -> bool:
+    with tree.file(f"{TRASH}/{name}") as descriptor:
+        if kernel.has_other(descriptor):
+            return False
+        return contents.digest_now(descriptor) == label.expected
+
+
+def _card(tree: Tree, name: str) -> Card | None:
+    try:
+        raw: dict[str, Any] = json.loads(tree.read(f"{TRASH}/{name}{_CARD}", 1 << 20)[0])
+        return Card(raw["path"], raw["title"], raw["reason"], raw["time"])
+    except (ValueError, KeyError, FileNotFoundError):
+        return None

@@ -1,0 +1,47 @@
+"""What an entry's bytes mean to its row: text with views, or the description of an attachment."""
+
+import mimetypes
+import posixpath
+
+from mirrord.codec.text import decode
+from mirrord.codec.views import Views, views_of
+from mirrord.db.writes import Bytes, Text
+from mirrord.domain.entry import Kind, digest_of
+from mirrord.domain.place import MAX_NAME_BYTES
+from mirrord.domain.state import File
+from mirrord.errors import Stale
+from mirrord.mirror.tree import Tree
+from mirrord.sync.look import LIMIT
+
+
+def data_of(tree: Tree, file: File) -> bytes:
+    """The bytes of *file*, read again where they were not kept. Raises Stale if they are not the same any more."""
+    if file.data is not None:
+        return file.data
+    data, _ = tree.read(file.path, LIMIT)
+    if digest_of(data) != file.digest:
+        raise Stale(f"{file.path!r} was saved meanwhile.")
+    return data
+
+
+def body_of(file: File, data: bytes) -> Text | Bytes:
+    """What the row of *file* says. Raises Damaged where a page is no text."""
+    if file.kind is Kind.FOLDER:
+        return Text(None, title=file.place.name)
+    if file.kind is Kind.ATTACHMENT:
+        return Bytes(len(data), mimetypes.guess_type(file.path)[0])
+    return text_of(decode(data))
+
+
+def text_of(markdown: str, views: Views | None = None) -> Text:
+    """A page's text with its views."""
+    views = views or views_of(markdown)
+    return Text(markdown, views.title, views.icon, views.position, views.frontmatter if not views.error else None)
+
+
+def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
+    """What the sibling that keeps the file's bytes is called. moment: UTC, for people."""
+    suffix = f" (conflict {moment} {mirror})"
+    stem, ending = posixpath.splitext(name) if kind is Kind.ATTACHMENT else (name, "")
+    cut = stem.encode()[: MAX_NAME_BYTES - len(suffix.encode())].decode("utf-8", "ignore").rstrip()
+    return cut + suffix + ending

@@ -1,0 +1,107 @@
+"""The brake: deletions are gathered, looked at once more, weighed together, and carried over or halted."""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from mirrord.db import attention
+from mirrord.db.attention import Halt
+from mirrord.domain.entry import EntryId, Kind
+from mirrord.sync import deletions
+from mirrord.sync.decision import Decision, Step
+from mirrord.sync.deletions import Gathered
+from mirrord.sync.guard import Alarm, check_emptied, weigh
+from mirrord.sync.plan import Move
+from mirrord.sync.rows import Outcome
+from mirrord.sync.sides import DAEMON_ACTOR, Sides
+
+log = logging.getLogger(__name__)
+
+ADVICE = " `mirrord halts` lists it; `mirrord resume ID --apply` or `mirrord resume ID --discard` settles it."
+
+
+class Brake:
+    """Decides whether deletions of one mirror may spread. While a halt stands, none do."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self.gathered = Gathered()
+        self.halted = False
+
+    async def load(self) -> None:
+        """See whether a halt of an earlier daemon still stands."""
+        self.halted = bool(await self._open_halts())
+
+    async def carry_over(self, gone: Sequence[Decision], allowed: Iterable[EntryId] = ()) -> Outcome:
+        """Carry deletions over to the other side, or halt. allowed: entries a person has decided about."""
+        outcome, allowed = Outcome(), frozenset(allowed)
+        for side in ("file", "row"):
+            of_side = [one for one in gone if deletions.side_of(one) == side]
+            outcome.add(await self._carry_over(side, of_side, allowed))
+        return outcome
+
+    async def take_decisions(self) -> list[Halt]:
+        """Halts a person has decided about; call close() when that is carried out."""
+        halts = await self._open_halts()
+        self.halted = bool(halts)
+        return [halt for halt in halts if halt.decision is not None]
+
+    async def close(self, halts: Sequence[Halt]) -> None:
+        """What was decided has been done."""
+        sides = self._sides
+        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+            for halt in halts:
+                await attention.close_halt(connection, sides.tenant, halt.id)
+        self.halted = bool(await self._open_halts())
+
+    async def _carry_over(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
+        asked = [one.state.entry for one in gone if one.state.entry not in allowed]
+        alarm = await self._alarm(side, asked)
+        if alarm is not None:
+            await self._halt(alarm, side, asked)
+            gone = [one for one in gone if one.state.entry in allowed]
+        if not gone:
+            return Outcome()
+        outcome = await (deletions.entomb if side == "file" else deletions.trash)(self._sides, gone)
+        self.gathered.happened(side, sum(1 for one in outcome.done if one.state.entry not in allowed))
+        return outcome
+
+    async def _alarm(self, side: str, asked: Sequence[EntryId]) -> Alarm | None:
+        if not asked:
+            return None
+        if self.halted:
+            return Alarm("halted", f"{len(asked)} more deletions wait, because deletions of this tenant are halted.")
+        based = await self._count_based()
+        if side == "file" and (alarm := check_emptied(self._count_files(), based)):
+            return alarm
+        return weigh(side, len(asked), self.gathered.count_recent(side), based)
+
+    async def _halt(self, alarm: Alarm, side: str, entries: Sequence[EntryId]) -> None:
+        sides = self._sides
+        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+            await attention.add_halt(
+                connection, sides.tenant, sides.mirror, alarm.reason, side, alarm.sentence + ADVICE, entries
+            )
+        self.halted = True
+        log.warning("halted", extra={"tenant": sides.name, "reason": alarm.reason, "entries": len(entries)})
+
+    async def _open_halts(self) -> list[Halt]:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return await attention.halts(connection, self._sides.tenant, self._sides.mirror)
+
+    async def _count_based(self) -> int:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            cursor = await connection.execute(
+                "SELECT count(*) FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s AND kind <> %s",
+                (self._sides.tenant, self._sides.mirror, Kind.FOLDER),
+            )
+            row = await cursor.fetchone()
+            return int(row[0]) if row else 0
+
+    def _count_files(self) -> int:
+        return sum(1 for path in self._sides.looker.index.paths() if "." in path.rpartition("/")[2])
+
+
+def restored(decisions: Iterable[Decision]) -> list[Decision]:
+    """The deletions among *decisions* turned round: files come back from rows, rows from files."""
+    back = {Move.ENTOMB: (Step.FILE, Move.CREATE), Move.TRASH: (Step.ROW, Move.REVIVE)}
+    return [Decision(one.state, *back[one.move], one.place) for one in decisions if one.move in back]

@@ -1,0 +1,96 @@
+"""Checking: every file's bytes against every row's, without asking what anybody remembers."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mirrord.db import overview, states
+from mirrord.db.connect import Database
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId
+from mirrord.domain.state import Row
+from mirrord.errors import Busy, Damaged, Refused
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.layout import printable
+from mirrord.mirror.scan import scan
+from mirrord.mirror.tree import Tree
+from mirrord.sync.files import resolve_paths
+
+
+class Verdict(StrEnum):
+    """How one path stands."""
+
+    OK = "OK"
+    MISSING = "MISSING"  # a row without a file
+    EXTRA = "EXTRA"  # a file without a row
+    STALE = "STALE"  # the file is an older version of the row, or the row is not rendered yet
+    DIFFERS = "DIFFERS"  # the file has bytes the row never had
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One path and its verdict."""
+
+    path: str
+    verdict: Verdict
+
+
+async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Finding]:
+    """Compare a tree with the rows of its tenant, by path."""
+    async with database.transaction(tenant) as connection:
+        raw = await overview.live_rows(connection, tenant)
+        rows, ready = _rows(raw)
+        paths = resolve_paths(rows, {})
+        files = await asyncio.to_thread(_digests, tree)
+        expected = {path: entry for entry, path in paths.items() if rows[entry].kind is not Kind.FOLDER}
+        differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
+        questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
+        seen = await states.seen_versions(connection, tenant, questions) if questions else {}
+    return list(_findings(files, expected, rows, ready, seen))
+
+
+def _findings(
+    files: dict[str, Digest | None],
+    expected: dict[str, EntryId],
+    rows: dict[EntryId, Row],
+    ready: set[EntryId],
+    seen: dict[EntryId, int],
+) -> Iterator[Finding]:
+    for path in sorted(files.keys() | expected.keys()):
+        entry = expected.get(path)
+        if entry is None:
+            yield Finding(printable(path), Verdict.EXTRA)
+        elif path not in files:
+            yield Finding(path, Verdict.MISSING)
+        elif entry not in ready:
+            yield Finding(path, Verdict.STALE)
+        elif files[path] == rows[entry].digest:
+            yield Finding(path, Verdict.OK)
+        else:
+            yield Finding(path, Verdict.STALE if entry in seen else Verdict.DIFFERS)
+
+
+def _rows(raw: list[tuple[object, ...]]) -> tuple[dict[EntryId, Row], set[EntryId]]:
+    rows: dict[EntryId, Row] = {}
+    ready: set[EntryId] = set()
+    for entry, kind, parent, name, index, digest, is_ready in raw:
+        place = Place(parent, str(name), bool(index))  # type: ignore[arg-type]
+        rows[entry] = Row(entry, Kind(str(kind)), place, True, 0, digest, False)  # type: ignore[index, arg-type]
+        if is_ready:
+            ready.add(entry)  # type: ignore[arg-type]
+    return rows, ready
+
+
+def _digests(tree: Tree) -> dict[str, Digest | None]:
+    """The digest of every synced file; None for one that cannot be read now."""
+    try:
+        ignore = Ignore.load(tree)
+    except (Busy, Damaged, Refused):
+        ignore = Ignore()
+    found: dict[str, Digest | None] = {}
+    for path in scan(tree, ignore).files:
+        try:
+            found[path] = tree.digest(path)[0]
+        except (Busy, Refused, OSError):
+            found[path] = None
+    return found

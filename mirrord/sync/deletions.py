@@ -1,0 +1,156 @@
+"""Deletions: gathered until no more come, confirmed by a scan, weighed together, and only then carried over."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mirrord.db import attention
+from mirrord.db.writes import Statement, Text, run
+from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.place import name_key
+from mirrord.domain.state import NO_TEXT, File
+from mirrord.errors import Busy, Stale
+from mirrord.mirror import replace as replacing
+from mirrord.mirror.layout import directory_of, parent_of
+from mirrord.sync.decision import Decision
+from mirrord.sync.guard import QUIET, RECENT
+from mirrord.sync.plan import Move
+from mirrord.sync.rows import Outcome, new_base
+from mirrord.sync.sides import FILE_ACTOR, Sides
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Entries of which one side is gone, since when nothing was added, and how many went lately (per side)."""
+
+    entries: set[EntryId] = field(default_factory=set)
+    added: float = 0.0
+    recent: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: {"file": deque(), "row": deque()})
+
+    def add(self, entries: Iterable[EntryId]) -> None:
+        """One more gone entry starts the wait anew."""
+        new = set(entries) - self.entries
+        if new:
+            self.entries |= new
+            self.added = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether the set is complete: nothing was added for a while."""
+        return bool(self.entries) and time.monotonic() - self.added >= QUIET
+
+    def take(self) -> set[EntryId]:
+        """All of them; the set is empty afterwards."""
+        entries, self.entries = self.entries, set()
+        return entries
+
+    def count_recent(self, side: str) -> int:
+        """Deletions seen on *side* within the last ten minutes."""
+        spans = self.recent[side]
+        while spans and time.monotonic() - spans[0][0] > RECENT:
+            spans.popleft()
+        return sum(count for _, count in spans)
+
+    def happened(self, side: str, count: int) -> None:
+        """*count* deletions of *side* were carried over."""
+        self.recent[side].append((time.monotonic(), count))
+
+
+def side_of(decision: Decision) -> str:
+    """Where the deletion was seen."""
+    return "file" if decision.move is Move.ENTOMB else "row"
+
+
+async def entomb(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
+    """Rows whose files are gone become tombstones, all in one transaction, children first."""
+    ordered = sorted(decisions, key=lambda one: -(one.state.base.path or "").count("/") if one.state.base else 0)
+    statements = [_entomb(sides, decision) for decision in ordered]
+    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+        versions = await run(connection, statements)
+        await attention.resolve_conflicts(connection, sides.tenant, [one.state.entry for one in ordered])
+    outcome = Outcome()
+    for decision, version in zip(ordered, versions, strict=True):
+        (outcome.stale if version is None else outcome.done).append(decision)
+    return outcome
+
+
+def _entomb(sides: Sides, decision: Decision) -> Statement:
+    assert decision.state.base is not None
+    assert decision.state.row is not None
+    return sides.writer.entomb(decision.state.base, decision.state.row.version)
+
+
+async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
+    """Files whose rows are deleted go to the trash, then directories that are empty; a folder that is not lives on."""
+    outcome = Outcome()
+    pages = [one for one in decisions if _file(one).digest != NO_TEXT]
+    for decision in pages:
+        await _trash_file(sides, decision, outcome)
+    folders = sorted({_directory(one) for one in decisions} - {""}, key=lambda path: -path.count("/"))
+    removed = [path for path in folders if await asyncio.to_thread(_remove_directory, sides, path)]
+    bare = [one for one in decisions if _file(one).digest == NO_TEXT]
+    outcome.done += [one for one in bare if _file(one).path in removed]
+    statements = [sides.writer.forget(one.state.entry) for one in outcome.done]
+    # something mirrord does not sync, or does not know yet, is still in there: the folder lives on
+    statements += [_revive_folder(sides, one) for one in bare if _file(one).path not in removed]
+    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        await run(connection, statements)
+        await attention.resolve_conflicts(connection, sides.tenant, [one.state.entry for one in outcome.done])
+    return outcome
+
+
+def _revive_folder(sides: Sides, decision: Decision) -> Statement:
+    file, row = _file(decision), decision.state.row
+    assert row is not None
+    base = new_base(decision.state, file)
+    return sides.writer.revive(base, row.version, file.place, name_key(file.place.name), Text(None, file.place.name))
+
+
+async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> None:
+    file, row = _file(decision), decision.state.row
+    title = row.title if row else None
+    try:
+        await asyncio.to_thread(
+            replacing.remove,
+            sides.tree,
+            sides.journal,
+            file.path,
+            entry=decision.state.entry,
+            over=file.digest,
+            reason="deleted in Postgres",
+            title=title,
+        )
+    except Stale:
+        outcome.stale.append(decision)
+    except Busy:
+        outcome.later.append(decision)
+    else:
+        sides.looker.index.forget(file.path)
+        outcome.done.append(decision)
+
+
+def _directory(decision: Decision) -> str:
+    """The directory that goes with the entry, if it is empty then."""
+    file = _file(decision)
+    return parent_of(file.path) if file.kind is Kind.ATTACHMENT else directory_of(file.path, file.kind)
+
+
+def _remove_directory(sides: Sides, path: str) -> bool:
+    found = sides.tree.stat(path)
+    if found is None:
+        gone = True
+    elif not found.is_directory:
+        return False
+    else:
+        sides.tree.remove_directory(f"{path}/assets")
+        gone = sides.tree.remove_directory(path)
+    if gone:
+        sides.looker.index.forget(path)
+    return gone
+
+
+def _file(decision: Decision) -> File:
+    assert isinstance(decision.state.file, File)
+    return decision.state.file

@@ -1,0 +1,99 @@
+"""The document of every page: derived from its text after the text is safe, never on the event loop."""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import orjson
+
+from mirrord.codec.reader import read
+from mirrord.db import views
+from mirrord.domain.entry import EntryId
+from mirrord.sync.sides import DAEMON_ACTOR, Sides
+
+log = logging.getLogger(__name__)
+
+SMALL = 16_384  # characters: below that a thread is quicker than another process
+BATCH = 40  # pages at once
+PATIENCE = 20.0  # seconds for one page; then it is left without a document
+IDLE = 20.0  # seconds after which the workers go home and give their memory back
+NICE = 10  # of the workers: people's edits go first
+
+
+def document(text: str) -> bytes:
+    """The TipTap document of a page's text, as JSON that Postgres takes."""
+    return orjson.dumps(read(text)).replace(b"\\u0000", b"\\ufffd")
+
+
+class Workers:
+    """Processes that parse; started when there is something to do, sent home when there is not."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._used = 0.0
+
+    async def document(self, text: str) -> bytes:
+        """Parse *text* in another process. Raises TimeoutError when that takes too long."""
+        self._used = time.monotonic()
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(max_workers=2, mp_context=context, initializer=_prepare_worker)
+        future = asyncio.get_running_loop().run_in_executor(self._pool, document, text)
+        try:
+            return await asyncio.wait_for(future, PATIENCE)
+        except (TimeoutError, BrokenProcessPool):
+            self.close()
+            raise
+
+    def rest(self) -> None:
+        """Send the workers home if nothing came for a while."""
+        if self._pool is not None and time.monotonic() - self._used > IDLE:
+            self.close()
+
+    def close(self) -> None:
+        """End the workers, a hanging one too."""
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):
+                process.terminate()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+def _prepare_worker() -> None:
+    os.nice(NICE)
+
+
+class Deriver:
+    """Fills `content` of one tenant's pages, the newest change first."""
+
+    def __init__(self, sides: Sides, workers: Workers) -> None:
+        self._sides = sides
+        self._workers = workers
+        self._given_up: set[EntryId] = set()
+
+    async def derive_some(self) -> int:
+        """Derive one batch; how many pages it held. 0: all documents are there."""
+        sides = self._sides
+        async with sides.database.transaction(sides.tenant) as connection:
+            batch = await views.load_underived(connection, sides.tenant, BATCH, list(self._given_up))
+        documents = await asyncio.gather(*(self._document(*page, alone=len(batch) == 1) for page in batch))
+        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+            await views.store_content(connection, sides.tenant, [one for one in documents if one is not None])
+        self._workers.rest()
+        return len(batch)
+
+    async def _document(
+        self, entry: EntryId, version: int, text: str, *, alone: bool
+    ) -> tuple[EntryId, int, bytes] | None:
+        try:
+            if alone and len(text) < SMALL:
+                return entry, version, await asyncio.to_thread(document, text)
+            return entry, version, await self._workers.document(text)
+        except (TimeoutError, BrokenProcessPool):
+            log.warning("document_given_up", extra={"page": str(entry), "characters": len(text)})
+            self._given_up.add(entry)
+            return None

@@ -1,0 +1,268 @@
+"""Acting on files: what rows say is written into the tree, verified, and then recorded as agreed."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mirrord.codec.views import views_of
+from mirrord.db import blobs, states, views
+from mirrord.db.writes import run
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
+from mirrord.domain.state import NO_TEXT, Base, File, Row
+from mirrord.errors import Busy, Refused, Stale
+from mirrord.mirror import replace as replacing
+from mirrord.mirror.layout import attachment_path, directory_of, page_path, parent_of
+from mirrord.mirror.replace import Displaced, Written
+from mirrord.mirror.state import Seen
+from mirrord.sync.decision import Decision
+from mirrord.sync.place import PlaceMove
+from mirrord.sync.rows import Outcome
+from mirrord.sync.sides import Sides
+
+PARALLEL = 4  # writes at once: they wait for fsync, not for the processor
+
+
+@dataclass(slots=True)
+class FileOutcome(Outcome):
+    """displaced: saves that came between look and write, with the row that replaced them."""
+
+    displaced: list[tuple[Row, str, Digest | None, Displaced]] = field(default_factory=list)
+
+
+async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
+    """Carry out decisions for files, parents first."""
+    outcome = FileOutcome()
+    paths = await _target_paths(sides, decisions)
+    ordered = sorted(decisions, key=lambda decision: paths.get(decision.state.entry, "").count("/"))
+    moves = [decision for decision in ordered if decision.place is PlaceMove.TO_FILE]
+    for decision in moves:
+        await _move(sides, decision, paths, outcome)
+    writes = [decision for decision in ordered if decision.place is not PlaceMove.TO_FILE]
+    folders = [decision for decision in writes if _row(decision).digest == NO_TEXT]
+    for decision in folders:
+        await _make_folder(sides, decision, paths, outcome)
+    await _write_all(sides, [decision for decision in writes if decision not in folders], paths, outcome)
+    return outcome
+
+
+async def _target_paths(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, str]:
+    """Where each entry's file belongs; entries whose parent is nowhere yet are left out."""
+    rows = {decision.state.entry: _row(decision) for decision in decisions}
+    parents = {row.place.parent for row in rows.values() if row.place.parent is not None}
+    async with sides.database.transaction(sides.tenant) as connection:
+        bases = await states.load_bases(
+            connection, sides.tenant, sides.mirror, states.Wanted(entries=list(parents | rows.keys()))
+        )
+    return resolve_paths(rows, {base.entry: base for base in bases})
+
+
+def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
+    """The path of every row whose chain of parents is known: those of this batch by their rows, others by bases."""
+    paths: dict[EntryId, str] = {}
+
+    def directory(entry: EntryId | None, depth: int = 0) -> str | None:
+        if entry is None:
+            return ""
+        row, base = rows.get(entry), bases.get(entry)
+        if row is not None and depth < 256:
+            path = resolve(entry, row, depth + 1)
+            return directory_of(path, row.kind) if path is not None else None
+        return directory_of(base.path, base.kind) if base is not None and base.path is not None else None
+
+    def resolve(entry: EntryId, row: Row, depth: int = 0) -> str | None:
+        if entry not in paths:
+            above = directory(row.place.parent, depth)
+            if above is None:
+                return None
+            paths[entry] = path_in(above, row.kind, row.place)
+        return paths[entry]
+
+    for entry, row in rows.items():
+        resolve(entry, row)
+    return paths
+
+
+def path_in(directory: str, kind: Kind, place: Place) -> str:
+    """The path of an entry in the directory of its parent."""
+    if kind is Kind.ATTACHMENT:
+        return attachment_path(directory, place.name)
+    if kind is Kind.FOLDER:
+        return f"{directory}/{place.name}" if directory else place.name
+    return page_path(directory, place.name, place.index)
+
+
+async def _move(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
+    """Rename the file, and the directory that belongs to it."""
+    state = decision.state
+    file, row, base = state.file, state.row, state.base
+    assert isinstance(file, File)
+    assert row is not None
+    assert base is not None
+    target = paths.get(state.entry)
+    if target is None:
+        outcome.later.append(decision)
+        return
+    if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
+        target = path_in(directory_above(target, row), file.kind, replace(row.place, index=file.place.index))
+    try:
+        moved = await asyncio.to_thread(_rename, sides, file, target)
+    except (Stale, FileNotFoundError) as error:
+        outcome.troubles.append((file.path, "in-the-way", f"{file.path!r} cannot move to {target!r} yet: {error}"))
+        outcome.later.append(decision)
+        return
+    place = Place(row.place.parent, row.place.name, file.place.index if file.kind is not row.kind else row.place.index)
+    same_text = row.digest == base.digest and file.digest == base.digest
+    agreed = replace(base, path=target, place=place, version=row.version if same_text else base.version)
+    statements = [sides.writer.yield_path(agreed)]
+    statements += [sides.writer.repath(old, new) for old, new in moved]
+    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        await run(connection, [*statements, sides.writer.record(agreed)])
+    outcome.done.append(decision)
+
+
+def directory_above(path: str, row: Row) -> str:
+    """The directory in which the entry at *path* has its place."""
+    above = parent_of(path)
+    if row.kind is Kind.ATTACHMENT:
+        return path.removesuffix("/" + row.place.name).removesuffix("assets").rstrip("/")
+    return parent_of(above) if row.place.index else above
+
+
+def _rename(sides: Sides, file: File, target: str) -> list[tuple[str, str]]:
+    """Rename on disk and in the index; the directories renamed, as (old, new)."""
+    tree, index = sides.tree, sides.looker.index
+    moved = []
+    source = file.path
+    if file.kind is not Kind.ATTACHMENT:
+        old, new = directory_of(source, file.kind), directory_of(target, file.kind)
+        found = tree.stat(old)
+        if old != new and found is not None and found.is_directory:
+            tree.make_directories(parent_of(new))
+            tree.move(old, new)
+            index.rename(old, new)
+            moved.append((old, new))
+            if source.startswith(old + "/") or source == old:
+                source = new + source[len(old) :]
+    if source != target:
+        tree.make_directories(parent_of(target))
+        tree.move(source, target)
+        index.rename(source, target)
+    return moved
+
+
+async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
+    path, row = paths.get(decision.state.entry), _row(decision)
+    if path is None:
+        outcome.later.append(decision)
+        return
+    try:
+        await asyncio.to_thread(sides.tree.make_directories, path)
+    except (FileExistsError, NotADirectoryError) as error:
+        outcome.troubles.append((path, "in-the-way", f"The folder {path!r} cannot be made: {error.strerror}."))
+        outcome.later.append(decision)
+        return
+    base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
+    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        await run(connection, [sides.writer.record(base)])
+    outcome.done.append(decision)
+
+
+async def _write_all(
+    sides: Sides, decisions: Sequence[Decision], paths: Mapping[EntryId, str], outcome: FileOutcome
+) -> None:
+    if not decisions:
+        return
+    data = await _load(sides, decisions)
+    limit = asyncio.Semaphore(PARALLEL)
+
+    async def one(decision: Decision) -> Base | None:
+        async with limit:
+            return await _write(sides, decision, paths, data.get(decision.state.entry), outcome)
+
+    bases = await asyncio.gather(*map(one, decisions))
+    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        for base in filter(None, bases):
+            await run(connection, [sides.writer.yield_path(base), sides.writer.record(base)])
+
+
+async def _load(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
+    """The bytes of the rows, left out where the row is no longer what was planned on."""
+    rows = {decision.state.entry: _row(decision) for decision in decisions}
+    loaded: dict[EntryId, bytes] = {}
+    async with sides.database.transaction(sides.tenant) as connection:
+        pages = [entry for entry, row in rows.items() if row.kind is not Kind.ATTACHMENT]
+        for entry, (version, markdown) in (await views.load_texts(connection, sides.tenant, pages)).items():
+            if version == rows[entry].version and markdown is not None:
+                loaded[entry] = markdown.encode()
+        for entry, row in rows.items():
+            if row.kind is Kind.ATTACHMENT and row.digest is not None:
+                data = await blobs.load(connection, sides.tenant, row.digest)
+                if data is not None:
+                    loaded[entry] = data
+    return loaded
+
+
+async def _write(
+    sides: Sides, decision: Decision, paths: Mapping[EntryId, str], data: bytes | None, outcome: FileOutcome
+) -> Base | None:
+    """Write one file; the base to record, None where nothing was agreed."""
+    row, file = _row(decision), decision.state.file
+    path = _path_to_write(decision, paths)
+    if path is None:
+        outcome.later.append(decision)
+        return None
+    if data is None or digest_of(data) != row.digest:
+        _no_bytes(decision, path, data, outcome)
+        return None
+    over = file.digest if isinstance(file, File) and file.kind is not Kind.FOLDER else None
+    try:
+        written = await asyncio.to_thread(_put, sides, path, data, row.entry, over)
+    except Stale:
+        outcome.stale.append(decision)
+        return None
+    except Busy:
+        outcome.later.append(decision)
+        return None
+    except (Refused, OSError) as error:
+        outcome.troubles.append((path, "unwritable", f"{path!r} cannot be written: {error}."))
+        outcome.later.append(decision)
+        return None
+    if written.displaced is not None:
+        outcome.displaced.append((row, path, over, written.displaced))
+    if written.stat is not None:
+        sides.looker.index.note(path, Seen(*written.stat[:5], digest_of(data), row.entry))
+    else:
+        outcome.stale.append(decision)
+    outcome.done.append(decision)
+    return Base(row.entry, row.kind, path, row.place, row.version, digest_of(data), _claimed(row.kind, data))
+
+
+def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | None:
+    file = decision.state.file
+    if isinstance(file, File) and file.kind is not Kind.FOLDER:
+        return file.path
+    return paths.get(decision.state.entry)
+
+
+def _put(sides: Sides, path: str, data: bytes, entry: EntryId, over: Digest | None) -> Written:
+    if over is None:
+        sides.tree.make_directories(parent_of(path))
+    return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=over)
+
+
+def _no_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:
+    if _row(decision).kind is not Kind.ATTACHMENT:
+        outcome.stale.append(decision)
+        return
+    what = "are missing" if data is None else "do not have the digest of the attachment (BLAKE2b-256)"
+    outcome.troubles.append((path, "blob", f"The bytes of {path!r} in mirrord.blob {what}; insert them again."))
+    outcome.later.append(decision)
+
+
+def _claimed(kind: Kind, data: bytes) -> str | None:
+    return views_of(data.decode()).id if kind is Kind.PAGE else None
+
+
+def _row(decision: Decision) -> Row:
+    assert decision.state.row is not None
+    return decision.state.row

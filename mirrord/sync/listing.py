@@ -1,0 +1,62 @@
+"""The list of problems: what is wrong with a path is listed once, and taken off when it is over."""
+
+from collections.abc import Iterable, Sequence
+
+from mirrord.db import attention
+from mirrord.db.attention import Problem
+from mirrord.sync.look import Look
+from mirrord.sync.sides import Sides
+
+Trouble = tuple[str, str, str]  # path, code, sentence
+
+# looking at the path again tells whether these are over
+_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable", "front-matter", "name"})
+# carrying out the next move of the path tells whether these are
+_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render"})
+
+
+class ProblemList:
+    """What is listed for one mirror now."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._listed: dict[tuple[str, str], str] = {}
+
+    async def load(self) -> None:
+        """Read what an earlier daemon listed."""
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            listed = await attention.problems(connection, self._sides.tenant)
+        self._listed = {(problem.path, problem.code): problem.sentence for problem in listed}
+
+    async def update(self, look: Look, troubles: Iterable[Trouble], moved: Iterable[str]) -> None:
+        """After a pass: list what is new; take off what was looked at or moved and is no trouble any more."""
+        moved, troubles = set(moved), list(troubles)
+        if not (self._listed or look.troubles or troubles):
+            return
+        found = {(path, code): sentence for path, code, sentence in [*look.troubles, *troubles]}
+        looked = look.looked | look.gone
+        over = [
+            (path, code)
+            for path, code in self._listed
+            if (path, code) not in found
+            and ((code in _SEEN_BY_LOOKING and path in looked) or (code in _ENDED_BY_MOVING and path in moved))
+        ]
+        fresh = [
+            Problem(path, code, sentence)
+            for (path, code), sentence in found.items()
+            if self._listed.get((path, code)) != sentence
+        ]
+        await self.change(fresh, over)
+
+    async def change(self, fresh: Sequence[Problem], over: Sequence[tuple[str, str]]) -> None:
+        """List *fresh*, take off *over* (path, code); those not listed are no error."""
+        over = [key for key in over if key in self._listed]
+        if not fresh and not over:
+            return
+        sides = self._sides
+        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            await attention.settle(connection, sides.tenant, sides.mirror, over)
+            await attention.report(connection, sides.tenant, sides.mirror, fresh)
+        for key in over:
+            del self._listed[key]
+        self._listed.update({(one.path, one.code): one.sentence for one in fresh})

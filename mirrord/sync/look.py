@@ -1,0 +1,191 @@
+"""Looking at paths of the tree: what is there now that was not seen before. Blocking; runs in threads."""
+
+import errno
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from mirrord.codec.text import decode
+from mirrord.codec.views import Views, views_of
+from mirrord.domain.entry import EntryId, Kind, digest_of
+from mirrord.domain.place import unportable
+from mirrord.domain.state import NO_TEXT, Unknown
+from mirrord.errors import Busy, Damaged, Refused
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.index import Index
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import is_visible, printable, spot_of_directory, spot_of_file
+from mirrord.mirror.scan import Scan, scan
+from mirrord.mirror.state import Seen
+from mirrord.mirror.tree import Tree
+from mirrord.sync.identity import Found, Inode
+
+LIMIT = 50 << 20  # bytes of one file
+NOBODY = EntryId(UUID(int=0))  # whose file it is has not been decided
+
+
+@dataclass(slots=True)
+class Look:
+    """
+    found: what is new, changed or asked for, by path; views: of the pages among it.
+    gone: paths that hold nothing now. old_path: where the inodes of what was found were seen before.
+    troubles: (path, code, sentence) to be listed.
+    """
+
+    found: dict[str, Found] = field(default_factory=dict)
+    views: dict[str, Views] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    unknown: dict[str, Unknown] = field(default_factory=dict)
+    troubles: list[tuple[str, str, str]] = field(default_factory=list)
+    old_path: dict[Inode, str] = field(default_factory=dict)
+    looked: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Looker:
+    """Looks at one tree and keeps its index."""
+
+    tree: Tree
+    index: Index
+    ignore: Ignore
+
+    def look(self, paths: Iterable[str], forced: frozenset[str] = frozenset()) -> Look:
+        """Look at *paths* and below those that are directories. forced: reported even where nothing changed."""
+        result = Look()
+        for path in sorted(paths):
+            if path not in result.looked:
+                self._look_at(path, result, forced)
+        return result
+
+    def _look_at(self, path: str, result: Look, forced: frozenset[str]) -> None:
+        if not all(map(is_visible, path.split("/"))):
+            return
+        result.looked.add(path)
+        try:
+            stat = self.tree.stat(path)
+        except (OSError, Refused) as error:
+            self._cannot(path, result, error)
+            return
+        if stat is None:
+            self._gone(path, result)
+        elif stat.is_directory:
+            self._directory(path, stat, result, forced)
+        elif stat.is_file:
+            self._gone_below(path, result)
+            self._file(path, stat, result, forced)
+        else:
+            self._special(path, result)
+
+    def compare(self, found: Scan, under: str, result: Look, forced: frozenset[str] = frozenset()) -> None:
+        """Take in a scan of everything below *under*."""
+        for path, stat in found.directories.items():
+            self._folder(path, stat, result, forced)
+        for path, stat in found.files.items():
+            self._file(path, stat, result, forced)
+        for path in found.ignored:
+            if path in self.index:  # ignoring keeps new things out, it never deletes what is synced
+                self._look_at(path, result, forced)
+        for path, sentence in found.troubles:
+            self._trouble(path, sentence, result)
+        for path in self.index.below(under):
+            if path not in result.looked and found.shows_absent(path):
+                result.gone.add(path)
+                self.index.forget(path)
+
+    def _directory(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
+        if spot_of_file(path + "/x.md") is None:
+            return
+        if self.ignore.matches(path, True) and not any(self.index.below(path)):
+            return
+        self._ancestors(path, result, forced)
+        self._folder(path, stat, result, forced)
+        try:
+            self.compare(scan(self.tree, self.ignore, path), path, result, forced)
+        except Refused as error:
+            self._cannot(path, result, error)
+
+    def _folder(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
+        result.looked.add(path)
+        spot = spot_of_directory(path)
+        if spot is None or not (path in forced or self.index.differs(path, stat)):
+            return
+        result.found[path] = Found(path, spot, NO_TEXT, None, (stat.device, stat.inode))
+        self._note(path, stat, result.found[path], result)
+
+    def _file(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
+        result.looked.add(path)
+        spot = spot_of_file(path)
+        if spot is None or (path not in self.index and self.ignore.matches(path, False)):
+            return
+        if path not in forced and not self.index.differs(path, stat):
+            return
+        self._ancestors(path, result, forced)
+        try:
+            data, stat = self.tree.read(path, LIMIT)
+            views = views_of(decode(data)) if spot.kind is Kind.PAGE else None
+        except FileNotFoundError:
+            self._gone(path, result)
+        except (OSError, Refused, Busy, Damaged) as error:
+            self._cannot(path, result, error)
+        else:
+            claimed = views.id if views else None
+            found = Found(path, spot, digest_of(data), claimed, (stat.device, stat.inode), data)
+            result.found[path] = found
+            if views:
+                result.views[path] = views
+                self._remark(path, spot.name, views, result)
+            self._note(path, stat, found, result)
+
+    def _ancestors(self, path: str, result: Look, forced: frozenset[str]) -> None:
+        """The directories above, where they are new too: their own events may come later, or never."""
+        parts = path.split("/")[:-1]
+        for depth in range(1, len(parts) + 1):
+            above = "/".join(parts[:depth])
+            if above in self.index or above in result.looked or spot_of_directory(above) is None:
+                continue
+            if (stat := self.tree.stat(above)) is not None and stat.is_directory:
+                self._folder(above, stat, result, forced)
+
+    def _note(self, path: str, stat: Stat, found: Found, result: Look) -> None:
+        before = self.index.get(path)
+        entry = before.entry if before else NOBODY
+        if (old := self.index.path_of(found.inode)) is not None:
+            result.old_path[found.inode] = old
+        self.index.note(path, Seen(*stat[:5], found.digest, entry))
+
+    def _gone(self, path: str, result: Look) -> None:
+        result.gone.add(path)
+        self.index.forget(path)
+        self._gone_below(path, result)
+
+    def _gone_below(self, path: str, result: Look) -> None:
+        for below in self.index.below(path):
+            result.gone.add(below)
+            self.index.forget(below)
+
+    def _cannot(self, path: str, result: Look, error: Exception) -> None:
+        if isinstance(error, Busy):
+            result.unknown[path] = Unknown(path, str(error))
+            return
+        if isinstance(error, OSError):
+            passing = error.errno in (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+            code, sentence = "unreadable", f"{printable(path)!r} cannot be read: {error.strerror}."
+        else:
+            passing, code, sentence = False, "damaged" if isinstance(error, Damaged) else "refused", str(error)
+        result.unknown[path] = Unknown(path, sentence, passing)
+        result.troubles.append((printable(path), code, sentence))
+
+    def _special(self, path: str, result: Look) -> None:
+        if path in self.index or path.endswith(".md") or spot_of_file(path) is not None:
+            self._trouble(path, "is not a regular file; it is neither read nor replaced", result)
+
+    def _trouble(self, path: str, sentence: str, result: Look) -> None:
+        whole = f"{printable(path)!r} {sentence}."
+        result.unknown[path] = Unknown(path, whole, passing=False)
+        result.troubles.append((printable(path), "refused", whole))
+
+    def _remark(self, path: str, name: str, views: Views, result: Look) -> None:
+        if views.error:
+            result.troubles.append((path, "front-matter", f"{path!r}: {views.error}"))
+        if why := unportable(name):
+            result.troubles.append((path, "name", f"{path!r} is synced, but its name {why}."))

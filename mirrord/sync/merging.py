@@ -1,0 +1,133 @@
+"""Both sides changed: merge, or keep the row's text under the name and the file's in a conflict sibling."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from mirrord.codec.frontmatter import with_keys
+from mirrord.codec.render import Wanted, render
+from mirrord.codec.text import decode
+from mirrord.codec.views import views_of
+from mirrord.db import attention, blobs, views
+from mirrord.db.connect import Connection, set_parents
+from mirrord.db.writes import Bytes, run
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of, new_id, parse_id
+from mirrord.domain.state import Base, File, Row, State
+from mirrord.errors import Damaged, Stale
+from mirrord.sync.bodies import body_of, conflict_name, text_of
+from mirrord.sync.merge import merge
+from mirrord.sync.sides import DAEMON_ACTOR, FILE_ACTOR, Sides
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """
+    Bytes that came from a file while the row went elsewhere.
+
+    ancestor: digest of what both come from; None: unknown.
+    base: what is agreed on afterwards; None: the file with these bytes is no longer in the tree.
+    """
+
+    row: Row
+    path: str
+    place: Place
+    data: bytes
+    ancestor: Digest | None
+    ancestor_version: int | None
+    base: Base | None
+
+
+def clash_of(state: State, data: bytes) -> Clash:
+    """The clash of an entry whose both sides are known."""
+    row, file, base = state.row, state.file, state.base
+    assert row is not None
+    assert isinstance(file, File)
+    place = base.place if base is not None else file.place
+    agreed = Base(state.entry, file.kind, file.path, place, row.version, file.digest, file.claimed)
+    if base is None:
+        return Clash(row, file.path, row.place, data, None, None, agreed)
+    return Clash(row, file.path, row.place, data, base.digest, base.version, agreed)
+
+
+async def settle(sides: Sides, clash: Clash) -> list[EntryId]:
+    """
+    Take both sides into the rows; the entries to look at afterwards.
+
+    Raises:
+        Stale: the row changed meanwhile; nothing was written.
+        Damaged: the file's bytes are no text.
+    """
+    entry = clash.row.entry
+    if clash.row.kind is Kind.ATTACHMENT or clash.row.deleted:
+        return [entry, await _keep_both(sides, clash, None, None)]
+    async with sides.database.transaction(sides.tenant) as connection:
+        texts = await views.load_texts(connection, sides.tenant, [entry])
+        version, row_text = texts.get(entry, (0, None))
+        base_text = await _text(connection, sides, entry, clash.ancestor)
+    if version != clash.row.version:
+        raise Stale(f"The row of {clash.path!r} changed meanwhile.")
+    file_text = decode(clash.data)
+    merged = None
+    if base_text is not None and row_text is not None:
+        merged = await asyncio.to_thread(merge, base_text, file_text, row_text)
+    if merged is None:
+        return [entry, await _keep_both(sides, clash, base_text, row_text)]
+    await _store_merged(sides, clash, file_text, merged)
+    return [entry]
+
+
+async def _text(connection: Connection, sides: Sides, entry: EntryId, digest: Digest | None) -> str | None:
+    return await views.text_of_digest(connection, sides.tenant, entry, digest) if digest else None
+
+
+async def _store_merged(sides: Sides, clash: Clash, file_text: str, merged: str) -> None:
+    """The file's text becomes a version, the merge the next; the file itself follows as for any change of a row."""
+    entry, version, writer = clash.row.entry, clash.row.version, sides.writer
+    came_from = version if clash.ancestor_version is None else clash.ancestor_version
+    saved = writer.rewrite(entry, version, digest_of(clash.data), text_of(file_text))
+    joined = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(merged))
+    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+        await set_parents(connection, [came_from])
+        first = await run(connection, [saved])
+        await set_parents(connection, [version, version + 1])
+        second = await run(connection, [joined])
+        if None in (*first, *second):
+            raise Stale(f"The row of {clash.path!r} changed meanwhile.")
+        if clash.base is not None:
+            await run(connection, [writer.record(clash.base)])
+
+
+async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text: str | None) -> EntryId:
+    """The row keeps the name; the file's bytes become a sibling, listed as a conflict."""
+    sibling, writer = new_id(), sides.writer
+    moment = datetime.now(UTC).strftime("%Y-%m-%d %H%M%SZ")
+    name = conflict_name(clash.row.kind, clash.place.name, moment, sides.mirror.hex[:6])
+    place = Place(clash.place.parent, name)
+    data = clash.data if clash.row.kind is Kind.ATTACHMENT else _with_own_id(decode(clash.data), sibling).encode()
+    body = body_of(File(clash.row.kind, clash.path, place, digest_of(data)), data)
+    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        if isinstance(body, Bytes):
+            await blobs.store(connection, sides.tenant, digest_of(data), data)
+        statements = [writer.add(sibling, place, digest_of(data), body)]
+        await run(connection, statements + ([writer.record(clash.base)] if clash.base is not None else []))
+        if not isinstance(body, Bytes):
+            await attention.add_conflict(
+                connection,
+                sides.tenant,
+                sides.mirror,
+                attention.Conflict(
+                    clash.row.entry, sibling, clash.path, base_text, decode(clash.data), row_text, clash.row.version
+                ),
+            )
+    return sibling
+
+
+def _with_own_id(text: str, entry: EntryId) -> str:
+    """A sibling's text names the sibling; an `id:` that is the user's own key stays, as does a broken head."""
+    shown = views_of(text).id
+    try:
+        if parse_id(shown) is not None:
+            return with_keys(text, {"id": str(entry)})
+        return render(text, frozenset({"id"}), Wanted(str(entry), None, None, None, None, None), stem="")
+    except Damaged:
+        return text

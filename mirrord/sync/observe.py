@@ -1,0 +1,223 @@
+"""Observing: from dirty paths and entries to states (base, file, row) of entries."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mirrord.codec.views import Views
+from mirrord.db import states
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import EntryId, Kind, Place, id_of_path, new_id, parse_id
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.mirror.index import Index
+from mirrord.mirror.layout import directory_of, spot_of_directory
+from mirrord.sync.identity import Found, Memory, identify
+from mirrord.sync.look import Look
+from mirrord.sync.sides import Sides
+
+
+@dataclass(frozen=True, slots=True)
+class Dirty:
+    """Where to look. forced: paths to read again although nothing about them seems to have changed."""
+
+    paths: frozenset[str] = frozenset()
+    entries: frozenset[EntryId] = frozenset()
+    forced: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Observation:
+    """What was seen. seen: the newest version in an entry's history that had the file's bytes."""
+
+    states: dict[EntryId, State]
+    look: Look
+    seen: dict[EntryId, int] = field(default_factory=dict)
+
+    def views(self, path: str) -> Views | None:
+        """The front matter of the page read at *path*."""
+        return self.look.views.get(path)
+
+
+async def observe(sides: Sides, dirty: Dirty) -> Observation:
+    """Look at the tree where *dirty* says, and load what is known of every entry concerned."""
+    async with sides.database.transaction(sides.tenant) as connection:
+        known = await _bases_of_entries(connection, sides, dirty.entries)
+        paths = dirty.paths | {base.path for base in known if base.path is not None}
+        look = await asyncio.to_thread(sides.looker.look, paths, dirty.forced)
+        _leave_out_owned(look, sides.looker.index)
+        memory = await _remember(connection, sides, look, known)
+        owners = identify(look.found.values(), memory, sides.tenant, new_id)
+        owners = await _continue_rows(connection, sides, look, memory, owners)
+        entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
+        rows = await states.load_rows(connection, sides.tenant, entries)
+        assembled = _Assembly(sides.looker.index, look, memory, owners).states(entries, rows)
+        seen = await _seen(connection, sides, assembled)
+    return Observation({state.entry: state for state in assembled}, look, seen)
+
+
+def _leave_out_owned(look: Look, index: Index) -> None:
+    """A directory that a page owns is no folder of its own."""
+    for path, found in list(look.found.items()):
+        if found.spot.kind is Kind.FOLDER and _is_owned(path, index):
+            del look.found[path]
+
+
+async def _bases_of_entries(connection: Connection, sides: Sides, entries: Iterable[EntryId]) -> list[Base]:
+    wanted = states.Wanted(entries=list(entries))
+    return await states.load_bases(connection, sides.tenant, sides.mirror, wanted) if wanted.entries else []
+
+
+async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base]) -> Memory:
+    """Load what may be evidence for what was found, and see which of it is no longer in its place."""
+    founds = look.found.values()
+    claims = [entry for found in founds if (entry := parse_id(found.claimed))]
+    paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}
+    for found in founds:
+        paths.update(_owner_paths(found.spot.folder))
+        if found.spot.kind is Kind.PAGE:
+            paths.add(directory_of(found.path, Kind.PAGE))
+        elif found.spot.kind is Kind.FOLDER:
+            paths.update(_owner_paths(found.path))
+    digests = [found.digest for found in founds if found.digest != NO_TEXT]
+    wanted = states.Wanted(sorted(paths), claims, digests)
+    bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
+    bases = list({base.entry: base for base in [*bases, *known]}.values())
+    candidates = [*claims, *(id_of_path(sides.tenant, found.path) for found in founds)]
+    rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
+    missing = await asyncio.to_thread(_missing, sides, bases, look)
+    return Memory(bases, rows, missing, look.old_path)
+
+
+def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:
+    """Base paths that hold nothing now, or a page that claims to be another one."""
+    missing = set()
+    for base in bases:
+        path = base.path
+        if path is None or path in look.unknown:
+            continue
+        found = look.found.get(path)
+        if found is not None:
+            if found.claimed != base.claimed and parse_id(found.claimed):
+                missing.add(path)
+        elif path not in sides.looker.index or sides.tree.stat(path) is None:
+            missing.add(path)
+    return frozenset(missing)
+
+
+async def _continue_rows(
+    connection: Connection, sides: Sides, look: Look, memory: Memory, owners: dict[str, EntryId]
+) -> dict[str, EntryId]:
+    """New pages at the place of a tombstone, or of a row that has no file here yet, continue that row."""
+    places = _Assembly(sides.looker.index, look, memory, owners)
+    strangers = {
+        (places.owner(found.spot.folder), found.spot.name): path
+        for path, found in look.found.items()
+        if found.spot.kind is not Kind.ATTACHMENT
+        and owners[path] not in memory.of_entry
+        and owners[path] not in memory.rows
+        and parse_id(found.claimed) is None
+    }
+    if not strangers:
+        return owners
+    continued = await states.rows_at(connection, sides.tenant, sides.mirror, list(strangers))
+    taken = set(owners.values())
+    for row in continued:
+        path = strangers.get((row.place.parent, row.place.name))
+        if path is not None and row.entry not in taken:
+            owners = owners | {path: row.entry}
+    return owners
+
+
+def _concerned(memory: Memory, look: Look) -> list[Base]:
+    """Bases whose file was looked at, or whose file has gone."""
+    looked = look.gone | look.unknown.keys() | look.found.keys() | memory.missing
+    return [base for base in memory.bases if base.path in looked]
+
+
+async def _seen(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """Ask the history about bytes that neither the base nor the row has."""
+    questions = [
+        (state.entry, state.file.digest)
+        for state in assembled
+        if isinstance(state.file, File)
+        and state.file.kind is Kind.PAGE
+        and state.row is not None
+        and state.file.digest != state.row.digest
+        and (state.base is None or state.file.digest != state.base.digest)
+    ]
+    return await states.seen_versions(connection, sides.tenant, questions) if questions else {}
+
+
+def _owner_paths(directory: str) -> list[str]:
+    """Paths whose base may own *directory*, the strongest first."""
+    return [f"{directory}/_index.md", f"{directory}.md", directory] if directory else []
+
+
+def _is_owned(directory: str, index: Index) -> bool:
+    """Whether a page is there whose directory it is: `D/_index.md`, or the folder note `D.md`."""
+    return any(path in index for path in _owner_paths(directory)[:2])
+
+
+@dataclass(slots=True)
+class _Assembly:
+    """Puts bases, looks and rows together, entry by entry."""
+
+    index: Index
+    look: Look
+    memory: Memory
+    owners: dict[str, EntryId]
+
+    def states(self, entries: Iterable[EntryId], rows: dict[EntryId, Row]) -> list[State]:
+        path_of = {entry: path for path, entry in self.owners.items()}
+        return [
+            State(entry, self.memory.of_entry.get(entry), self._file(entry, path_of.get(entry)), rows.get(entry))
+            for entry in entries
+        ]
+
+    def owner(self, directory: str) -> EntryId | None:
+        """The entry whose children live in *directory*; None for the root."""
+        for path in _owner_paths(directory):
+            if path in self.owners:
+                return self.owners[path]
+            base = self.memory.at_path.get(path)
+            if base is not None and path in self.index:
+                return base.entry
+        return None
+
+    def _file(self, entry: EntryId, path: str | None) -> File | Unknown | None:
+        base = self.memory.of_entry.get(entry)
+        if path is not None:
+            return self._found(self.look.found[path], base)
+        if base is None or base.path is None or base.path in self.owners:
+            return None
+        if base.path in self.look.unknown:
+            return self.look.unknown[base.path]
+        seen = self.index.get(base.path)
+        if seen is not None and not self._has_page(base):
+            return File(base.kind, base.path, base.place, seen.digest, base.claimed)
+        return self._bare_directory(base)
+
+    def _found(self, found: Found, base: Base | None) -> File:
+        spot = found.spot
+        unmoved = base is not None and base.path == found.path
+        place = base.place if base and unmoved else Place(self.owner(spot.folder), spot.name, spot.index)
+        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data)
+
+    def _has_page(self, base: Base) -> bool:
+        """Whether a folder's directory has become the directory of a page."""
+        return base.kind is Kind.FOLDER and any(path in self.owners for path in _owner_paths(base.path or "")[:2])
+
+    def _bare_directory(self, base: Base) -> File | None:
+        """The page file is gone: does its directory live on, without another page file?"""
+        if base.kind is not Kind.PAGE or base.path is None:
+            return None
+        directory = directory_of(base.path, Kind.PAGE)
+        spot = spot_of_directory(directory)
+        if (
+            spot is None
+            or directory not in self.index
+            or any(path in self.index for path in _owner_paths(directory)[:2])
+        ):
+            return None
+        place = Place(base.place.parent, base.place.name)
+        return File(Kind.FOLDER, directory, place, NO_TEXT)

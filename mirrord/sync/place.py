@@ -1,0 +1,46 @@
+"""What to do with one entry's place (parent and name): SYNC 1.3, merged independently of its content."""
+
+from dataclasses import replace
+from enum import Enum, auto
+
+from mirrord.domain.entry import Kind, Place
+from mirrord.domain.state import File, State
+
+
+class PlaceMove(Enum):
+    """Where the place has to be carried."""
+
+    NOTHING = auto()
+    ADOPT = auto()  # both sides moved to the same place
+    TO_ROW = auto()
+    TO_FILE = auto()
+    NAME = auto()  # the row has no place yet: clean its name, then go on
+
+
+def plan_place(state: State) -> PlaceMove:
+    """The move for *state*'s place. Entries that lack a side are placed when that side is created."""
+    row, file, base = state.row, state.file, state.base
+    if row is None or row.deleted:
+        return PlaceMove.NOTHING
+    if not row.placed:
+        return PlaceMove.NAME
+    if base is None or not isinstance(file, File):
+        return PlaceMove.NOTHING
+    folder = Kind.FOLDER in (base.kind, file.kind, row.kind)
+    move = _merge(*(_formless(place) if folder else place for place in (base.place, file.place, row.place)))
+    if move is PlaceMove.NOTHING and file.path != base.path:
+        return PlaceMove.ADOPT  # a folder above it moved: same parent, same name, another path
+    return move
+
+
+def _formless(place: Place) -> Place:
+    """A folder has no file, so the form of a file is no difference."""
+    return replace(place, index=False)
+
+
+def _merge(base: Place, file: Place, row: Place) -> PlaceMove:
+    if file == row:
+        return PlaceMove.NOTHING if base == file else PlaceMove.ADOPT  # L1, L4
+    if row == base:
+        return PlaceMove.TO_ROW  # L2
+    return PlaceMove.TO_FILE  # L3; L5: the row's place was serialised first

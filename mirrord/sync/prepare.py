@@ -1,0 +1,99 @@
+"""Rows that apps wrote, made ready: a clean and free name, and the text that follows from their views."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from psycopg.errors import UniqueViolation
+
+from mirrord.codec.render import Wanted, render
+from mirrord.db import views
+from mirrord.db.connect import Database
+from mirrord.db.views import Written
+from mirrord.domain.entry import EntryId, Kind, digest_of
+from mirrord.domain.place import clean, name_key, numbered
+from mirrord.domain.state import Row
+from mirrord.errors import Damaged, Stale
+from mirrord.sync.bodies import text_of
+from mirrord.sync.sides import DAEMON_ACTOR, Sides
+
+MOST_TWINS = 1000  # siblings of one name
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A write of views that has no faithful text; the row stays as it is, the file too."""
+
+    entry: EntryId
+    version: int
+    sentence: str
+
+
+async def place_row(sides: Sides, row: Row) -> None:
+    """Give *row* its clean name: of equal names the later gets a number. Raises Stale if the row changed."""
+    wanted = row.place.name or row.title or ""
+    short = row.entry.hex[-8:]
+    if row.kind is Kind.ATTACHMENT:
+        name = "/".join(clean(part, short) for part in wanted.split("/"))
+    else:
+        name = clean(wanted, short)
+    for number in range(1, MOST_TWINS):
+        candidate = name if number == 1 else numbered(name, number)
+        if await _take_name(sides, row, candidate):
+            return
+    raise Stale(f"No free name is left for {name!r}.")
+
+
+async def _take_name(sides: Sides, row: Row, name: str) -> bool:
+    try:
+        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+            stored = await views.store_name(
+                connection,
+                sides.tenant,
+                row.entry,
+                row.version,
+                name,
+                name_key(name),
+                attachment=row.kind is Kind.ATTACHMENT,
+            )
+    except UniqueViolation:
+        return False
+    if not stored:
+        raise Stale(f"The row of {name!r} changed meanwhile.")
+    return True
+
+
+async def render_rows(sides: Sides, entries: Iterable[EntryId]) -> list[Refusal]:
+    """Derive text and views of what apps wrote; what cannot be rendered faithfully is refused, nothing is lost."""
+    async with sides.database.transaction(sides.tenant) as connection:
+        written = await views.load_written(connection, sides.tenant, entries)
+    refusals = []
+    for page in written:
+        try:
+            text = await asyncio.to_thread(rendered, page)
+        except Damaged as error:
+            refusals.append(Refusal(page.entry, page.version, str(error)))
+        else:
+            await _store(sides.database, sides, page, text)
+    return refusals
+
+
+def rendered(page: Written) -> str:
+    """The Markdown of *page*. Raises Damaged where writing it would lose something."""
+    if not page.ahead and page.markdown is not None:
+        return page.markdown
+    wanted = Wanted(
+        id=str(page.entry),
+        title=page.title,
+        icon=page.icon,
+        position=page.position,
+        frontmatter=page.frontmatter,
+        content=page.content,
+    )
+    return render(page.markdown, page.ahead, wanted, stem=page.name or "")
+
+
+async def _store(database: Database, sides: Sides, page: Written, text: str) -> None:
+    digest = digest_of(text.encode())
+    async with database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        await views.store_text(connection, sides.tenant, page.entry, page.version, text_of(text), digest)

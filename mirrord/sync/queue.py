@@ -1,0 +1,88 @@
+"""The coalescing queue of one mirror: where to look, each place once, some of it later."""
+
+import asyncio
+import heapq
+import itertools
+import time
+from collections.abc import Iterable
+
+from mirrord.domain.entry import EntryId
+from mirrord.sync.observe import Dirty
+
+
+class Queue:
+    """Marks are hints; taking them empties the queue, failing to act on them puts them back."""
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+        self._forced: set[str] = set()
+        self._entries: set[EntryId] = set()
+        self._later: list[tuple[float, int, Dirty]] = []
+        self._count = itertools.count()
+        self._bell = asyncio.Event()
+
+    def __len__(self) -> int:
+        waiting = sum(len(dirty.paths) + len(dirty.entries) for _, _, dirty in self._later)
+        return len(self._paths) + len(self._entries) + waiting
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether something is to be done now."""
+        return bool(self._paths or self._entries)
+
+    def mark(
+        self, paths: Iterable[str] = (), entries: Iterable[EntryId] = (), *, forced: bool = False, delay: float = 0
+    ) -> None:
+        """Look at *paths* and *entries*. forced: read the files again in any case. delay: in seconds."""
+        paths, entries = frozenset(paths), frozenset(entries)
+        dirty = Dirty(paths, entries, paths if forced else frozenset())
+        if delay:
+            heapq.heappush(self._later, (time.monotonic() + delay, next(self._count), dirty))
+        else:
+            self._add(dirty)
+        self._bell.set()
+
+    def put_back(self, dirty: Dirty) -> None:
+        """Nothing came of *dirty*: again, and read its files again."""
+        self._add(Dirty(dirty.paths, dirty.entries, dirty.paths))
+        self._bell.set()
+
+    def take(self, most: int) -> Dirty:
+        """At most *most* paths and entries each; parents come before what is below them."""
+        self._wake_later()
+        paths = frozenset(_first(self._paths, most))
+        entries = frozenset(itertools.islice(self._entries, most))
+        forced = frozenset(self._forced & paths)
+        self._paths -= paths
+        self._entries -= entries
+        self._forced -= forced
+        return Dirty(paths, entries, forced)
+
+    async def wait(self, seconds: float) -> None:
+        """Until something is marked or due, at most so many *seconds*."""
+        self._bell.clear()
+        self._wake_later()
+        if self.is_ready:
+            return
+        if self._later:
+            seconds = min(seconds, max(0.0, self._later[0][0] - time.monotonic()))
+        try:
+            await asyncio.wait_for(self._bell.wait(), seconds)
+        except TimeoutError:
+            self._wake_later()
+
+    def _add(self, dirty: Dirty) -> None:
+        self._paths |= dirty.paths
+        self._forced |= dirty.forced
+        self._entries |= dirty.entries
+
+    def _wake_later(self) -> None:
+        now = time.monotonic()
+        while self._later and self._later[0][0] <= now:
+            self._add(heapq.heappop(self._later)[2])
+
+
+def _first(paths: set[str], most: int) -> Iterable[str]:
+    if len(paths) <= most:
+        return paths
+    return heapq.nsmallest(most, paths, key=lambda path: (path.count("/"), path))

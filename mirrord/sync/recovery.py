@@ -1,0 +1,90 @@
+"""Bytes that came between: saves displaced by a write, and what a crash left in the journal, are taken in."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from mirrord.db import states
+from mirrord.domain.entry import Digest, EntryId, digest_of
+from mirrord.domain.state import Row
+from mirrord.errors import Busy, Damaged, Stale
+from mirrord.mirror.journal import Leftover
+from mirrord.mirror.replace import Displaced
+from mirrord.sync.merging import Clash, settle
+from mirrord.sync.sides import Sides
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Save:
+    """Somebody's save that is only in the journal now. over: what it was made from, as far as is known."""
+
+    entry: EntryId
+    name: str
+    path: str
+    over: Digest | None
+
+
+class Recovery:
+    """The saves of one mirror that wait in its journal."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._pending: list[_Save] = []
+
+    def add(self, entry: EntryId, path: str, over: Digest | None, displaced: Displaced) -> None:
+        """A write displaced a save."""
+        self._pending.append(_Save(entry, displaced.name, path, over))
+
+    async def settle_leftovers(self) -> list[EntryId]:
+        """After a start: drop what never happened, keep what was replaced, take in the rest; entries to look at."""
+        for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
+            await self._settle_leftover(leftover)
+        return await self.absorb_pending()
+
+    async def absorb_pending(self) -> list[EntryId]:
+        """Take in every save that nobody is writing any more; entries to look at."""
+        pending, self._pending = self._pending, []
+        entries: list[EntryId] = []
+        for save in pending:
+            try:
+                entries += await self._absorb(save)
+            except (Busy, Stale):
+                self._pending.append(save)
+        return entries
+
+    async def _settle_leftover(self, leftover: Leftover) -> None:
+        label, journal = leftover.label, self._sides.journal
+        if leftover.digest is None:
+            log.warning("leftover_kept", extra={"leftover": leftover.name})
+        elif leftover.digest == label.new:
+            await asyncio.to_thread(journal.settle, leftover.name, keep=False)
+        elif leftover.digest == label.expected or await self._is_known(label.entry, leftover.digest):
+            await asyncio.to_thread(journal.settle, leftover.name, keep=True)
+        else:
+            self._pending.append(_Save(label.entry, leftover.name, leftover.name, label.expected))
+
+    async def _is_known(self, entry: EntryId, digest: Digest) -> bool:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return bool(await states.seen_versions(connection, self._sides.tenant, [(entry, digest)]))
+
+    async def _absorb(self, save: _Save) -> list[EntryId]:
+        journal = self._sides.journal
+        data = await asyncio.to_thread(journal.read, save.name)
+        row = await self._row(save.entry)
+        entries: list[EntryId] = []
+        # an emptied file says nothing; a row that never was has no page to put it beside: both stay in the trash
+        if data and row is not None and row.digest != digest_of(data):
+            clash = Clash(row, save.path, row.place, data, save.over, None, None)
+            try:
+                entries = await settle(self._sides, clash)
+            except Damaged as error:
+                log.warning("save_in_trash", extra={"entry": str(save.entry), "error": str(error)})
+        await asyncio.to_thread(journal.settle, save.name, keep=True)
+        log.info("save_absorbed", extra={"entry": str(save.entry)})
+        return entries
+
+    async def _row(self, entry: EntryId) -> Row | None:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return (await states.load_rows(connection, self._sides.tenant, [entry])).get(entry)

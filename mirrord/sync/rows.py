@@ -1,0 +1,192 @@
+"""Acting on rows: what files say is written to Postgres by compare-and-set, with the base in the same transaction."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import psycopg
+
+from mirrord.db import blobs
+from mirrord.db.connect import Connection
+from mirrord.db.writes import Bytes, Statement, Text, run
+from mirrord.domain.entry import Kind, Place
+from mirrord.domain.place import name_key, numbered
+from mirrord.domain.state import Base, File, Row, State
+from mirrord.errors import Busy, Damaged, Refused, Stale
+from mirrord.mirror.layout import printable
+from mirrord.sync.bodies import body_of, data_of
+from mirrord.sync.decision import Decision
+from mirrord.sync.place import PlaceMove
+from mirrord.sync.plan import Move
+from mirrord.sync.prepare import MOST_TWINS
+from mirrord.sync.sides import FILE_ACTOR, Sides
+
+BATCH = 200  # entries a transaction
+
+
+@dataclass(slots=True)
+class Outcome:
+    """
+    What became of decisions.
+
+    done: the base is recorded. stale: look again now. later: look again in a while. troubles: (path, code, sentence).
+    """
+
+    done: list[Decision] = field(default_factory=list)
+    stale: list[Decision] = field(default_factory=list)
+    later: list[Decision] = field(default_factory=list)
+    troubles: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, other: "Outcome") -> None:
+        """Take in the outcome of some more."""
+        self.done += other.done
+        self.stale += other.stale
+        self.later += other.later
+        self.troubles += other.troubles
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    decision: Decision
+    data: bytes
+    body: Text | Bytes
+
+
+async def to_rows(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
+    """Carry out decisions for rows, parents first, many in a transaction."""
+    outcome = Outcome()
+    ordered = sorted(decisions, key=_depth)
+    for start in range(0, len(ordered), BATCH):
+        chunk = ordered[start : start + BATCH]
+        prepared = await asyncio.to_thread(_read, sides, chunk, outcome)
+        outcome.add(await _write_together(sides, prepared))
+    return outcome
+
+
+def _depth(decision: Decision) -> tuple[int, int, str]:
+    """Parents before children: a page with an index file counts as its directory; bases are dropped first."""
+    file = decision.state.file
+    path = file.path if isinstance(file, File) else ""
+    directory = path.removesuffix("/_index.md")
+    return (decision.move is not Move.FORGET, directory.count("/"), directory)
+
+
+def _read(sides: Sides, decisions: Sequence[Decision], outcome: Outcome) -> list[_Prepared]:
+    prepared = []
+    for decision in decisions:
+        file = decision.state.file
+        try:
+            if not isinstance(file, File) or not _needs_body(decision):
+                prepared.append(_Prepared(decision, b"", Text(None)))
+                continue
+            data = b"" if file.kind is Kind.FOLDER else data_of(sides.tree, file)
+            prepared.append(_Prepared(decision, data, body_of(file, data)))
+        except (Stale, FileNotFoundError):
+            outcome.stale.append(decision)
+        except Busy:
+            outcome.later.append(decision)
+        except (Damaged, Refused) as error:
+            outcome.troubles.append((printable(decision.state.file.path), "damaged", str(error)))  # type: ignore[union-attr]
+    return prepared
+
+
+def _needs_body(decision: Decision) -> bool:
+    if decision.place is PlaceMove.TO_ROW:
+        return False
+    return decision.move in (Move.INSERT, Move.REINSERT, Move.TO_ROW, Move.REVIVE)
+
+
+async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
+    """In one transaction; if a row's neighbours are in its way, one by one, so that it alone waits."""
+    if not prepared:
+        return Outcome()
+    try:
+        return await _write(sides, prepared, number=1)
+    except psycopg.errors.IntegrityError:
+        outcome = Outcome()
+        for one in prepared:
+            outcome.add(await _write_alone(sides, one))
+        return outcome
+
+
+async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
+    for number in range(1, MOST_TWINS):
+        try:
+            outcome = await _write(sides, [prepared], number)
+        except psycopg.errors.UniqueViolation as error:
+            if "name_is_free" not in (error.diag.constraint_name or ""):
+                return Outcome(stale=[prepared.decision])
+        except psycopg.errors.IntegrityError:
+            return Outcome(stale=[prepared.decision])  # the parent went meanwhile
+        else:
+            if number > 1 and outcome.done:
+                outcome.stale.append(prepared.decision)  # the file is still to be renamed
+                outcome.troubles.append(_twin(prepared.decision, number))
+            return outcome
+    return Outcome(later=[prepared.decision])
+
+
+def _twin(decision: Decision, number: int) -> tuple[str, str, str]:
+    file = decision.state.file
+    assert isinstance(file, File)
+    name = numbered(file.place.name, number)
+    sentence = f"{file.path!r} has the same name as a sibling but for case or spelling; it was renamed to {name!r}."
+    return (file.path, "twin", sentence)
+
+
+async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:
+    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+        groups = [await _statements(connection, sides, one, number) for one in prepared]
+        results = await run(connection, [statement for group in groups for statement in group])
+    outcome = Outcome()
+    at = 0
+    for one, group in zip(prepared, groups, strict=True):
+        at += len(group)
+        (outcome.stale if results[at - 1] is None else outcome.done).append(one.decision)
+    return outcome
+
+
+async def _statements(connection: Connection, sides: Sides, one: _Prepared, number: int) -> list[Statement]:
+    """The statements for one decision; the last tells whether it took effect."""
+    state, writer = one.decision.state, sides.writer
+    if one.decision.move is Move.FORGET:
+        return [writer.forget(state.entry)]
+    file, row = state.file, state.row
+    assert isinstance(file, File)
+    base = new_base(state, file)
+    before = [] if state.base is not None and state.base.path == file.path else [writer.yield_path(base)]
+    if isinstance(one.body, Bytes):
+        await blobs.store(connection, sides.tenant, base.digest, one.data)
+    if one.decision.place is PlaceMove.TO_ROW:
+        assert row is not None
+        assert state.base is not None
+        agreed = replace(state.base, path=file.path, place=file.place)
+        place = _numbered_place(file.place, number)
+        return [*before, writer.move(agreed, row.version, place, name_key(place.name))]
+    return [*before, _content_statement(sides, one, base, row, number)]
+
+
+def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, number: int) -> Statement:
+    writer, move = sides.writer, one.decision.move
+    place = _numbered_place(base.place, number)
+    if move in (Move.INSERT, Move.REINSERT):
+        return writer.insert(base, place, name_key(place.name), one.body)
+    assert row is not None
+    if move is Move.REVIVE:
+        return writer.revive(base, row.version, place, name_key(place.name), one.body)
+    if move is Move.TO_ROW:
+        return writer.update(base, row.version, one.body)
+    return writer.record(base)
+
+
+def new_base(state: State, file: File) -> Base:
+    """What is agreed once *file*'s content is in the row. A place that differs stays to be carried over."""
+    row, base = state.row, state.base
+    place = file.place
+    if base is not None and row is not None and not row.deleted and file.place != row.place:
+        place = replace(base.place, index=file.place.index)
+    return Base(state.entry, file.kind, file.path, place, row.version if row else 0, file.digest, file.claimed)
+
+
+def _numbered_place(place: Place, number: int) -> Place:
+    return place if number == 1 else replace(place, name=numbered(place.name, number))

@@ -1,0 +1,43 @@
+"""Logs: one event a line, a constant name first, facts after it; never the text of a page."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+LOG_BYTES = 5_000_000  # of one log file; one older file is kept
+
+
+class _Lines(logging.Formatter):
+    """JSON, one object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The event with its facts; a traceback only where mirrord itself failed."""
+        facts = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **facts,
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def log_to(file: Path | None) -> None:
+    """Send logs to *file*, or to standard error where none is given (under a service manager)."""
+    handler: logging.Handler
+    if file is None:
+        handler = logging.StreamHandler(sys.stderr)
+    else:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+    handler.setFormatter(_Lines())
+    root = logging.getLogger("mirrord")
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    root.propagate = False

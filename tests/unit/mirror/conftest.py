@@ -1,0 +1,68 @@
+"""Real trees in tmp_path, with and without the calls a kernel or file system may lack."""
+
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mirrord.mirror import kernel
+from mirrord.mirror.journal import Journal
+from mirrord.mirror.process import prepare_process
+from mirrord.mirror.tree import Tree
+
+NOBODY = 65534
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _prepared() -> None:
+    prepare_process()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "acme"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def as_nobody() -> Callable[[Callable[[], None]], None]:
+    """Runs a function in a process of its own without root's rights; with the tree already open."""
+
+    def run(act: Callable[[], None]) -> None:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                if os.geteuid() == 0:
+                    os.setgroups([])
+                    os.setresgid(NOBODY, NOBODY, NOBODY)
+                    os.setresuid(NOBODY, NOBODY, NOBODY)
+                act()
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+
+    return run
+
+
+@pytest.fixture(params=["everything", "neither openat2 nor renameat2"])
+def tree(request: pytest.FixtureRequest, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tree]:
+    if request.param != "everything":
+        monkeypatch.setattr(kernel, "_OPENAT2", 99_999)
+        monkeypatch.setattr(kernel, "_RENAMEAT2", {})
+    made = Tree(root)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def journal(tree: Tree) -> Iterator[Journal]:
+    made = Journal(tree, "daemon")
+    yield made
+    made.close()

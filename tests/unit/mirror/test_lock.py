@@ -1,0 +1,79 @@
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mirrord.errors import Busy, Refused, Unavailable
+from mirrord.mirror.lock import Lock, write_lock
+from mirrord.mirror.tree import Tree
+
+HOLD = (
+    "import sys, pathlib; from mirrord.mirror.lock import Lock;"
+    "lock = Lock(pathlib.Path(sys.argv[1])); lock.acquire(); print('held', flush=True); sys.stdin.read()"
+)
+
+
+def test_a_second_process_is_refused_by_name(root: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Refused, match=f"already mirrored by process {holder.pid}"):
+            Lock(root).acquire()
+        holder.kill()
+        holder.wait()
+        with Lock(root):
+            assert int((root / ".mirrord/daemon.pid").read_text()) == os.getpid()
+
+
+def test_a_program_started_by_the_holder_does_not_keep_the_lock(root: Path) -> None:
+    lock = Lock(root)
+    lock.acquire()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False) as started:
+        lock.release()
+        with Lock(root):
+            assert started.poll() is None
+
+
+def test_a_missing_directory_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        Lock(tmp_path / "missing").acquire()
+
+
+def test_the_process_id_is_not_written_through_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (root / ".mirrord").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OSError, match="directory"):
+        Lock(root).acquire()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_commands_on_one_tenant_take_turns(tree: Tree) -> None:
+    with write_lock(tree), pytest.raises(Busy), write_lock(tree, patience=0.02):
+        pass
+
+    order: list[str] = []
+    with write_lock(tree):
+        other = threading.Thread(target=_locked, args=(tree, order))
+        other.start()
+        order.append("first")
+    other.join()
+    assert order == ["first", "second"]
+
+
+def _locked(tree: Tree, order: list[str]) -> None:
+    with write_lock(tree):
+        order.append("second")
+
+
+def test_a_deleted_lock_file_does_not_let_two_in(tree: Tree, root: Path) -> None:
+    with write_lock(tree):
+        (root / ".mirrord/write.lock").unlink()
+        with write_lock(tree):
+            pass  # the first holder's file is gone: nothing can tell the others
+    with write_lock(tree), pytest.raises(Busy), write_lock(tree, patience=0.02):
+        pass

@@ -1,0 +1,423 @@
+import grp
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from mirrord.domain.entry import digest_of, new_id
+from mirrord.errors import Busy, Refused, Stale
+from mirrord.mirror import aside, kernel, replace, trash
+from mirrord.mirror.journal import Journal, Leftover
+from mirrord.mirror.replace import Displaced, Written
+from mirrord.mirror.tree import Tree
+
+ENTRY = new_id()
+
+
+def put(tree: Tree, journal: Journal, data: bytes, over: bytes | None, path: str = "A.md") -> Written:
+    expected = None if over is None else digest_of(over)
+    return replace.write(tree, journal, path, data, entry=ENTRY, over=expected)
+
+
+def remove(tree: Tree, journal: Journal, over: bytes) -> Displaced | None:
+    return replace.remove(
+        tree, journal, "A.md", entry=ENTRY, over=digest_of(over), reason="deleted in an app", title="Alpha"
+    )
+
+
+def kept(root: Path) -> list[bytes]:
+    """What the trash holds."""
+    found = root / ".mirrord" / "trash"
+    return [path.read_bytes() for path in found.glob("[wd].*") if path.suffix != ".json"]
+
+
+def in_journal(root: Path) -> list[str]:
+    return [path.name for path in (root / ".mirrord" / "tmp" / "daemon").iterdir()]
+
+
+def test_a_new_file_is_made_with_the_group_able_to_write(tree: Tree, journal: Journal, root: Path) -> None:
+    before = os.umask(0o002)
+    written = put(tree, journal, b"new", None)
+    os.umask(before)
+
+    assert (root / "A.md").read_bytes() == b"new"
+    assert written == Written(tree.stat("A.md"))
+    assert stat.S_IMODE((root / "A.md").stat().st_mode) == 0o660
+    assert in_journal(root) == []
+
+
+def test_a_new_file_replaces_nothing(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"theirs")
+    (root / "B.md").symlink_to("nowhere")
+
+    for path in ("A.md", "B.md"):
+        with pytest.raises(Stale):
+            put(tree, journal, b"new", None, path)
+    assert (root / "A.md").read_bytes() == b"theirs"
+    assert in_journal(root) == []
+
+
+def test_a_replaced_file_goes_to_the_trash(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"old")
+
+    written = put(tree, journal, b"new", b"old")
+
+    assert (root / "A.md").read_bytes() == b"new"
+    assert written == Written(tree.stat("A.md"))
+    assert kept(root) == [b"old"]
+    assert in_journal(root) == []
+
+
+def test_a_file_that_is_not_as_expected_is_left_alone(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"their save")
+
+    with pytest.raises(Stale, match="saved meanwhile"):
+        put(tree, journal, b"new", b"old")
+    with pytest.raises(Stale, match="no longer there"):
+        put(tree, journal, b"new", b"old", "B.md")
+    with pytest.raises(Stale, match="saved meanwhile"):
+        remove(tree, journal, b"old")
+    assert (root / "A.md").read_bytes() == b"their save"
+    assert in_journal(root) == []
+
+
+def test_a_file_open_for_writing_is_left_alone(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"old")
+
+    with (root / "A.md").open("ab"):
+        with pytest.raises(Busy):
+            put(tree, journal, b"new", b"old")
+        with pytest.raises(Busy):
+            remove(tree, journal, b"old")
+    assert (root / "A.md").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("path", ["../A.md", "/A.md", "", "..", ".mirrord/id", ".mirrord/tmp/x.md"])
+def test_nothing_outside_the_pages_is_written(tree: Tree, journal: Journal, path: str) -> None:
+    with pytest.raises(Refused):
+        put(tree, journal, b"new", None, path)
+
+
+def test_links_are_neither_written_through_nor_replaced(
+    tree: Tree, journal: Journal, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.md").write_bytes(b"old")
+    (root / "A.md").symlink_to(tmp_path / "secret.md")
+    (root / "folder").symlink_to(tmp_path)
+
+    for path in ("A.md", "folder/secret.md"):
+        with pytest.raises(Refused):
+            put(tree, journal, b"new", b"old", path)
+    with pytest.raises(Refused):
+        put(tree, journal, b"new", None, "folder/new.md")
+    assert (tmp_path / "secret.md").read_bytes() == b"old"
+    assert not (tmp_path / "new.md").exists()
+
+
+def test_a_missing_directory_is_not_made_up(tree: Tree, journal: Journal) -> None:
+    with pytest.raises(FileNotFoundError):
+        put(tree, journal, b"new", None, "missing/A.md")
+
+
+def test_a_replacing_file_takes_mode_owner_and_attributes(tree: Tree, journal: Journal, root: Path) -> None:
+    page = root / "A.md"
+    page.write_bytes(b"old")
+    page.chmod(0o604)
+    with suppress(PermissionError):  # only root may give files away
+        os.chown(page, 1234, 5678)
+    os.setxattr(page, "user.colour", b"green")
+    before = page.stat()
+
+    put(tree, journal, b"new", b"old")
+
+    after = page.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert os.getxattr(page, "user.colour") == b"green"
+
+
+def test_a_new_file_takes_the_group_of_a_shared_directory(tree: Tree, journal: Journal, root: Path) -> None:
+    groups = [group for group in os.getgroups() if group != os.getegid()]
+    group = groups[0] if groups else grp.getgrall()[-1].gr_gid
+    try:
+        os.chown(root, -1, group)
+    except PermissionError:
+        pytest.skip("this user is in one group only")
+    root.chmod(0o2770)
+
+    put(tree, journal, b"new", None)
+
+    assert (root / "A.md").stat().st_gid == group
+
+
+def test_a_removed_page_is_in_the_trash_with_what_it_was(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"old")
+
+    assert remove(tree, journal, b"old") is None
+
+    assert not (root / "A.md").exists()
+    assert kept(root) == [b"old"]
+    (found,) = trash.contents_of(tree)
+    assert found.label.entry == ENTRY
+    assert found.card is not None
+    assert (found.card.path, found.card.title, found.card.reason) == ("A.md", "Alpha", "deleted in an app")
+
+
+def test_writing_goes_on_after_somebody_deleted_the_private_directory(tree: Tree, journal: Journal, root: Path) -> None:
+    put(tree, journal, b"one", None)
+    (root / ".mirrord").rename(root / "gone")
+    for path in sorted((root / "gone").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    (root / "gone").rmdir()
+
+    put(tree, journal, b"two", b"one")
+
+    assert (root / "A.md").read_bytes() == b"two"
+    assert kept(root) == [b"one"]
+
+
+# What an editor does between our look and our write: done right before the swap.
+
+
+class Intruder:
+    """Acts once, at the last moment before a file leaves its place."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.monkeypatch = monkeypatch
+
+    def before(self, call: str, act: Callable[[], object]) -> None:
+        original = getattr(kernel, call)
+
+        def intruded(*arguments: object) -> None:
+            self.monkeypatch.setattr(kernel, call, original)
+            act()
+            original(*arguments)
+
+        self.monkeypatch.setattr(kernel, call, intruded)
+
+
+@pytest.fixture
+def intruder(monkeypatch: pytest.MonkeyPatch) -> Intruder:
+    return Intruder(monkeypatch)
+
+
+def save_by_rename(root: Path, data: bytes) -> None:
+    (root / "A.md.new").write_bytes(data)
+    (root / "A.md.new").rename(root / "A.md")
+
+
+def everywhere(root: Path, written: Written | None = None) -> set[bytes]:
+    """All bytes that can be found again."""
+    found = set(kept(root))
+    with suppress(FileNotFoundError):
+        found.add((root / "A.md").read_bytes())
+    if written and written.displaced and written.displaced.data is not None:
+        found.add(written.displaced.data)
+    return found
+
+
+def displace(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> Displaced:
+    """A write that finds a save where the old file should have been."""
+    (root / "A.md").write_bytes(b"old")
+    if tree.can_exchange:
+        intruder.before("exchange", lambda: save_by_rename(root, b"their save"))
+    else:
+        intruder.before("link", lambda: save_to_what_was_moved_aside(root, b"their save"))
+
+    written = put(tree, journal, b"new", b"old")
+
+    assert written.displaced is not None
+    return written.displaced
+
+
+def save_to_what_was_moved_aside(root: Path, data: bytes) -> None:
+    (moved,) = [path for path in (root / ".mirrord/tmp/daemon").glob("d.*") if path.suffix != ".path"]
+    moved.write_bytes(data)
+
+
+def test_a_displaced_save_is_handed_over(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> None:
+    displaced = displace(tree, journal, root, intruder)
+
+    assert (root / "A.md").read_bytes() == b"new"
+    assert displaced.data == b"their save"
+    assert [left.digest for left in journal.leftovers()] == [digest_of(b"their save")]
+    journal.settle(displaced.name, keep=True)
+    assert kept(root) == [b"their save"]
+    assert journal.leftovers() == []
+
+
+def test_a_tools_write_can_be_taken_back(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> None:
+    displaced = displace(tree, journal, root, intruder)
+
+    assert replace.retract(tree, journal, "A.md", displaced, ours=digest_of(b"new"))
+
+    assert (root / "A.md").read_bytes() == b"their save"
+    assert in_journal(root) == []
+
+
+def test_one_more_save_during_a_retraction_is_kept_too(
+    tree: Tree, journal: Journal, root: Path, intruder: Intruder
+) -> None:
+    displaced = displace(tree, journal, root, intruder)
+    save_by_rename(root, b"second save")
+
+    assert not replace.retract(tree, journal, "A.md", displaced, ours=digest_of(b"new"))
+
+    found = {(root / "A.md").read_bytes(), journal.read(displaced.name)}
+    assert found == {b"their save", b"second save"}
+
+
+def test_a_save_found_after_moving_aside_is_put_back(
+    tree: Tree, journal: Journal, root: Path, intruder: Intruder
+) -> None:
+    if tree.can_exchange:
+        pytest.skip("names are exchanged instead")
+    (root / "A.md").write_bytes(b"old")
+    # the first rename is the journal's own
+    intruder.before("rename", lambda: intruder.before("rename", lambda: save_by_rename(root, b"their save")))
+
+    with pytest.raises(Stale):
+        put(tree, journal, b"new", b"old")
+
+    assert (root / "A.md").read_bytes() == b"their save"
+    assert in_journal(root) == []
+
+
+def test_a_save_into_the_free_name_stays_there(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> None:
+    if tree.can_exchange:
+        pytest.skip("names are exchanged instead")
+    (root / "A.md").write_bytes(b"old")
+    intruder.before("link", lambda: save_by_rename(root, b"their save"))
+
+    with pytest.raises(Stale):
+        put(tree, journal, b"new", b"old")
+
+    assert (root / "A.md").read_bytes() == b"their save"
+    assert kept(root) == [b"old"]
+    assert in_journal(root) == []
+
+
+@pytest.mark.parametrize("what", ["directory", "link", "fifo"])
+def test_what_took_the_files_place_gets_it_back(
+    tree: Tree, journal: Journal, root: Path, intruder: Intruder, what: str
+) -> None:
+    if not tree.can_exchange:
+        pytest.skip("names cannot be exchanged")
+    (root / "A.md").write_bytes(b"old")
+
+    def take_place() -> None:
+        (root / "A.md").rename(root / "elsewhere.md")
+        make = {"directory": Path.mkdir, "link": lambda path: path.symlink_to("x"), "fifo": os.mkfifo}
+        make[what](root / "A.md")
+
+    intruder.before("exchange", take_place)
+
+    with pytest.raises(Stale, match="regular"):
+        put(tree, journal, b"new", b"old")
+
+    assert not stat.S_ISREG(os.lstat(root / "A.md").st_mode)
+    assert in_journal(root) == []
+
+
+def test_a_removal_meets_a_save_and_gives_it_back(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> None:
+    (root / "A.md").write_bytes(b"old")
+    intruder.before("rename", lambda: save_by_rename(root, b"their save"))
+
+    with pytest.raises(Stale):
+        remove(tree, journal, b"old")
+
+    assert (root / "A.md").read_bytes() == b"their save"
+    assert in_journal(root) == []
+
+
+def test_a_removal_meets_two_saves_and_keeps_both(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> None:
+    (root / "A.md").write_bytes(b"old")
+    intruder.before("rename", lambda: save_by_rename(root, b"first save"))
+    intruder.before("rename_new", lambda: save_by_rename(root, b"second save"))
+
+    displaced = remove(tree, journal, b"old")
+
+    assert displaced is not None
+    assert displaced.data == b"first save"
+    assert (root / "A.md").read_bytes() == b"second save"
+
+
+def test_a_writer_that_does_not_let_go_leaves_its_file_in_the_journal(
+    tree: Tree, journal: Journal, root: Path, intruder: Intruder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not tree.can_exchange:
+        pytest.skip("a writer is noticed before")
+    monkeypatch.setattr(aside, "WRITER_PATIENCE", 0.05)
+    (root / "A.md").write_bytes(b"old")
+    streams = []
+    intruder.before("exchange", lambda: streams.append((root / "A.md").open("r+b")))
+
+    written = put(tree, journal, b"new", b"old")
+
+    assert written.displaced is not None
+    assert written.displaced.data is None
+    streams[0].write(b"late save")
+    streams[0].close()
+    (left,) = journal.leftovers()
+    assert left == Leftover(written.displaced.name, left.label, digest_of(b"late save"))
+    assert left.label.expected == digest_of(b"old")
+
+
+# Faults at every call that changes the tree.
+
+CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link", "unlink")
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
+    """Let the call with this *number* fail; the calls made are listed."""
+    made: list[str] = []
+    for call in CALLS:
+        original = getattr(kernel, call)
+
+        def counted(*arguments: object, call: str = call, original: object = original) -> object:
+            made.append(call)
+            if len(made) == number:
+                raise OSError(28, "No space left on device")
+            assert callable(original)
+            return original(*arguments)
+
+        monkeypatch.setattr(kernel, call, counted)
+    return made
+
+
+@pytest.mark.parametrize("act", ["create", "replace", "remove"])
+def test_an_error_at_any_call_leaves_old_or_new(
+    tree: Tree, journal: Journal, root: Path, act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = 0
+    for number in range(1, 30):
+        old = f"old {number}".encode()
+        with suppress(FileNotFoundError):
+            (root / "A.md").unlink()
+        if act != "create":
+            (root / "A.md").write_bytes(old)
+        with monkeypatch.context() as patch:
+            made = fail_at(patch, number)
+            try:
+                _perform(act, tree, journal, old)
+            except OSError:
+                failed += 1
+        found = everywhere(root) | {journal.read(left.name) for left in journal.leftovers()}
+        assert act == "create" or old in found
+        if (root / "A.md").exists():
+            assert (root / "A.md").read_bytes() in (old, b"new")
+        elif act == "replace":
+            pytest.fail(f"the page is gone after {made}")
+        if len(made) < number:
+            break
+
+    assert failed >= 4
+
+
+def _perform(act: str, tree: Tree, journal: Journal, old: bytes) -> None:
+    if act == "remove":
+        remove(tree, journal, old)
+    else:
+        put(tree, journal, b"new", None if act == "create" else old)

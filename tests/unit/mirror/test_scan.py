@@ -1,0 +1,203 @@
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mirrord.domain.entry import Kind
+from mirrord.errors import Refused, Unavailable
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.layout import spot_of_directory, spot_of_file
+from mirrord.mirror.scan import Scan, scan
+from mirrord.mirror.tree import Tree
+
+NOTHING = Ignore()
+
+
+def make(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(path.encode("utf-8", "surrogateescape"))
+
+
+def test_a_scan_finds_pages_attachments_and_directories(tree: Tree, root: Path) -> None:
+    make(root, "A.md", "A/_index.md", "A/B.md", "A/assets/deep/x.png", "notes.txt", ".git/x.md", "A/.x.md")
+    make(root, ".mirrord/trash/x.md", "A/assets/x.png~", "A/assets/.DS_Store")
+    (root / "empty").mkdir()
+
+    found = scan(tree, NOTHING)
+
+    assert sorted(found.files) == ["A.md", "A/B.md", "A/_index.md", "A/assets/deep/x.png"]
+    assert sorted(found.directories) == ["A", "A/assets", "A/assets/deep", "empty"]
+    assert found.files["A/B.md"] == tree.stat("A/B.md")
+    assert found.directories["A"] == tree.stat("A")
+    assert found.others == 2
+    assert found.troubles == []
+
+
+def test_a_part_of_the_tree_can_be_scanned(tree: Tree, root: Path) -> None:
+    make(root, "A.md", "A/B.md", "A/assets/deep/x.png")
+
+    assert list(scan(tree, NOTHING, "A").files) == ["A/B.md", "A/assets/deep/x.png"]
+    assert list(scan(tree, NOTHING, "A/assets/deep").files) == ["A/assets/deep/x.png"]
+    gone = scan(tree, NOTHING, "gone")
+    assert gone == Scan()
+    assert gone.shows_absent("gone/x.md")
+
+
+def test_links_and_special_files_are_troubles_and_prove_no_absence(tree: Tree, root: Path, tmp_path: Path) -> None:
+    make(tmp_path, "outside/secret.md")
+    (root / "link.md").symlink_to(tmp_path / "outside/secret.md")
+    (root / "folder").symlink_to(tmp_path / "outside")
+    (root / "broken.md").symlink_to("nowhere")
+    os.mkfifo(root / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as server, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)  # a socket's path has at most 107 bytes
+        server.bind("socket.md")
+
+        found = scan(tree, NOTHING)
+
+    assert found.files == {}
+    assert {path: sentence.split()[2] for path, sentence in found.troubles} == {
+        "link.md": "symbolic",
+        "folder": "symbolic",
+        "broken.md": "symbolic",
+        "pipe.md": "named",
+        "socket.md": "socket,",
+    }
+    assert not found.shows_absent("link.md")
+    assert not found.shows_absent("folder/secret.md")
+    assert found.shows_absent("other.md")
+    with pytest.raises(Refused):
+        scan(tree, NOTHING, "folder/below")
+
+
+def test_names_that_are_not_utf_8_are_troubles_in_printable_form(tree: Tree, root: Path) -> None:
+    make(root, "caf\udce9.md", "d\udce9/x.md", "ok.md")
+
+    found = scan(tree, NOTHING)
+
+    assert list(found.files) == ["ok.md"]
+    assert sorted(path for path, _ in found.troubles) == ["caf\\xe9.md", "d\\xe9"]
+
+
+@pytest.mark.parametrize("name", ["x" * 252 + ".md", "two\nlines.md", "-rf.md", " .md", "🎈.md", "a..md", "CON.md"])
+def test_unusual_names_are_found(tree: Tree, root: Path, name: str) -> None:
+    make(root, name)
+
+    assert list(scan(tree, NOTHING).files) == [name]
+
+
+def test_a_closed_directory_proves_no_absence(
+    tree: Tree, root: Path, as_nobody: Callable[[Callable[[], None]], None]
+) -> None:
+    make(root, "A/B/C.md", "A/D.md")
+    (root / "A/B").chmod(0)
+    (root / "A/D.md").chmod(0)
+
+    def look() -> None:
+        found = scan(tree, NOTHING)
+        assert list(found.files) == ["A/D.md"]
+        assert found.troubles == [("A/B", "cannot be listed: Permission denied")]
+        assert not found.shows_absent("A/B/C.md")
+        assert found.shows_absent("A/E.md")
+
+    as_nobody(look)
+    (root / "A/B").chmod(0o700)
+
+
+def test_a_root_that_cannot_be_listed_is_unavailable(
+    tree: Tree, root: Path, as_nobody: Callable[[Callable[[], None]], None]
+) -> None:
+    make(root, "A.md")
+    root.chmod(0)
+
+    def look() -> None:
+        with pytest.raises(Unavailable):
+            scan(tree, NOTHING)
+
+    as_nobody(look)
+    root.chmod(0o700)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_another_file_system_in_the_tree_is_reported_and_left_out(tree: Tree, root: Path) -> None:
+    make(root, "A.md")
+    (root / "mounted").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", root / "mounted"], check=False).returncode:
+        pytest.skip("mounting is refused here")
+    try:
+        make(root, "mounted/B.md")
+        found = scan(tree, NOTHING)
+    finally:
+        subprocess.run(["umount", root / "mounted"], check=True)
+
+    assert list(found.files) == ["A.md"]
+    assert found.troubles == [("mounted", "has another file system mounted on it")]
+    assert not found.shows_absent("mounted/B.md")
+
+
+def test_patterns_set_aside_what_they_match_and_all_below(tree: Tree, root: Path) -> None:
+    make(root, "A.md", "x.draft.md", "drafts/B.md", "drafts/deep/C.md", "A/drafts/assets/d.png")
+    (root / "drafts/link.md").symlink_to("nowhere")
+    ignore = Ignore("drafts/\n*.draft.md\n")
+
+    found = scan(tree, ignore)
+
+    assert list(found.files) == ["A.md"]
+    assert list(found.directories) == ["A"]
+    assert sorted(found.ignored) == [
+        "A/drafts",
+        "A/drafts/assets",
+        "A/drafts/assets/d.png",
+        "drafts",
+        "drafts/B.md",
+        "drafts/deep",
+        "drafts/deep/C.md",
+        "x.draft.md",
+    ]
+    assert found.troubles == []
+    assert not found.shows_absent("drafts/B.md")
+    assert not found.shows_absent("drafts/link.md")
+    assert list(scan(tree, ignore, "drafts/deep").ignored) == ["drafts/deep/C.md"]
+
+
+def test_a_tree_deeper_than_pythons_stack_is_scanned(tree: Tree, root: Path) -> None:
+    depth = 1_050
+    try:
+        tree.make_directories("/".join(["d"] * depth))
+
+        assert len(scan(tree, NOTHING).directories) == depth
+    finally:
+        subprocess.run(["rm", "-r", root / "d"], check=True)  # too deep for pytest's own tidying
+
+
+names = st.sampled_from(["A", "B", "assets", ".git", "x.md", "_index.md", "y.png", "z.md", "~$w.md", "é.md"])
+trees = st.sets(st.lists(names, min_size=1, max_size=4).map("/".join), max_size=12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(paths=trees)
+def test_a_scan_agrees_with_a_plain_walk(tmp_path_factory: pytest.TempPathFactory, paths: set[str]) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    for path in sorted(paths):
+        try:
+            make(root, path)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            continue  # a file and a directory of one name
+    tree = Tree(root)
+
+    found = scan(tree, NOTHING)
+    tree.close()
+
+    walked = [os.path.relpath(os.path.join(at, name), root) for at, _, files in os.walk(root) for name in files]
+    assert set(found.files) == {path for path in walked if spot_of_file(path)}
+    folders = [os.path.relpath(os.path.join(at, name), root) for at, below, _ in os.walk(root) for name in below]
+    assert {path for path in found.directories if spot_of_directory(path)} == {
+        path for path in folders if (spot := spot_of_directory(path)) and spot.kind is Kind.FOLDER
+    }
+    assert all(found.shows_absent(path) for path in paths if not (root / path).exists())

@@ -1,0 +1,139 @@
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.domain.entry import digest_of, new_id
+from mirrord.mirror import state
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.state import Seen, State
+from mirrord.mirror.tree import Tree
+
+HUGE = (1 << 64) - 1
+
+
+def some(number: int = 1, inode: int = 5) -> Seen:
+    return Seen(number, inode, 3, 4_000, -5, digest_of(b"x"), new_id())
+
+
+def test_what_was_seen_is_remembered(tree: Tree) -> None:
+    first, second = some(1), some(HUGE, HUGE)
+    opened = State(tree)
+    opened.store({"A.md": first, "B/C.md": second})
+    opened.close()
+
+    again = State(tree)
+    assert again.load() == {"A.md": first, "B/C.md": second}
+    again.store({"A.md": second}, ["B/C.md", "never.md"])
+    assert again.load() == {"A.md": second}
+    again.close()
+
+
+def test_a_stat_matches_until_the_file_changes(tree: Tree, root: Path) -> None:
+    (root / "A.md").write_bytes(b"alpha")
+    before = tree.stat("A.md")
+    assert before is not None
+    one = state.seen(before, digest_of(b"alpha"), new_id())
+    (root / "A.md").write_bytes(b"alpha and more")
+
+    after = tree.stat("A.md")
+    assert one.matches(before)
+    assert after is not None
+    assert not one.matches(after)
+
+
+def test_counters_outlive_the_process(tree: Tree) -> None:
+    opened = State(tree)
+    assert opened.get("ack_seq") is None
+    opened.set("ack_seq", "41")
+    opened.set("ack_seq", "42")
+    opened.close()
+
+    again = State(tree)
+    assert again.get("ack_seq") == "42"
+    again.close()
+
+
+@pytest.mark.parametrize("damage", ["garbage", "cut", "other version", "other schema", "directory", "link"])
+def test_a_file_that_cannot_be_used_costs_only_what_it_held(tree: Tree, root: Path, damage: str) -> None:
+    opened = State(tree)
+    opened.store({f"{number}.md": some() for number in range(500)})
+    opened.close()
+    harm(root / ".mirrord/state.db", damage)
+
+    again = State(tree)
+    again.load()
+    again.store({"A.md": (one := some())})
+    assert again.load()["A.md"] == one
+    again.set("ack_seq", "1")
+    assert again.get("ack_seq") == "1"
+    assert again.is_in_place()
+    again.close()
+
+
+def harm(path: Path, damage: str) -> None:
+    match damage:
+        case "garbage":
+            path.write_bytes(b"not a database at all" * 1000)
+        case "cut":
+            path.write_bytes(path.read_bytes()[:10_000])
+        case "other version" | "other schema":
+            with sqlite3.connect(path) as database:
+                version = "PRAGMA user_version = 999"
+                database.execute(version if damage == "other version" else "DROP TABLE seen")
+            database.close()
+        case "directory" | "link":
+            path.unlink()
+            path.mkdir() if damage == "directory" else path.symlink_to("/etc/passwd")
+
+
+def test_damage_while_it_is_open_is_survived(tree: Tree, root: Path) -> None:
+    opened = State(tree)
+    opened.store({f"{number}.md": some() for number in range(500)})
+    opened._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray((root / ".mirrord/state.db").read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    (root / ".mirrord/state.db").write_bytes(data)
+    opened._database.execute("PRAGMA shrink_memory")  # or SQLite reads what it remembers
+
+    opened.load()
+    opened.store({"A.md": (one := some())})
+    opened.store({"A.md": one})
+    assert opened.load() == {"A.md": one}
+    opened.close()
+
+
+def test_a_deleted_file_is_noticed(tree: Tree, root: Path) -> None:
+    opened = State(tree)
+    assert opened.is_in_place()
+    (root / ".mirrord/state.db").unlink()
+    assert not opened.is_in_place()
+    opened.close()
+
+
+def test_threads_share_one_state(tree: Tree) -> None:
+    opened = State(tree)
+    threads = [
+        threading.Thread(target=opened.store, args=({f"{number}-{k}.md": some() for k in range(50)},))
+        for number in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(opened.load()) == 400
+    opened.close()
+
+
+@given(st.integers(0, HUGE))
+def test_numbers_of_64_bits_fit_into_the_database(number: int) -> None:
+    assert state._unsigned(state._signed(number)) == number
+    assert -(1 << 63) <= state._signed(number) < 1 << 63
+
+
+def test_a_stat_has_the_fields_seen_compares() -> None:
+    assert Stat._fields[:5] == Seen._fields[:5]

@@ -1,0 +1,203 @@
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from mirrord.mirror import watch as watching
+from mirrord.mirror.watch import watch
+
+
+class Watched:
+    """What a watch told: paths, and how often it said "everywhere"."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+        self.everywhere = 0
+        self.problem: str | None = None
+        self.news = asyncio.Condition()
+
+    async def until(self, condition: Callable[["Watched"], bool]) -> None:
+        async with asyncio.timeout(5), self.news:
+            await self.news.wait_for(lambda: condition(self))
+
+    async def collect(self, root: Path, stop: asyncio.Event) -> None:
+        async for batch in watch(root, stop, self.report):
+            async with self.news:
+                self.everywhere += batch is None
+                self.paths |= batch or set()
+                self.news.notify_all()
+
+    def report(self, problem: str | None) -> None:
+        self.problem = problem
+
+
+@asynccontextmanager
+async def watched(root: Path) -> AsyncIterator[Watched]:
+    stop, told = asyncio.Event(), Watched()
+    task = asyncio.create_task(told.collect(root, stop))
+    await told.until(lambda told: told.everywhere == 1)
+    yield told
+    stop.set()
+    async with asyncio.timeout(2):
+        await task
+
+
+async def test_a_live_watch_says_look_everywhere_and_then_names_paths(root: Path) -> None:
+    async with watched(root) as told:
+        (root / "A.md").write_bytes(b"alpha")
+        await told.until(lambda told: "A.md" in told.paths)
+
+        assert told.problem is None
+        assert told.everywhere == 1
+
+
+async def test_directories_made_with_files_in_them_are_announced(root: Path) -> None:
+    async with watched(root) as told:
+        for number in range(50):
+            (root / f"{number}/b/c").mkdir(parents=True)
+            (root / f"{number}/b/c/A.md").write_bytes(b"alpha")
+
+        def covers_all(told: Watched) -> bool:
+            return all(_covered(told.paths, f"{number}/b/c/A.md") for number in range(50))
+
+        await told.until(covers_all)
+
+
+def _covered(paths: set[str], path: str) -> bool:
+    return any(path == told or path.startswith(f"{told}/") for told in paths)
+
+
+async def test_a_name_that_is_not_utf_8_does_not_end_the_watch(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "REWATCH_PAUSE", 0.01)
+    async with watched(root) as told:
+        (root / "caf\udce9.md").write_bytes(b"alpha")
+        await told.until(lambda told: told.everywhere >= 3)  # given up, live again
+        (root / "B.md").write_bytes(b"beta")
+        await told.until(lambda told: "B.md" in told.paths)
+
+
+async def test_a_root_that_goes_and_comes_back_is_watched_again(root: Path) -> None:
+    async with watched(root) as told:
+        root.rename(root.with_name("away"))
+        await told.until(lambda told: told.problem is not None)
+        assert told.problem is not None
+        assert "missing" in told.problem
+
+        seen = told.everywhere
+        root.mkdir()
+        await told.until(lambda told: told.everywhere > seen and told.problem is None)
+        (root / "B.md").write_bytes(b"beta")
+        await told.until(lambda told: "B.md" in told.paths)
+
+
+async def test_a_root_swapped_for_another_is_watched_again(root: Path) -> None:
+    other = root.with_name("other")
+    other.mkdir()
+    async with watched(root) as told:
+        root.rename(root.with_name("away"))
+        other.rename(root)
+        await told.until(lambda told: told.everywhere >= 2)
+        seen = told.everywhere
+        (root / "B.md").write_bytes(b"beta")
+        await told.until(lambda told: "B.md" in told.paths or told.everywhere > seen)
+
+
+async def test_a_linked_directory_is_not_followed_but_the_real_ones_are_watched(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (root / "link").symlink_to(tmp_path / "outside")
+    (root / "A/B").mkdir(parents=True)
+    async with watched(root) as told:
+        assert told.problem is not None
+        assert "link is a symbolic link" in told.problem
+        (tmp_path / "outside/secret.md").write_bytes(b"secret")
+        (root / "A/B/C.md").write_bytes(b"gamma")
+        await told.until(lambda told: "A/B/C.md" in told.paths)
+        (root / "A/new").mkdir()
+        await told.until(lambda told: told.everywhere >= 2)
+        (root / "A/new/D.md").write_bytes(b"delta")
+        await told.until(lambda told: "A/new/D.md" in told.paths)
+
+        assert not any("secret" in path for path in told.paths)
+
+
+async def test_too_many_paths_at_once_mean_everywhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "LARGE", 3)
+    async with watched(root) as told:
+        for number in range(200):
+            (root / f"{number}.md").write_bytes(b"")
+        await told.until(lambda told: told.everywhere >= 2)
+
+
+async def test_a_watch_left_early_ends_its_thread(root: Path) -> None:
+    async with aclosing(watch(root, asyncio.Event())) as batches:
+        assert await anext(batches) is None
+        threads = [thread for thread in threading.enumerate() if thread.name.startswith("mirrord-watch")]
+    assert threads
+    for thread in threads:
+        await asyncio.to_thread(thread.join, 5)
+        assert not thread.is_alive()
+
+
+REFUSED = """
+import asyncio, pathlib, sys
+from mirrord.mirror.watch import watch
+async def main():
+    stop = asyncio.Event()
+    async for batch in watch(pathlib.Path(sys.argv[1]), stop, print):
+        print(batch)
+        stop.set()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("limit", ["max_inotify_watches", "max_inotify_instances"])
+async def test_a_system_that_refuses_to_watch_is_a_problem_not_an_end(root: Path, limit: str) -> None:
+    for number in range(5):
+        (root / str(number)).mkdir()
+    limited = f'echo {2 if limit.endswith("watches") else 0} > /proc/sys/user/{limit} && exec "$@"'
+    unshare = ["unshare", "-U", "-r", "sh", "-c", limited, "sh"]
+
+    process = await asyncio.create_subprocess_exec(
+        *unshare, sys.executable, "-c", REFUSED, str(root), stdout=-1, stderr=-1
+    )
+    out, err = await process.communicate()
+    if b"unshare" in err:
+        pytest.skip("user namespaces are refused here")
+    assert b"cannot be watched" in out
+    assert b"None" in out
+
+
+CLOSED = """
+import asyncio, os, pathlib, sys
+from mirrord.mirror.watch import watch
+async def main():
+    stop, root = asyncio.Event(), pathlib.Path(sys.argv[1])
+    async for batch in watch(root, stop, print):
+        if batch is None:
+            (root / "open" / "A.md").write_bytes(b"alpha")
+        elif "open/A.md" in batch:
+            print("found")
+            stop.set()
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+asyncio.run(asyncio.wait_for(main(), 5))
+"""
+
+
+async def test_a_closed_directory_does_not_blind_the_watch() -> None:
+    with TemporaryDirectory() as made:
+        root = Path(made)
+        for name, mode in (("", 0o777), ("open", 0o777), ("closed", 0)):
+            (root / name).mkdir(exist_ok=True)
+            (root / name).chmod(mode)
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", CLOSED, made, stdout=-1)
+        out, _ = await process.communicate()
+        (root / "closed").chmod(0o700)
+
+    assert b"closed cannot be read" in out
+    assert out.endswith(b"found\n")
