@@ -60,6 +60,7 @@ class Daemon:
     degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
     _changed: float = 0.0
+    _flushes: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
 
     def __post_init__(self) -> None:
@@ -189,11 +190,17 @@ class Daemon:
 
     def _answer_requests(self) -> None:
         for request in requests_in(self.config.mirror):
-            asyncio.get_running_loop().create_task(self._flush(request))
+            task = asyncio.get_running_loop().create_task(self._flush(request))
+            self._flushes.add(task)
+            task.add_done_callback(self._flushes.discard)
 
     async def _flush(self, request: Path) -> None:
         """A flush was asked for: answer when every change known now is on both sides."""
-        request.rename(taken := request.with_suffix(".taken"))
+        taken = request.with_suffix(".taken")
+        try:
+            request.rename(taken)
+        except FileNotFoundError:  # taken already, or given up
+            return
         for worked in self.worked.values():
             worked.engine.look_everywhere()
         while not self.stop.is_set():
@@ -203,7 +210,8 @@ class Daemon:
             if all(worked.engine.idle for worked in self.worked.values()):
                 break
             await self._sleep(0.02)
-        taken.rename(request.with_suffix(".done"))
+        with suppress(FileNotFoundError):
+            taken.rename(request.with_suffix(".done"))
 
     async def _listen(self) -> None:
         tenants = {worked.opened.sides.tenant: worked for worked in self.worked.values()}
@@ -325,7 +333,7 @@ class Daemon:
         found = list(self.degraded.values())
         for name, worked in self.worked.items():
             pulse = worked.engine.pulse
-            found += [f"{name}: {sentence}" for sentence in (pulse.suspended, pulse.outage) if sentence]
+            found += [f"{name}: {sentence}" for sentence in (worked.engine.root.suspended, pulse.outage) if sentence]
         return found
 
     async def _sleep(self, seconds: float) -> None:

@@ -85,7 +85,6 @@ class Database:
             open=False,
             timeout=POOL_TIMEOUT,
             reconnect_timeout=5,
-            check=AsyncConnectionPool.check_connection,
         )
 
     async def __aenter__(self) -> "Database":
@@ -94,6 +93,11 @@ class Database:
 
     async def __aexit__(self, *_: object) -> None:
         await self.pool.close()
+
+    async def mend(self) -> None:
+        """Replace connections that broke; call after Unavailable, so that not each of them fails once."""
+        with translated():
+            await self.pool.check()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:

@@ -75,8 +75,8 @@ async def page_at(connection: Connection, tenant: TenantId, path: str) -> EntryI
 async def history(connection: Connection, tenant: TenantId, page: EntryId) -> list[Revision]:
     """Every version of a page, the newest first."""
     cursor = await connection.execute(
-        "SELECT version, created_at, actor, digest, length(markdown), name, deleted, parents FROM mirrord.page_revision "
-        "WHERE tenant_id = %s AND page_id = %s ORDER BY version DESC",
+        "SELECT version, created_at, actor, digest, length(markdown), name, deleted, parents "
+        "FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY version DESC",
         (tenant, page),
     )
     return [Revision(*row) for row in await cursor.fetchall()]

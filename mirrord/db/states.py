@@ -123,16 +123,27 @@ async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) 
 
 async def fed(
     connection: Connection, tenant: TenantId, mirror: MirrorId, after: int, limit: int
-) -> tuple[list[EntryId], int]:
+) -> tuple[list[EntryId], int, bool]:
     """
-    Entries whose row changed after seq *after* and is not what the base says, and the seq read up to.
+    Entries whose row changed after seq *after* and is not what the base says, the seq read up to, and whether
+    there may be more.
 
     A seq is never split: all entries of one transaction come together, so the result may exceed *limit*.
     """
     cursor = await connection.execute(_FED, {"tenant": tenant, "mirror": mirror, "after": after, "limit": limit})
     rows = await cursor.fetchall()
     seq = max((row[1] for row in rows), default=after)
-    return [EntryId(row[0]) for row in rows if row[2]], seq
+    return [EntryId(row[0]) for row in rows if row[2]], seq, len(rows) >= limit
+
+
+async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId) -> int:
+    """How many pages, attachments and records one mirror has agreed on."""
+    cursor = await connection.execute(
+        "SELECT count(*) FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s AND kind <> 'folder'",
+        (tenant, mirror),
+    )
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:

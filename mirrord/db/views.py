@@ -43,25 +43,39 @@ async def load_written(connection: Connection, tenant: TenantId, entries: Iterab
     ]
 
 
+_STORE_TEXT = """
+UPDATE mirrord.page
+   SET index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s,
+       title = coalesce(%(title)s, name), icon = %(icon)s, position = coalesce(%(position)s, position),
+       frontmatter = %(frontmatter)s, ahead = '{}'
+ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s RETURNING version"""
+_NAME_PAGE = """
+UPDATE mirrord.page
+   SET name = %(name)s, name_key = %(key)s,
+       title = CASE WHEN 'title' = ANY (ahead) OR coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
+ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"""
+_NAME_ATTACHMENT = """
+UPDATE mirrord.attachment SET name = %(name)s, name_key = %(key)s
+ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"""
+
+
 async def store_text(
     connection: Connection, tenant: TenantId, entry: EntryId, version: int, text: Text, digest: Digest
 ) -> bool:
     """The text and views that follow from what an app wrote as *version*; False if it is not that any more."""
     cursor = await connection.execute(
-        "UPDATE mirrord.page SET index = index OR kind = 'folder', kind = 'page', markdown = %s, digest = %s, title = coalesce(%s, name), icon = %s, "
-        "position = coalesce(%s, position), frontmatter = %s, ahead = '{}' "
-        "WHERE tenant_id = %s AND id = %s AND version = %s RETURNING version",
-        (
-            text.markdown,
-            digest,
-            text.title,
-            text.icon,
-            text.position,
-            Jsonb(text.frontmatter) if text.frontmatter is not None else None,
-            tenant,
-            entry,
-            version,
-        ),
+        _STORE_TEXT,
+        {
+            "markdown": text.markdown,
+            "digest": digest,
+            "title": text.title,
+            "icon": text.icon,
+            "position": text.position,
+            "frontmatter": Jsonb(text.frontmatter) if text.frontmatter is not None else None,
+            "tenant": tenant,
+            "entry": entry,
+            "version": version,
+        },
     )
     return await cursor.fetchone() is not None
 
@@ -74,22 +88,9 @@ async def store_name(
 
     Raises psycopg's UniqueViolation where a sibling has that key; False if the row is not *version* any more.
     """
-    if attachment:
-        statement = (
-            "UPDATE mirrord.attachment SET name = %(name)s, name_key = %(key)s "
-            "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"
-        )
-    else:
-        statement = (
-            "UPDATE mirrord.page SET name = %(name)s, name_key = %(key)s, "
-            "title = CASE WHEN 'title' = ANY (ahead) OR coalesce(frontmatter ? 'title', false) "
-            "THEN title ELSE %(name)s END "
-            "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"
-        )
-    cursor = await connection.execute(
-        statement, {"name": name, "key": key, "tenant": tenant, "entry": entry, "version": version}
-    )
-    return await cursor.fetchone() is not None
+    statement = _NAME_ATTACHMENT if attachment else _NAME_PAGE
+    values = {"name": name, "key": key, "tenant": tenant, "entry": entry, "version": version}
+    return await (await connection.execute(statement, values)).fetchone() is not None
 
 
 async def load_texts(

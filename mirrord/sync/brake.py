@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Iterable, Sequence
 
-from mirrord.db import attention
+from mirrord.db import attention, states
 from mirrord.db.attention import Halt
-from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.entry import EntryId
 from mirrord.sync import deletions
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import Gathered
@@ -90,12 +90,7 @@ class Brake:
 
     async def _count_based(self) -> int:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            cursor = await connection.execute(
-                "SELECT count(*) FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s AND kind <> %s",
-                (self._sides.tenant, self._sides.mirror, Kind.FOLDER),
-            )
-            row = await cursor.fetchone()
-            return int(row[0]) if row else 0
+            return await states.count_based(connection, self._sides.tenant, self._sides.mirror)
 
     def _count_files(self) -> int:
         return sum(1 for path in self._sides.looker.index.paths() if "." in path.rpartition("/")[2])

@@ -5,42 +5,36 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mirrord.db import states
 from mirrord.db.attention import Problem
-from mirrord.domain.entry import EMPTY, EntryId
-from mirrord.domain.state import NO_TEXT, Base, File, State, Unknown
-from mirrord.errors import Busy, Damaged, Fenced, MirrordError, Refused, Stale, Unavailable
-from mirrord.mirror import marker
+from mirrord.domain.entry import EntryId
+from mirrord.domain.state import Base, State
+from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import printable
 from mirrord.mirror.scan import scan
 from mirrord.mirror.state import Seen
-from mirrord.sync import merging
-from mirrord.sync.bodies import data_of
+from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
-from mirrord.sync.decision import Decision, Step, decide
-from mirrord.sync.files import FileOutcome, to_files
-from mirrord.sync.guard import QUIET, check_root
+from mirrord.sync.decision import Decision, Step
+from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty, Observation, observe
-from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
-from mirrord.sync.prepare import place_row, render_rows
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
-from mirrord.sync.rows import Outcome, to_rows
+from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
 CHUNK = 400  # paths or entries a pass
-LATER = 0.5  # seconds until something that cannot be judged or done now is tried again
+RETRY = 0.5  # seconds after Postgres or the root was out of reach
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
-EVERYTHING = 1 << 30
 
 
 @dataclass(slots=True)
@@ -50,7 +44,6 @@ class Pulse:
     last_file_to_row: float | None = None
     last_row_to_file: float | None = None
     outage: str | None = None
-    suspended: str | None = None
     moves: int = 0
 
 
@@ -64,10 +57,10 @@ class Engine:
         self.pulse = Pulse()
         self.brake = Brake(sides)
         self.problems = ProblemList(sides)
+        self.root = Root(sides, self.problems)
         self.recovery = Recovery(sides)
+        self.doubts = Doubts()
         self.written = asyncio.Event()  # rings when rows changed: documents are to be derived
-        self._refused: dict[EntryId, int] = {}  # version of a row whose views have no faithful text
-        self._emptied: dict[str, float] = {}  # when a file was first seen empty that should not be
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
         self._rescan = False
@@ -95,10 +88,9 @@ class Engine:
         self.queue.mark()
 
     async def start(self) -> None:
-        """Settle what a crash left and compare everything: the queue knows then what is to be done."""
+        """Compare everything and settle what a crash left: the queue knows then what is to be done."""
         await self.problems.load()
         await self.brake.load()
-        self.queue.mark(entries=await self.recovery.settle_leftovers())
         await self.compare_all()
         self.started = True
 
@@ -116,7 +108,7 @@ class Engine:
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""
-        if self.sides.lease is None or not await self._root_is_sound():
+        if self.sides.lease is None or not await self.root.is_sound():
             await _pause(stop)
             return
         self._working = True
@@ -158,6 +150,8 @@ class Engine:
         self.scan_seconds = time.monotonic() - began
         await self.problems.update(look, (), ())
         self.queue.mark({*look.found, *look.gone, *look.unknown}, forced=True)
+        self.queue.mark(entries=await self.recovery.settle_leftovers())
+        self.queue.mark(entries=await self.recovery.sweep_trash())
 
     def _look_around(self) -> Look:
         looker, look = self.sides.looker, Look()
@@ -197,106 +191,47 @@ class Engine:
         self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
     async def _pass(self, dirty: Dirty) -> None:
-        observation = await observe(self.sides, dirty)
-        decisions = self._decide(observation)
-        by_step = {step: [one for one in decisions if one.step is step] for step in Step}
-        outcome = FileOutcome()
-        await self._prepare(by_step[Step.PREPARE], outcome)
-        await self._write_rows(by_step[Step.ROW], outcome)
-        await self._write_files(by_step[Step.FILE], outcome)
-        self.brake.gathered.add(one.state.entry for one in by_step[Step.DELETE])
-        outcome.later += [one for one in by_step[Step.LATER] if _passes(one.state.file)]
-        await self._conclude(observation, outcome)
+        observation, applied = await observe(self.sides, dirty), Applied()
+        decisions = self._decide(observation, list(observation.states.values()))
+        unready = [one for one in decisions if one.step is Step.PREPARE]
+        if unready:
+            ready = await prepare(self.sides, unready, self.doubts, applied)
+            decisions = [one for one in decisions if one.step is not Step.PREPARE] + self._decide(observation, ready)
+            self.written.set()
+        await apply(self.sides, decisions, applied)
+        self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
+        applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
+        await self._conclude(observation, applied)
 
-    def _decide(self, observation: Observation) -> list[Decision]:
-        decisions = []
-        for state in observation.states.values():
-            seen = observation.seen.get(state.entry)
-            decision = decide(self._doubting_empty(state), seen=seen, adopting=self.adopting)
-            row = state.row
-            if decision.move is Move.RENDER and row is not None and self._refused.get(state.entry) == row.version:
-                decision = replace(decision, step=Step.NOTHING, again=False)
-            decisions.append(decision)
-        return decisions
+    def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
+        return self.doubts.decide(observation, known, adopting=self.adopting)
 
-    def _doubting_empty(self, state: State) -> State:
-        """An editor empties a file before it writes it: an emptied file is believed when it stays so (row 19)."""
-        file, base = state.file, state.base
-        if not isinstance(file, File) or file.digest != EMPTY or base is None or base.digest in (EMPTY, NO_TEXT):
-            if isinstance(file, File):
-                self._emptied.pop(file.path, None)
-            return state
-        first = self._emptied.setdefault(file.path, time.monotonic())
-        if time.monotonic() - first >= QUIET:
-            return state
-        return replace(state, file=Unknown(file.path, f"{file.path!r} is empty just now."))
-
-    async def _prepare(self, decisions: Sequence[Decision], outcome: Outcome) -> None:
-        for decision in decisions:
-            if decision.place is PlaceMove.NAME and decision.state.row is not None:
-                try:
-                    await place_row(self.sides, decision.state.row)
-                except Stale:
-                    outcome.stale.append(decision)
-        renders = {one.state.entry: one for one in decisions if one.place is not PlaceMove.NAME}
-        for refusal in await render_rows(self.sides, renders) if renders else []:
-            self._refused[refusal.entry] = refusal.version
-            outcome.troubles.append((_where(renders[refusal.entry]), "render", refusal.sentence))
-        outcome.done += decisions
-
-    async def _write_rows(self, decisions: Sequence[Decision], outcome: Outcome) -> None:
-        clashes = [one for one in decisions if one.move in (Move.MERGE, Move.SIBLING) and not _moves(one)]
-        plain = [one for one in decisions if one not in clashes]
-        if plain:
-            outcome.add(await to_rows(self.sides, plain))
-        for decision in clashes:
-            await self._settle(decision, outcome)
-
-    async def _settle(self, decision: Decision, outcome: Outcome) -> None:
-        file = decision.state.file
-        assert isinstance(file, File)
-        try:
-            data = await asyncio.to_thread(data_of, self.sides.tree, file)
-            self.queue.mark(entries=await merging.settle(self.sides, merging.clash_of(decision.state, data)))
-        except (Stale, FileNotFoundError):
-            outcome.stale.append(decision)
-        except Busy:
-            outcome.later.append(decision)
-        except (Damaged, Refused) as error:
-            outcome.troubles.append((file.path, "damaged", str(error)))
-        else:
-            outcome.done.append(decision)
-
-    async def _write_files(self, decisions: Sequence[Decision], outcome: FileOutcome) -> None:
-        if not decisions:
-            return
-        written = await to_files(self.sides, decisions)
-        outcome.add(written)
-        for row, path, over, displaced in written.displaced:
-            self.recovery.add(row.entry, path, over, displaced)
-
-    async def _conclude(self, observation: Observation, outcome: Outcome) -> None:
+    async def _conclude(self, observation: Observation, applied: Applied) -> None:
         """Remember what was done, mark what is to be looked at again, list what needs a person."""
-        self._mark_again([*outcome.stale, *(one for one in outcome.done if one.again)], 0)
-        self._mark_again(outcome.later, LATER)
+        self._mark_again([*applied.stale, *(one for one in applied.done if one.again)], 0)
+        for decision in applied.later:
+            self._mark_again([decision], self.doubts.delay(decision.state.entry))
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
-        self.queue.mark(passing, forced=True, delay=LATER)
-        moved = [_where(one) for one in outcome.done if one.step is not Step.PREPARE or one.state.row is None]
-        await self.problems.update(observation.look, outcome.troubles, moved)
-        self._remember(outcome.done)
+        self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
+        self.queue.mark(entries=applied.entries)
+        for row, path, over, displaced in applied.displaced:
+            self.recovery.add(row.entry, path, over, displaced)
+        await self.problems.update(observation.look, applied.troubles, [where(one) for one in applied.done])
+        await self._remember(applied.done)
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]
         self.queue.mark(paths, [one.state.entry for one in decisions], forced=True, delay=delay)
 
-    def _remember(self, done: Sequence[Decision]) -> None:
+    async def _remember(self, done: Sequence[Decision]) -> None:
         if not done:
             return
         index = self.sides.looker.index
-        paths = {path: one.state.entry for one in done if (path := _path(one)) is not None}
+        paths = {path: one.state.entry for one in done if (path := path_of(one)) is not None}
         seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
-        self.sides.state.store(seen, [path for path in paths if path not in seen])
+        await asyncio.to_thread(self.sides.state.store, seen, [path for path in paths if path not in seen])
         for decision in done:
+            self.doubts.done(decision.state.entry)
             self._tick(decision)
         self.written.set()
 
@@ -316,11 +251,12 @@ class Engine:
             await self._work_on(self.queue.take(CHUNK))
         entries |= self.brake.gathered.take()
         observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
-        decisions = self._decide(observation)
+        decisions = self._decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
         self.queue.mark(entries=[one.state.entry for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)])
-        outcome = await self.brake.carry_over(gone, allowed)
-        await self._conclude(observation, outcome)
+        applied = Applied()
+        applied.add(await self.brake.carry_over(gone, allowed))
+        await self._conclude(observation, applied)
 
     async def _carry_out_decisions(self) -> None:
         decided = await self.brake.take_decisions()
@@ -335,61 +271,15 @@ class Engine:
     async def _discard(self, entries: Sequence[EntryId]) -> None:
         """The deletions were a mistake."""
         observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
-        back = restored(self._decide(observation))
-        outcome = FileOutcome()
-        await self._write_rows([one for one in back if one.step is Step.ROW], outcome)
-        await self._write_files([one for one in back if one.step is Step.FILE], outcome)
-        await self._conclude(observation, outcome)
-
-    async def _root_is_sound(self) -> bool:
-        sides = self.sides
-        identity = await asyncio.to_thread(sides.tree.identity)
-        alarm = check_root(exists=identity is not None, same=identity == sides.tree.opened_as)
-        if alarm is None:
-            await asyncio.to_thread(self._keep_marker)
-            if self.pulse.suspended is not None:
-                self.pulse.suspended = None
-                await self.problems.change([], [("", "root")])
-                self.look_everywhere()
-        elif self.pulse.suspended != alarm.sentence:
-            self.pulse.suspended = alarm.sentence
-            await self.problems.change([Problem("", "root", alarm.sentence)], [])
-            log.error("suspended", extra={"tenant": sides.name, "reason": alarm.reason})
-        return alarm is None
-
-    def _keep_marker(self) -> None:
-        """Somebody deleted `.mirrord` under us: it is still our tree, the very directory we hold the lock of."""
-        sides = self.sides
-        found = None
-        with suppress(MirrordError):
-            found = marker.read(sides.tree)
-        if found is None or found.mirror != sides.mirror:
-            marker.write(sides.tree, marker.Marker(sides.name, sides.tenant, sides.mirror))
-            log.warning("marker_rewritten", extra={"tenant": sides.name})
+        applied = Applied()
+        await apply(self.sides, restored(self._decide(observation, list(observation.states.values()))), applied)
+        await self._conclude(observation, applied)
 
 
 def _differs(seen: Seen | None, base: Base | None) -> bool:
     return base is None or seen is None or seen.digest != base.digest
 
 
-def _moves(decision: Decision) -> bool:
-    return decision.place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE)
-
-
-def _passes(file: File | Unknown | None) -> bool:
-    return isinstance(file, Unknown) and file.passing
-
-
-def _path(decision: Decision) -> str | None:
-    file, base = decision.state.file, decision.state.base
-    return file.path if file is not None else base.path if base is not None else None
-
-
-def _where(decision: Decision) -> str:
-    """How a problem names the entry: by its path, else by its id."""
-    return _path(decision) or str(decision.state.entry)
-
-
 async def _pause(stop: asyncio.Event) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), LATER)
+        await asyncio.wait_for(stop.wait(), RETRY)

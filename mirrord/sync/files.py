@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.codec.views import views_of
 from mirrord.db import blobs, states, views
+from mirrord.db.connect import Connection
 from mirrord.db.writes import run
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import replace as replacing
-from mirrord.mirror.layout import attachment_path, directory_of, page_path, parent_of
+from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
 from mirrord.sync.decision import Decision
+from mirrord.sync.paths import directory_above, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
@@ -32,27 +34,32 @@ class FileOutcome(Outcome):
 async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
     """Carry out decisions for files, parents first."""
     outcome = FileOutcome()
-    paths = await _target_paths(sides, decisions)
-    ordered = sorted(decisions, key=lambda decision: paths.get(decision.state.entry, "").count("/"))
-    moves = [decision for decision in ordered if decision.place is PlaceMove.TO_FILE]
-    for decision in moves:
-        await _move(sides, decision, paths, outcome)
-    writes = [decision for decision in ordered if decision.place is not PlaceMove.TO_FILE]
+    moves = [decision for decision in decisions if decision.place is PlaceMove.TO_FILE]
+    writes = [decision for decision in decisions if decision.place is not PlaceMove.TO_FILE]
     folders = [decision for decision in writes if _row(decision).digest == NO_TEXT]
-    for decision in folders:
+    texts = [decision for decision in writes if _row(decision).digest != NO_TEXT]
+    async with sides.database.transaction(sides.tenant) as connection:
+        paths = await _target_paths(connection, sides, decisions)
+        data = await _load(connection, sides, texts) if texts else {}
+
+    def by_depth(decision: Decision) -> int:
+        return paths.get(decision.state.entry, "").count("/")
+
+    for decision in sorted(moves, key=by_depth):
+        await _move(sides, decision, paths, outcome)
+    for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
-    await _write_all(sides, [decision for decision in writes if decision not in folders], paths, outcome)
+    await _write_all(sides, sorted(texts, key=by_depth), paths, data, outcome)
     return outcome
 
 
-async def _target_paths(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, str]:
+async def _target_paths(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, str]:
     """Where each entry's file belongs; entries whose parent is nowhere yet are left out."""
     rows = {decision.state.entry: _row(decision) for decision in decisions}
     parents = {row.place.parent for row in rows.values() if row.place.parent is not None}
-    async with sides.database.transaction(sides.tenant) as connection:
-        bases = await states.load_bases(
-            connection, sides.tenant, sides.mirror, states.Wanted(entries=list(parents | rows.keys()))
-        )
+    bases = await states.load_bases(
+        connection, sides.tenant, sides.mirror, states.Wanted(entries=list(parents | rows.keys()))
+    )
     return resolve_paths(rows, {base.entry: base for base in bases})
 
 
@@ -82,15 +89,6 @@ def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) ->
     return paths
 
 
-def path_in(directory: str, kind: Kind, place: Place) -> str:
-    """The path of an entry in the directory of its parent."""
-    if kind is Kind.ATTACHMENT:
-        return attachment_path(directory, place.name)
-    if kind is Kind.FOLDER:
-        return f"{directory}/{place.name}" if directory else place.name
-    return page_path(directory, place.name, place.index)
-
-
 async def _move(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
     """Rename the file, and the directory that belongs to it."""
     state = decision.state
@@ -103,7 +101,11 @@ async def _move(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], 
         outcome.later.append(decision)
         return
     if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
-        target = path_in(directory_above(target, row), file.kind, replace(row.place, index=file.place.index))
+        target = path_in(
+            directory_above(target, row.kind, index=row.place.index),
+            file.kind,
+            replace(row.place, index=file.place.index),
+        )
     try:
         moved = await asyncio.to_thread(_rename, sides, file, target)
     except (Stale, FileNotFoundError) as error:
@@ -118,14 +120,6 @@ async def _move(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], 
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, [*statements, sides.writer.record(agreed)])
     outcome.done.append(decision)
-
-
-def directory_above(path: str, row: Row) -> str:
-    """The directory in which the entry at *path* has its place."""
-    above = parent_of(path)
-    if row.kind is Kind.ATTACHMENT:
-        return path.removesuffix("/" + row.place.name).removesuffix("assets").rstrip("/")
-    return parent_of(above) if row.place.index else above
 
 
 def _rename(sides: Sides, file: File, target: str) -> list[tuple[str, str]]:
@@ -168,11 +162,14 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
 
 
 async def _write_all(
-    sides: Sides, decisions: Sequence[Decision], paths: Mapping[EntryId, str], outcome: FileOutcome
+    sides: Sides,
+    decisions: Sequence[Decision],
+    paths: Mapping[EntryId, str],
+    data: Mapping[EntryId, bytes],
+    outcome: FileOutcome,
 ) -> None:
     if not decisions:
         return
-    data = await _load(sides, decisions)
     limit = asyncio.Semaphore(PARALLEL)
 
     async def one(decision: Decision) -> Base | None:
@@ -180,25 +177,26 @@ async def _write_all(
             return await _write(sides, decision, paths, data.get(decision.state.entry), outcome)
 
     bases = await asyncio.gather(*map(one, decisions))
-    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
-        for base in filter(None, bases):
-            await run(connection, [sides.writer.yield_path(base), sides.writer.record(base)])
+    statements = [sides.writer.record(base) for base in bases if base is not None]
+    moved = [sides.writer.yield_path(base) for base in bases if base is not None]
+    if statements:
+        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            await run(connection, [*moved, *statements])
 
 
-async def _load(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
+async def _load(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
     """The bytes of the rows, left out where the row is no longer what was planned on."""
     rows = {decision.state.entry: _row(decision) for decision in decisions}
     loaded: dict[EntryId, bytes] = {}
-    async with sides.database.transaction(sides.tenant) as connection:
-        pages = [entry for entry, row in rows.items() if row.kind is not Kind.ATTACHMENT]
-        for entry, (version, markdown) in (await views.load_texts(connection, sides.tenant, pages)).items():
-            if version == rows[entry].version and markdown is not None:
-                loaded[entry] = markdown.encode()
-        for entry, row in rows.items():
-            if row.kind is Kind.ATTACHMENT and row.digest is not None:
-                data = await blobs.load(connection, sides.tenant, row.digest)
-                if data is not None:
-                    loaded[entry] = data
+    pages = [entry for entry, row in rows.items() if row.kind is not Kind.ATTACHMENT]
+    for entry, (version, markdown) in (await views.load_texts(connection, sides.tenant, pages)).items():
+        if version == rows[entry].version and markdown is not None:
+            loaded[entry] = markdown.encode()
+    for entry, row in rows.items():
+        if row.kind is Kind.ATTACHMENT and row.digest is not None:
+            data = await blobs.load(connection, sides.tenant, row.digest)
+            if data is not None:
+                loaded[entry] = data
     return loaded
 
 

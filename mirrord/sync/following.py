@@ -24,9 +24,9 @@ class Follower:
         sides = self.engine.sides
         while True:
             async with sides.database.transaction(sides.tenant) as connection:
-                entries, seq = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE)
+                entries, seq, more = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE)
             if entries:
                 self.engine.queue.mark(entries=entries)
-            if seq == self.cursor:
-                return seq
             self.cursor = seq
+            if not more:
+                return seq

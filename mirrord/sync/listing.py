@@ -13,6 +13,8 @@ Trouble = tuple[str, str, str]  # path, code, sentence
 _SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable", "front-matter", "name"})
 # carrying out the next move of the path tells whether these are
 _ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render"})
+# these tell of something that was done, and stand as long as the file does
+_ENDED_BY_GOING = frozenset({"twin"})
 
 
 class ProblemList:
@@ -39,7 +41,11 @@ class ProblemList:
             (path, code)
             for path, code in self._listed
             if (path, code) not in found
-            and ((code in _SEEN_BY_LOOKING and path in looked) or (code in _ENDED_BY_MOVING and path in moved))
+            and (
+                (code in _SEEN_BY_LOOKING and path in looked)
+                or (code in _ENDED_BY_MOVING and path in moved)
+                or (code in _ENDED_BY_GOING and path in look.gone)
+            )
         ]
         fresh = [
             Problem(path, code, sentence)

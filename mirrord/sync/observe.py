@@ -1,7 +1,7 @@
 """Observing: from dirty paths and entries to states (base, file, row) of entries."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from mirrord.codec.views import Views
@@ -40,11 +40,11 @@ class Observation:
 
 async def observe(sides: Sides, dirty: Dirty) -> Observation:
     """Look at the tree where *dirty* says, and load what is known of every entry concerned."""
+    known = await _bases_of_entries(sides, dirty.entries)
+    paths = dirty.paths | {base.path for base in known if base.path is not None}
+    look = await asyncio.to_thread(sides.looker.look, paths, dirty.forced)
+    _leave_out_owned(look, sides.looker.index)
     async with sides.database.transaction(sides.tenant) as connection:
-        known = await _bases_of_entries(connection, sides, dirty.entries)
-        paths = dirty.paths | {base.path for base in known if base.path is not None}
-        look = await asyncio.to_thread(sides.looker.look, paths, dirty.forced)
-        _leave_out_owned(look, sides.looker.index)
         memory = await _remember(connection, sides, look, known)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await _continue_rows(connection, sides, look, memory, owners)
@@ -62,13 +62,18 @@ def _leave_out_owned(look: Look, index: Index) -> None:
             del look.found[path]
 
 
-async def _bases_of_entries(connection: Connection, sides: Sides, entries: Iterable[EntryId]) -> list[Base]:
-    wanted = states.Wanted(entries=list(entries))
-    return await states.load_bases(connection, sides.tenant, sides.mirror, wanted) if wanted.entries else []
+async def _bases_of_entries(sides: Sides, entries: Collection[EntryId]) -> list[Base]:
+    if not entries:
+        return []
+    async with sides.database.transaction(sides.tenant) as connection:
+        wanted = states.Wanted(entries=list(entries))
+        return await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
 
 
 async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base]) -> Memory:
     """Load what may be evidence for what was found, and see which of it is no longer in its place."""
+    if not (look.found or look.gone or look.unknown):
+        return Memory(known, {}, await asyncio.to_thread(_missing, sides, known, look))
     founds = look.found.values()
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
     paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}

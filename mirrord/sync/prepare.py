@@ -1,14 +1,13 @@
 """Rows that apps wrote, made ready: a clean and free name, and the text that follows from their views."""
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from psycopg.errors import UniqueViolation
 
 from mirrord.codec.render import Wanted, render
 from mirrord.db import views
-from mirrord.db.connect import Database
 from mirrord.db.views import Written
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.place import clean, name_key, numbered
@@ -29,8 +28,12 @@ class Refusal:
     sentence: str
 
 
-async def place_row(sides: Sides, row: Row) -> None:
-    """Give *row* its clean name: of equal names the later gets a number. Raises Stale if the row changed."""
+async def place_row(sides: Sides, row: Row) -> Row:
+    """
+    The row with its clean name: of equal names the later gets a number.
+
+    Raises Stale if the row changed meanwhile.
+    """
     wanted = row.place.name or row.title or ""
     short = row.entry.hex[-8:]
     if row.kind is Kind.ATTACHMENT:
@@ -40,7 +43,7 @@ async def place_row(sides: Sides, row: Row) -> None:
     for number in range(1, MOST_TWINS):
         candidate = name if number == 1 else numbered(name, number)
         if await _take_name(sides, row, candidate):
-            return
+            return replace(row, place=replace(row.place, name=candidate), placed=True)
     raise Stale(f"No free name is left for {name!r}.")
 
 
@@ -63,19 +66,26 @@ async def _take_name(sides: Sides, row: Row, name: str) -> bool:
     return True
 
 
-async def render_rows(sides: Sides, entries: Iterable[EntryId]) -> list[Refusal]:
-    """Derive text and views of what apps wrote; what cannot be rendered faithfully is refused, nothing is lost."""
+async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[EntryId, Row], list[Refusal]]:
+    """
+    Derive text and views of what apps wrote: the rows as they are then, and what has no faithful text.
+
+    Rows that changed meanwhile are in neither.
+    """
     async with sides.database.transaction(sides.tenant) as connection:
-        written = await views.load_written(connection, sides.tenant, entries)
-    refusals = []
+        written = await views.load_written(connection, sides.tenant, rows)
+    ready, refusals = {}, []
     for page in written:
+        if page.version != rows[page.entry].version:
+            continue
         try:
             text = await asyncio.to_thread(rendered, page)
         except Damaged as error:
             refusals.append(Refusal(page.entry, page.version, str(error)))
         else:
-            await _store(sides.database, sides, page, text)
-    return refusals
+            if (row := await _store(sides, page, rows[page.entry], text)) is not None:
+                ready[page.entry] = row
+    return ready, refusals
 
 
 def rendered(page: Written) -> str:
@@ -93,7 +103,11 @@ def rendered(page: Written) -> str:
     return render(page.markdown, page.ahead, wanted, stem=page.name or "")
 
 
-async def _store(database: Database, sides: Sides, page: Written, text: str) -> None:
+async def _store(sides: Sides, page: Written, row: Row, text: str) -> Row | None:
     digest = digest_of(text.encode())
-    async with database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
-        await views.store_text(connection, sides.tenant, page.entry, page.version, text_of(text), digest)
+    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        stored = await views.store_text(connection, sides.tenant, page.entry, page.version, text_of(text), digest)
+    if not stored:
+        return None
+    place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
+    return replace(row, kind=Kind.PAGE, place=place, digest=digest, ahead=frozenset())

@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
 
 from mirrord.db import states
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.domain.state import Row
 from mirrord.errors import Busy, Damaged, Stale
-from mirrord.mirror.journal import Leftover
+from mirrord.mirror import trash
+from mirrord.mirror.journal import TRASH, Leftover
+from mirrord.mirror.kernel import Stat
 from mirrord.mirror.replace import Displaced
+from mirrord.sync.look import LIMIT
 from mirrord.sync.merging import Clash, settle
 from mirrord.sync.sides import Sides
 
@@ -32,16 +36,35 @@ class Recovery:
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._pending: list[_Save] = []
+        self._late: dict[str, Stat] = {}
 
     def add(self, entry: EntryId, path: str, over: Digest | None, displaced: Displaced) -> None:
         """A write displaced a save."""
         self._pending.append(_Save(entry, displaced.name, path, over))
 
     async def settle_leftovers(self) -> list[EntryId]:
-        """After a start: drop what never happened, keep what was replaced, take in the rest; entries to look at."""
+        """
+        After a crash or a failed write: drop what never happened, keep what was replaced, take in the rest.
+
+        Returns entries to look at.
+        """
+        waiting = {save.name for save in self._pending}
         for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
-            await self._settle_leftover(leftover)
+            if leftover.name not in waiting:
+                await self._settle_leftover(leftover)
         return await self.absorb_pending()
+
+    async def sweep_trash(self) -> list[EntryId]:
+        """Take in what somebody went on writing to after it was replaced; delete what is over its time."""
+        tree = self._sides.tree
+        entries: list[EntryId] = []
+        for name, label, digest in await asyncio.to_thread(trash.late_saves, tree, self._late):
+            if not await self._is_known(label.entry, digest):
+                data, _ = await asyncio.to_thread(tree.read, f"{TRASH}/{name}", LIMIT)
+                entries += await self._take_in(_Save(label.entry, name, name, label.expected), data)
+            await asyncio.to_thread(trash.accept, tree, name, digest)
+        await asyncio.to_thread(trash.purge, tree, time.time())
+        return entries
 
     async def absorb_pending(self) -> list[EntryId]:
         """Take in every save that nobody is writing any more; entries to look at."""
@@ -71,19 +94,21 @@ class Recovery:
 
     async def _absorb(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal
-        data = await asyncio.to_thread(journal.read, save.name)
-        row = await self._row(save.entry)
-        entries: list[EntryId] = []
-        # an emptied file says nothing; a row that never was has no page to put it beside: both stay in the trash
-        if data and row is not None and row.digest != digest_of(data):
-            clash = Clash(row, save.path, row.place, data, save.over, None, None)
-            try:
-                entries = await settle(self._sides, clash)
-            except Damaged as error:
-                log.warning("save_in_trash", extra={"entry": str(save.entry), "error": str(error)})
+        entries = await self._take_in(save, await asyncio.to_thread(journal.read, save.name))
         await asyncio.to_thread(journal.settle, save.name, keep=True)
-        log.info("save_absorbed", extra={"entry": str(save.entry)})
         return entries
+
+    async def _take_in(self, save: _Save, data: bytes) -> list[EntryId]:
+        row = await self._row(save.entry)
+        # an emptied file says nothing; a row that never was has no page to put it beside: both stay in the trash
+        if not data or row is None or row.digest == digest_of(data):
+            return []
+        log.info("save_taken_in", extra={"entry": str(save.entry)})
+        try:
+            return await settle(self._sides, Clash(row, save.path, row.place, data, save.over, None, None))
+        except Damaged as error:
+            log.warning("save_in_trash", extra={"entry": str(save.entry), "error": str(error)})
+            return []
 
     async def _row(self, entry: EntryId) -> Row | None:
         async with self._sides.database.transaction(self._sides.tenant) as connection:

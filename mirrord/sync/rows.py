@@ -16,6 +16,7 @@ from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror.layout import printable
 from mirrord.sync.bodies import body_of, data_of
 from mirrord.sync.decision import Decision
+from mirrord.sync.paths import directory_above, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.prepare import MOST_TWINS
@@ -130,8 +131,11 @@ def _twin(decision: Decision, number: int) -> tuple[str, str, str]:
     file = decision.state.file
     assert isinstance(file, File)
     name = numbered(file.place.name, number)
-    sentence = f"{file.path!r} has the same name as a sibling but for case or spelling; it was renamed to {name!r}."
-    return (file.path, "twin", sentence)
+    path = path_in(
+        directory_above(file.path, file.kind, index=file.place.index), file.kind, replace(file.place, name=name)
+    )
+    sentence = f"{path!r} was {file.path!r}: a sibling has the same name but for case or spelling, so it got a number."
+    return (path, "twin", sentence)
 
 
 async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:

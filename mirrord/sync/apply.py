@@ -1,0 +1,109 @@
+"""Applying: rows made ready, then rows written, then files; each act names what it replaces."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mirrord.domain.entry import EntryId
+from mirrord.domain.state import File, Row, State, Unknown
+from mirrord.errors import Busy, Damaged, Refused, Stale
+from mirrord.sync import merging
+from mirrord.sync.bodies import data_of
+from mirrord.sync.decision import Decision, Step
+from mirrord.sync.doubts import Doubts
+from mirrord.sync.files import FileOutcome, to_files
+from mirrord.sync.place import PlaceMove
+from mirrord.sync.plan import Move
+from mirrord.sync.prepare import place_row, render_rows
+from mirrord.sync.rows import to_rows
+from mirrord.sync.sides import Sides
+
+
+@dataclass(slots=True)
+class Applied(FileOutcome):
+    """What became of a pass. entries: others to look at now, such as conflict siblings."""
+
+    entries: list[EntryId] = field(default_factory=list)
+
+
+async def prepare(sides: Sides, decisions: Sequence[Decision], doubts: Doubts, applied: Applied) -> list[State]:
+    """Name and render rows that apps wrote; the states as they are then, to be decided on anew."""
+    rows = {one.state.entry: one.state.row for one in decisions if one.state.row is not None}
+    for decision in decisions:
+        if decision.place is PlaceMove.NAME and decision.state.row is not None:
+            try:
+                rows[decision.state.entry] = await place_row(sides, decision.state.row)
+            except Stale:
+                applied.stale.append(decision)
+                del rows[decision.state.entry]
+    unrendered = {entry: row for entry, row in rows.items() if _is_unrendered(row)}
+    ready, refusals = await render_rows(sides, unrendered) if unrendered else ({}, [])
+    for refusal in refusals:
+        doubts.refuse(refusal.entry, refusal.version)
+    by_entry = {one.state.entry: one for one in decisions}
+    applied.troubles += [(where(by_entry[one.entry]), "render", one.sentence) for one in refusals]
+    applied.stale += [by_entry[entry] for entry in unrendered.keys() - ready.keys() - {one.entry for one in refusals}]
+    changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | ready
+    return [replace(by_entry[entry].state, row=row) for entry, row in changed.items()]
+
+
+def _is_unrendered(row: Row) -> bool:
+    return not row.deleted and (bool(row.ahead) or row.digest is None)
+
+
+async def apply(sides: Sides, decisions: Sequence[Decision], applied: Applied) -> None:
+    """Write rows, then files."""
+    to_write = [one for one in decisions if one.step is Step.ROW]
+    clashes = [one for one in to_write if _clashes(one)]
+    plain = [one for one in to_write if not _clashes(one)]
+    if plain:
+        applied.add(await to_rows(sides, plain))
+    for decision in clashes:
+        await _settle(sides, decision, applied)
+    files = [one for one in decisions if one.step is Step.FILE]
+    if files:
+        written = await to_files(sides, files)
+        applied.add(written)
+        applied.displaced += written.displaced
+
+
+def _clashes(decision: Decision) -> bool:
+    if decision.place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
+        return False
+    return decision.move in (Move.MERGE, Move.SIBLING)
+
+
+async def _settle(sides: Sides, decision: Decision, applied: Applied) -> None:
+    file = decision.state.file
+    assert isinstance(file, File)
+    try:
+        data = await asyncio.to_thread(data_of, sides.tree, file)
+        clash = merging.clash_of(decision.state, data)
+        if decision.move is Move.SIBLING:
+            clash = replace(clash, ancestor=None)
+        applied.entries += await merging.settle(sides, clash)
+    except (Stale, FileNotFoundError):
+        applied.stale.append(decision)
+    except Busy:
+        applied.later.append(decision)
+    except (Damaged, Refused) as error:
+        applied.troubles.append((file.path, "damaged", str(error)))
+    else:
+        applied.done.append(decision)
+
+
+def path_of(decision: Decision) -> str | None:
+    """Where the entry's file is, or was when both sides last agreed."""
+    file, base = decision.state.file, decision.state.base
+    return file.path if file is not None else base.path if base is not None else None
+
+
+def where(decision: Decision) -> str:
+    """How a problem names the entry: by its path, else by its name."""
+    row = decision.state.row
+    return path_of(decision) or (row.place.name if row and row.place.name else str(decision.state.entry))
+
+
+def passes(decision: Decision) -> bool:
+    """Whether what hinders the decision will be over without anybody's doing."""
+    return isinstance(decision.state.file, Unknown) and decision.state.file.passing

@@ -1,0 +1,70 @@
+"""What an engine does not believe yet, or does not try again yet."""
+
+import time
+from dataclasses import replace
+
+from mirrord.domain.entry import EMPTY, EntryId
+from mirrord.domain.state import NO_TEXT, File, Row, State, Unknown
+from mirrord.sync.decision import Decision, Step, decide
+from mirrord.sync.guard import QUIET
+from mirrord.sync.observe import Observation
+from mirrord.sync.place import PlaceMove
+from mirrord.sync.plan import Move
+
+FIRST_DELAY = 0.5  # seconds until something that cannot be done now is tried again, twice as long each time
+LONGEST_DELAY = 30.0  # seconds
+
+
+class Doubts:
+    """Memory between passes; losing it costs a repeated attempt, nothing else."""
+
+    def __init__(self) -> None:
+        self._refused: dict[EntryId, int] = {}
+        self._emptied: dict[str, float] = {}
+        self._attempts: dict[EntryId, int] = {}
+
+    def decide(self, observation: Observation, states: list[State], *, adopting: bool) -> list[Decision]:
+        """Decisions for *states*, with what is known from earlier attempts."""
+        return [
+            self._tempered(decide(self._believed(state), seen=observation.seen.get(state.entry), adopting=adopting))
+            for state in states
+        ]
+
+    def refuse(self, entry: EntryId, version: int) -> None:
+        """The views an app wrote as *version* have no faithful text; the next version may."""
+        self._refused[entry] = version
+
+    def is_refused(self, row: Row) -> bool:
+        """Whether this version of the row was refused."""
+        return self._refused.get(row.entry) == row.version
+
+    def delay(self, entry: EntryId) -> float:
+        """How many seconds to wait before the next attempt on *entry*."""
+        attempts = self._attempts[entry] = self._attempts.get(entry, 0) + 1
+        return float(min(LONGEST_DELAY, FIRST_DELAY * 2 ** (attempts - 1)))
+
+    def done(self, entry: EntryId) -> None:
+        """An attempt succeeded."""
+        self._attempts.pop(entry, None)
+
+    def _believed(self, state: State) -> State:
+        """An editor empties a file before it writes it: an emptied file is believed when it stays so (row 19)."""
+        file, base = state.file, state.base
+        if not isinstance(file, File):
+            return state
+        if file.digest != EMPTY or base is None or base.digest in (EMPTY, NO_TEXT):
+            self._emptied.pop(file.path, None)
+            return state
+        first = self._emptied.setdefault(file.path, time.monotonic())
+        if time.monotonic() - first >= QUIET:
+            return state
+        return replace(state, file=Unknown(file.path, f"{file.path!r} is empty just now."))
+
+    def _tempered(self, decision: Decision) -> Decision:
+        """A refused row waits for its author; a file edit meanwhile becomes its conflict sibling (DESIGN §4)."""
+        row, file, base = decision.state.row, decision.state.file, decision.state.base
+        if decision.move is not Move.RENDER or row is None or not self.is_refused(row):
+            return decision
+        if isinstance(file, File) and base is not None and file.digest != base.digest:
+            return Decision(decision.state, Step.ROW, Move.SIBLING, PlaceMove.NOTHING)
+        return Decision(decision.state, Step.NOTHING, decision.move, PlaceMove.NOTHING)

@@ -1,0 +1,58 @@
+"""The root of a tree: is it still the directory this mirror was started on?"""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from mirrord.db.attention import Problem
+from mirrord.errors import MirrordError
+from mirrord.mirror import marker
+from mirrord.mirror.state import State
+from mirrord.sync.guard import check_root
+from mirrord.sync.listing import ProblemList
+from mirrord.sync.sides import Sides
+
+log = logging.getLogger(__name__)
+
+
+class Root:
+    """Watches over the root. suspended: why nothing is read or written now; None: all is well."""
+
+    def __init__(self, sides: Sides, problems: ProblemList) -> None:
+        self._sides = sides
+        self._problems = problems
+        self.suspended: str | None = None
+
+    async def is_sound(self) -> bool:
+        """Whether work may go on."""
+        alarm = await asyncio.to_thread(self._look)
+        if alarm is None:
+            if self.suspended is not None:
+                self.suspended = None
+                await self._problems.change([], [("", "root")])
+            return True
+        if self.suspended != alarm:
+            self.suspended = alarm
+            log.error("suspended", extra={"tenant": self._sides.name})
+            await self._problems.change([Problem("", "root", alarm)], [])
+        return False
+
+    def _look(self) -> str | None:
+        tree = self._sides.tree
+        identity = tree.identity()
+        alarm = check_root(exists=identity is not None, same=identity == tree.opened_as)
+        if alarm is None:
+            self._keep_own_state()
+        return alarm.sentence if alarm is not None else None
+
+    def _keep_own_state(self) -> None:
+        """Somebody deleted `.mirrord` under us: it is still our tree, the very directory we hold the lock of."""
+        sides, found = self._sides, None
+        with suppress(MirrordError):
+            found = marker.read(sides.tree)
+        if found is None or found.mirror != sides.mirror:
+            marker.write(sides.tree, marker.Marker(sides.name, sides.tenant, sides.mirror))
+            log.warning("marker_rewritten", extra={"tenant": sides.name})
+        if not sides.state.is_in_place():
+            sides.state.close()
+            sides.state = State(sides.tree)
