@@ -24,7 +24,6 @@ from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
 from mirrord.sync.derive import Deriver, Workers
 from mirrord.sync.engine import Engine
-from mirrord.sync.following import Follower
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +42,6 @@ class Worked:
 
     opened: app.Opened
     engine: Engine
-    follower: Follower
     deriver: Deriver
     derived: bool = False  # every document is there
 
@@ -118,7 +116,7 @@ class Daemon:
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting)
-        self.worked[name] = Worked(opened, engine, Follower(engine), Deriver(opened.sides, self._workers))
+        self.worked[name] = Worked(opened, engine, Deriver(opened.sides, self._workers))
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -144,7 +142,6 @@ class Daemon:
         return tasks
 
     async def _work(self, worked: Worked) -> None:
-        await self._insist(worked.follower.begin)
         await self._insist(worked.engine.start)
         if all(other.engine.started for other in self.worked.values()):
             self.ready.set()
@@ -203,10 +200,8 @@ class Daemon:
             return
         for worked in self.worked.values():
             worked.engine.look_everywhere()
+            worked.engine.ring()
         while not self.stop.is_set():
-            with suppress(Unavailable):
-                for worked in self.worked.values():
-                    await worked.follower.catch_up()
             if all(worked.engine.idle for worked in self.worked.values()):
                 break
             await self._sleep(0.02)
@@ -220,25 +215,25 @@ class Daemon:
                 async for tenant in rings(self.postgres.dsn, list(tenants), self.stop):
                     self._changed = time.monotonic()
                     for one in tenants.values() if tenant is None else [tenants[tenant]]:
-                        await one.follower.catch_up()
+                        one.engine.ring()
             except Unavailable as error:
                 log.warning("feed_lost", extra={"error": str(error)})
                 await self._sleep(RETRY)
 
     async def _poll(self, database: Database) -> None:
         """The safety net below the bell: one statement for all tenants."""
-        followers = {worked.opened.sides.tenant: worked.follower for worked in self.worked.values()}
+        engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
         await self.ready.wait()
         while not self.stop.is_set():
             busy = time.monotonic() - self._changed < BUSY
             await self._sleep(POLL_BUSY if busy else POLL)
             with suppress(Unavailable):
                 async with database.connection() as connection:
-                    seqs = await states.seqs(connection, list(followers))
+                    seqs = await states.seqs(connection, list(engines))
                 for tenant, seq in seqs.items():
-                    if seq > followers[tenant].cursor:
+                    if seq > engines[tenant].feed.cursor:
                         self._changed = time.monotonic()
-                        await followers[tenant].catch_up()
+                        engines[tenant].ring()
 
     async def _renew(self, database: Database) -> None:
         """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""
@@ -256,7 +251,7 @@ class Daemon:
             self.degraded.pop(f"lease {name}", None)
             with suppress(Unavailable):
                 if worked.engine.idle:
-                    await leases.acknowledge(database, sides.lease, worked.follower.cursor)
+                    await leases.acknowledge(database, sides.lease, worked.engine.feed.cursor)
             return
         sides.lease = None
         try:

@@ -58,12 +58,16 @@ def _sentence(error: psycopg.Error) -> str:
 
 
 def daemon_dsn(dsn: str) -> str:
-    """*dsn* acting as mirrord_daemon, whoever logs in: row-level security then applies to mirrord too."""
+    """
+    *dsn* acting as mirrord_daemon, whoever logs in: row-level security then applies to mirrord too.
+
+    Statements look rows up by key, so one plan fits all values; planning anew took longer than the look-up.
+    """
     try:
         known = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
         raise UserError(f"The DSN cannot be read: {_sentence(error)}") from error
-    options = f"{known.get('options') or ''} -c role=mirrord_daemon".strip()
+    options = f"{known.get('options') or ''} -c role=mirrord_daemon -c plan_cache_mode=force_generic_plan".strip()
     defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
     return make_conninfo("", **{**defaults, **known, "options": options})
 
@@ -83,6 +87,7 @@ class Database:
             min_size=1,
             max_size=size,
             open=False,
+            kwargs={"prepare_threshold": 2},  # statements are few and repeat: parse and plan them once
             timeout=POOL_TIMEOUT,
             reconnect_timeout=5,
         )
@@ -118,11 +123,11 @@ class Database:
         with translated():
             async with self.pool.connection() as connection, connection.pipeline(), connection.transaction():
                 await set_tenant(connection, tenant)
-                await _set_local(connection, "mirrord.cascade", "off")
                 if actor is not None:
                     spelled = orjson.dumps({"kind": actor.kind, "name": actor.name}).decode()
                     await _set_local(connection, "mirrord.actor", spelled)
                 if lease is not None:
+                    await _set_local(connection, "mirrord.cascade", "off")
                     await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
                 yield connection
 

@@ -80,10 +80,12 @@ class Deriver:
         sides = self._sides
         async with sides.database.transaction(sides.tenant) as connection:
             batch = await views.load_underived(connection, sides.tenant, BATCH, list(self._given_up))
+        self._workers.rest()
+        if not batch:
+            return 0
         documents = await asyncio.gather(*(self._document(*page, alone=len(batch) == 1) for page in batch))
         async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
             await views.store_content(connection, sides.tenant, [one for one in documents if one is not None])
-        self._workers.rest()
         return len(batch)
 
     async def _document(

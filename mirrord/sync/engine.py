@@ -21,6 +21,7 @@ from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
+from mirrord.sync.feed import Feed
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty, Observation, observe
@@ -58,11 +59,13 @@ class Engine:
         self.brake = Brake(sides)
         self.problems = ProblemList(sides)
         self.root = Root(sides, self.problems)
+        self.feed = Feed(sides)
         self.recovery = Recovery(sides)
         self.doubts = Doubts()
         self.written = asyncio.Event()  # rings when rows changed: documents are to be derived
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
+        self._rung = False
         self._rescan = False
         self._recompare = False
         self._working = False
@@ -70,12 +73,17 @@ class Engine:
     @property
     def idle(self) -> bool:
         """Whether everything marked so far is done."""
-        return not (self._working or self._rescan or self.pending)
+        return not (self._working or self._rung or self._rescan or self._recompare or self.pending)
 
     @property
     def pending(self) -> int:
         """How much is marked and not done."""
         return len(self.queue) + len(self.brake.gathered.entries)
+
+    def ring(self) -> None:
+        """Rows may have changed: read the feed as soon as possible."""
+        self._rung = True
+        self.queue.mark()
 
     def look_everywhere(self) -> None:
         """Scan the whole tree as soon as possible."""
@@ -89,6 +97,7 @@ class Engine:
 
     async def start(self) -> None:
         """Compare everything and settle what a crash left: the queue knows then what is to be done."""
+        await self.feed.begin()
         await self.problems.load()
         await self.brake.load()
         await self.compare_all()
@@ -118,6 +127,8 @@ class Engine:
                 await self.compare_all()
             if self._rescan:
                 await self._scan()
+            if self._rung:
+                await self._read_feed()
             while self.queue.is_ready and not stop.is_set():
                 await self._work_on(self.queue.take(CHUNK))
             if not self.queue.is_ready:
@@ -129,6 +140,14 @@ class Engine:
             self.queue.mark(entries=await self.recovery.absorb_pending())
         finally:
             self._working = False
+
+    async def _read_feed(self) -> None:
+        self._rung = False
+        try:
+            self.queue.mark(entries=await self.feed.read())
+        except (Unavailable, Fenced):
+            self._rung = True
+            raise
 
     async def compare_all(self) -> None:
         """Mark whatever is not equal on the two sides and in the base."""
@@ -197,7 +216,6 @@ class Engine:
         if unready:
             ready = await prepare(self.sides, unready, self.doubts, applied)
             decisions = [one for one in decisions if one.step is not Step.PREPARE] + self._decide(observation, ready)
-            self.written.set()
         await apply(self.sides, decisions, applied)
         self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]

@@ -40,10 +40,14 @@ class Observation:
 
 async def observe(sides: Sides, dirty: Dirty) -> Observation:
     """Look at the tree where *dirty* says, and load what is known of every entry concerned."""
-    known = await _bases_of_entries(sides, dirty.entries)
+    known, rows = await _load_entries(sides, dirty.entries)
     paths = dirty.paths | {base.path for base in known if base.path is not None}
     look = await asyncio.to_thread(sides.looker.look, paths, dirty.forced)
     _leave_out_owned(look, sides.looker.index)
+    if not (look.found or look.gone or look.unknown):  # only rows changed, and their files are as they were
+        memory = Memory(known, rows, await asyncio.to_thread(_missing, sides, known, look))
+        assembled = _Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
+        return Observation({state.entry: state for state in assembled}, look)
     async with sides.database.transaction(sides.tenant) as connection:
         memory = await _remember(connection, sides, look, known)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
@@ -62,18 +66,17 @@ def _leave_out_owned(look: Look, index: Index) -> None:
             del look.found[path]
 
 
-async def _bases_of_entries(sides: Sides, entries: Collection[EntryId]) -> list[Base]:
+async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[list[Base], dict[EntryId, Row]]:
     if not entries:
-        return []
+        return [], {}
     async with sides.database.transaction(sides.tenant) as connection:
         wanted = states.Wanted(entries=list(entries))
-        return await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
+        known = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
+        return known, await states.load_rows(connection, sides.tenant, entries)
 
 
 async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base]) -> Memory:
     """Load what may be evidence for what was found, and see which of it is no longer in its place."""
-    if not (look.found or look.gone or look.unknown):
-        return Memory(known, {}, await asyncio.to_thread(_missing, sides, known, look))
     founds = look.found.values()
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
     paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}

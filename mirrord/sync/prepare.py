@@ -72,19 +72,22 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[E
 
     Rows that changed meanwhile are in neither.
     """
-    async with sides.database.transaction(sides.tenant) as connection:
-        written = await views.load_written(connection, sides.tenant, rows)
-    ready, refusals = {}, []
-    for page in written:
-        if page.version != rows[page.entry].version:
-            continue
-        try:
-            text = await asyncio.to_thread(rendered, page)
-        except Damaged as error:
-            refusals.append(Refusal(page.entry, page.version, str(error)))
-        else:
-            if (row := await _store(sides, page, rows[page.entry], text)) is not None:
-                ready[page.entry] = row
+    ready: dict[EntryId, Row] = {}
+    refusals = []
+    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        for page in await views.load_written(connection, sides.tenant, rows):
+            row = rows[page.entry]
+            if page.version != row.version:
+                continue
+            try:
+                text = await asyncio.to_thread(rendered, page)
+            except Damaged as error:
+                refusals.append(Refusal(page.entry, page.version, str(error)))
+                continue
+            digest = digest_of(text.encode())
+            if await views.store_text(connection, sides.tenant, page.entry, page.version, text_of(text), digest):
+                place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
+                ready[page.entry] = replace(row, kind=Kind.PAGE, place=place, digest=digest, ahead=frozenset())
     return ready, refusals
 
 
@@ -101,13 +104,3 @@ def rendered(page: Written) -> str:
         content=page.content,
     )
     return render(page.markdown, page.ahead, wanted, stem=page.name or "")
-
-
-async def _store(sides: Sides, page: Written, row: Row, text: str) -> Row | None:
-    digest = digest_of(text.encode())
-    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
-        stored = await views.store_text(connection, sides.tenant, page.entry, page.version, text_of(text), digest)
-    if not stored:
-        return None
-    place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
-    return replace(row, kind=Kind.PAGE, place=place, digest=digest, ahead=frozenset())

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from contextlib import suppress
 
 from mirrord.db.attention import Problem
@@ -14,6 +15,8 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
+OWN_STATE = 1.0  # seconds between looks at our own files in the tree
+
 
 class Root:
     """Watches over the root. suspended: why nothing is read or written now; None: all is well."""
@@ -22,6 +25,7 @@ class Root:
         self._sides = sides
         self._problems = problems
         self.suspended: str | None = None
+        self._kept = 0.0
 
     async def is_sound(self) -> bool:
         """Whether work may go on."""
@@ -41,8 +45,9 @@ class Root:
         tree = self._sides.tree
         identity = tree.identity()
         alarm = check_root(exists=identity is not None, same=identity == tree.opened_as)
-        if alarm is None:
+        if alarm is None and time.monotonic() - self._kept > OWN_STATE:
             self._keep_own_state()
+            self._kept = time.monotonic()
         return alarm.sentence if alarm is not None else None
 
     def _keep_own_state(self) -> None:

@@ -1,0 +1,30 @@
+"""Following the feed of one tenant: which rows changed since we last looked."""
+
+from mirrord.db import states
+from mirrord.domain.entry import EntryId
+from mirrord.sync.sides import Sides
+
+PAGE = 1000  # entries read at once
+
+
+class Feed:
+    """A cursor in the change feed. It starts before the full compare, so nothing falls between the two."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self.cursor = 0
+
+    async def begin(self) -> None:
+        """From now on."""
+        async with self._sides.database.connection() as connection:
+            self.cursor = (await states.seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
+
+    async def read(self) -> set[EntryId]:
+        """Every entry that changed since the last call and whose row is not what the base says."""
+        sides, entries, more = self._sides, set[EntryId](), True
+        while more:
+            async with sides.database.transaction(sides.tenant) as connection:
+                changed, seq, more = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE)
+            entries |= set(changed)
+            self.cursor = seq
+        return entries
