@@ -70,11 +70,10 @@ def describe(found: dict[str, Any]) -> None:
     """Show it to a person."""
     console = Console()
     daemon, database = found["daemon"], found["database"]
-    console.print(
-        f"daemon: process {daemon['pid']}, since {daemon['since']}" if daemon["alive"] else "daemon: not running"
-    )
+    running = f"process {daemon['pid']}, started {_ago(daemon['since'])}" if daemon["alive"] else "not running"
+    console.print(f"daemon: {running}", highlight=False)
     kind = "embedded" if database["embedded"] else "at the DSN"
-    console.print(f"Postgres: {kind}, {database['server_version'] or 'out of reach'}")
+    console.print(f"Postgres: {kind}, {database['server_version'] or 'out of reach'}", highlight=False)
     if found["tenants"]:
         console.print(tenant_table(found["tenants"]))
     for sentence in found["degraded"]:
@@ -83,16 +82,27 @@ def describe(found: dict[str, Any]) -> None:
 
 def tenant_table(rows: list[dict[str, Any]]) -> Table:
     """One line a tenant."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     columns = ("name", "pages", "attachments", "pending", "conflicts", "problems", "halts", "seq")
     for column in columns:
-        table.add_column(column, justify="left" if column == "name" else "right")
-    table.add_column("file → row")
-    table.add_column("row → file")
+        table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
+    table.add_column("file → row", no_wrap=True)
+    table.add_column("row → file", no_wrap=True)
     for row in rows:
         cells = [str(row[column]) if row[column] is not None else "–" for column in columns]
-        table.add_row(*cells, row["last_file_to_row"] or "–", row["last_row_to_file"] or "–")
+        table.add_row(*cells, _ago(row["last_file_to_row"]), _ago(row["last_row_to_file"]))
     return table
+
+
+def _ago(moment: str | None) -> str:
+    """The time since then, in the largest unit that fits."""
+    if moment is None:
+        return "–"
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit} ago"
+    return f"{max(0, seconds):.0f} s ago"
 
 
 def _moment(seconds: float | None) -> str | None:

@@ -33,13 +33,10 @@ def clean(name: str, fallback: str) -> str:
 
     *fallback* is used when nothing is left, as `Untitled-{fallback}`.
     """
-    text = _FORBIDDEN.sub("-", unicodedata.normalize("NFC", name))
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    text = _DASHES.sub("-", _BLANKS.sub(" ", text)).strip(" .")
-    text = _shorten(text) or f"Untitled-{fallback}"
-    if _WINDOWS_DEVICE.fullmatch(text) or is_reserved(text):
-        text += "_"
-    return text
+    text = unicodedata.normalize("NFC", name).encode("utf-8", "replace").decode("utf-8")
+    text = _DASHES.sub("-", _BLANKS.sub(" ", _FORBIDDEN.sub("-", text)))
+    text = text.lstrip(" .-").rstrip(" .")  # a dash that a slash left in front would read as an option
+    return _shorten(_unreserved(text)) or f"Untitled-{fallback}"
 
 
 def numbered(name: str, number: int) -> str:
@@ -63,6 +60,14 @@ def unportable(name: str) -> str | None:
     if len(name.encode("utf-8", "surrogateescape")) > 240:
         return "is so long that a suffix would not fit"
     return None
+
+
+def _unreserved(text: str) -> str:
+    """Windows takes `con.txt` for the device `con` too, so a device is told apart before the first dot."""
+    if _WINDOWS_DEVICE.fullmatch(text):
+        stem, dot, rest = text.partition(".")
+        return f"{stem}_{dot}{rest}"
+    return f"{text}_" if is_reserved(text) else text
 
 
 def _shorten(text: str) -> str:

@@ -8,9 +8,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
-import orjson
-
-from mirrord.codec.reader import read
+from mirrord.codec.stored import stored
 from mirrord.db import views
 from mirrord.domain.entry import EntryId
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
@@ -22,11 +20,6 @@ BATCH = 40  # pages at once
 PATIENCE = 20.0  # seconds for one page; then it is left without a document
 IDLE = 20.0  # seconds after which the workers go home and give their memory back
 NICE = 10  # of the workers: people's edits go first
-
-
-def document(text: str) -> bytes:
-    """The TipTap document of a page's text, as JSON that Postgres takes."""
-    return orjson.dumps(read(text)).replace(b"\\u0000", b"\\ufffd")
 
 
 class Workers:
@@ -41,8 +34,8 @@ class Workers:
         self._used = time.monotonic()
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(max_workers=2, mp_context=context, initializer=_prepare_worker)
-        future = asyncio.get_running_loop().run_in_executor(self._pool, document, text)
+            self._pool = ProcessPoolExecutor(max_workers=2, mp_context=context, initializer=os.nice, initargs=(NICE,))
+        future = asyncio.get_running_loop().run_in_executor(self._pool, stored, text)
         try:
             return await asyncio.wait_for(future, PATIENCE)
         except (TimeoutError, BrokenProcessPool):
@@ -61,10 +54,6 @@ class Workers:
                 process.terminate()
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
-
-
-def _prepare_worker() -> None:
-    os.nice(NICE)
 
 
 class Deriver:
@@ -93,7 +82,7 @@ class Deriver:
     ) -> tuple[EntryId, int, bytes] | None:
         try:
             if alone and len(text) < SMALL:
-                return entry, version, await asyncio.to_thread(document, text)
+                return entry, version, await asyncio.to_thread(stored, text)
             return entry, version, await self._workers.document(text)
         except (TimeoutError, BrokenProcessPool):
             log.warning("document_given_up", extra={"page": str(entry), "characters": len(text)})

@@ -164,12 +164,13 @@ def _lines(base: str, file: str, row: str, *, by_words: bool = False) -> str | N
 
 def _diff3(texts: Sequence[list[str]]) -> Iterator[list[str] | _Clash]:
     """What is common, or as the one side that changed it has it; where both did, the three places."""
-    sources = {"unchanged": texts[0], "b": texts[2]}
-    for region in Merge3(*texts).merge_regions():
+    base, file, row = texts
+    sources = {"unchanged": base, "b": row}
+    for region in Merge3(base, file, row).merge_regions():
         if region[0] == "conflict":
             yield _Clash(slice(*region[1:3]), slice(*region[3:5]), slice(*region[5:7]))
         else:
-            yield sources.get(region[0], texts[1])[region[1] : region[2]]
+            yield sources.get(region[0], file)[region[1] : region[2]]
 
 
 def _words(texts: Sequence[list[str]], clash: _Clash) -> list[str] | None:

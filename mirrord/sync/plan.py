@@ -83,9 +83,9 @@ def _unbased(file: File, row: Row, seen: int | None) -> Move:
 def _both(version: int, base: Digest, file: Digest, row: Row, seen: int | None, adopting: bool) -> Move:
     if file == row.digest:
         return Move.NOTHING if base == file and version == row.version else Move.ADOPT  # rows 6, 9
+    if adopting and seen is not None:
+        return Move.TO_FILE  # an older revision came back with the tree: stale, not an edit
     if row.digest == base:
-        if adopting and seen is not None:
-            return Move.TO_FILE  # an older revision came back with the tree: stale, not an edit
         return Move.TO_ROW  # row 7
     if file == base:
         return Move.TO_FILE  # row 8

@@ -1,0 +1,97 @@
+"""TipTap documents: the names this codec knows, and the shape it asks of what apps wrote."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NotRequired, TypedDict, cast
+
+from mirrord.codec.properties import Json
+from mirrord.errors import Damaged
+
+
+class Mark(TypedDict):
+    """A mark on an inline node."""
+
+    type: str
+    attrs: NotRequired[dict[str, Json]]
+
+
+class Node(TypedDict):
+    """A ProseMirror node as JSON; `text` on text nodes only."""
+
+    type: str
+    attrs: NotRequired[dict[str, Json]]
+    content: NotRequired[list["Node"]]
+    marks: NotRequired[list[Mark]]
+    text: NotRequired[str]
+
+
+Document = Node  # of type "doc"
+
+MAX_DEPTH: Final = 120  # nodes inside nodes: more than `dialect.MAX_NESTING` levels of Markdown make
+
+INLINE: Final = frozenset(["text", "hardBreak", "image", "mathInline", "footnoteRef", "wikilink", "embed", "rawInline"])
+TEXTBLOCKS: Final = frozenset(["paragraph", "heading"])
+BLOCKS: Final = TEXTBLOCKS | {
+    *("bulletList", "orderedList", "listItem", "taskList", "taskItem", "codeBlock", "blockquote", "callout"),
+    *("horizontalRule", "table", "tableRow", "tableHeader", "tableCell", "mathBlock", "footnoteDef", "rawBlock"),
+}
+DELIMITED: Final = frozenset(["bold", "italic", "strike", "highlight"])  # marks set by delimiters
+TAGGED: Final = {"underline": "u", "subscript": "sub", "superscript": "sup"}  # marks set by HTML tags
+MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link"}
+
+_KEYS = frozenset(["type", "attrs", "content", "marks", "text"])
+
+
+def document(content: Sequence[Node]) -> Document:
+    """A document of *content*."""
+    return {"type": "doc", "content": list(content)}
+
+
+def text_node(text: str, marks: Sequence[Mark] = ()) -> Node:
+    """A text node; *text* is not empty."""
+    return {"type": "text", "text": text, "marks": list(marks)} if marks else {"type": "text", "text": text}
+
+
+def checked(value: object) -> Document:
+    """
+    *value*, known to have the shape of a document.
+
+    Raises:
+        Damaged: it is no ProseMirror JSON, or nested too deep.
+    """
+    if not isinstance(value, dict) or value.get("type") != "doc":
+        raise Damaged("the content is not a TipTap document (its `type` is not `doc`)")
+    _check(value, 0)
+    return cast(Document, value)
+
+
+def is_node(value: object) -> bool:
+    """Whether *value* has the shape of a ProseMirror node."""
+    try:
+        _check(value, 0)
+    except Damaged:
+        return False
+    return True
+
+
+def _check(value: object, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise Damaged(f"the content is nested deeper than {MAX_DEPTH}")
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise Damaged("the content holds something that is not a TipTap node")
+    name = value["type"]
+    if unknown := value.keys() - _KEYS:
+        raise Damaged(f"the content holds a {name} with the unknown key `{min(map(str, unknown))}`")
+    _check_parts(name, value)
+    for mark in value.get("marks") or ():
+        if not isinstance(mark, dict) or not isinstance(mark.get("type"), str) or len(mark) > 2:
+            raise Damaged(f"the content holds a {name} with a mark that is none")
+    for child in value.get("content") or ():
+        _check(child, depth + 1)
+
+
+def _check_parts(name: str, value: Mapping[str, object]) -> None:
+    for key, kind in (("attrs", dict), ("content", list), ("marks", list)):
+        if not isinstance(value.get(key), kind | None):
+            raise Damaged(f"the content holds a {name} whose `{key}` is not a {kind.__name__}")
+    if isinstance(value.get("text"), str) != (name == "text"):
+        raise Damaged(f"the content holds a {name} whose `text` is wrong")

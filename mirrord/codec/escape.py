@@ -1,0 +1,92 @@
+"""Backslashes: which characters of plain text must not be taken for markup.
+
+Only what the place makes dangerous is escaped, so that prose stays prose; where that proves too little,
+the wary mode escapes all that could mean something. `#tag` and ` ^block` are text in this dialect and
+never escaped; a backslash before them is kept by the reader.
+"""
+
+import re
+
+_PUNCTUATION = r"[!-/:-@\[-`{-~]"
+_ENTITY = r"(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+_LIGHT = re.compile(
+    rf"""\\(?={_PUNCTUATION}|\n)
+    | `
+    | (?<=\S)\* | \*(?=\S)
+    | (?<!\w)_(?=\S) | (?<=\S)_(?!\w)
+    | \[(?=\[|[^\[\]]*\][(\[:])
+    | !(?=\[)
+    | <(?=[A-Za-z/!?])
+    | &(?={_ENTITY})
+    | ~(?=~) | =(?==\S) | %(?=%) | \^(?=\[)""",
+    re.VERBOSE,
+)
+_WARY = re.compile(r"[\\`*_\[\]<>&~=$%!|]|\^(?=\[)|(?<=\]):")
+_LINE_START = re.compile(
+    r"""\#{1,6}(?=[ \t\n]|\Z)
+    | > | ~~~ | \$\$
+    | [-+*](?=[ \t\n]|\Z)
+    | (\d{1,9})[.)](?=[ \t\n]|\Z)
+    | (?:=+|-+|[|:-][-:|\ \t]*)(?=\n|\Z)
+    | (?:_[ \t]*){3,}(?=\n|\Z)
+    | \[(?=[^\]\n]+\]:)""",
+    re.VERBOSE,
+)
+_URL = re.compile(r"https?://[^\s<>]+")
+_AWKWARD = re.compile(r"[\s\x00-\x1f\x7f<>]")
+
+
+def escaped(text: str, before: str, after: str, *, wary: bool) -> str:
+    """*text* as Markdown, where *before* is what the block's output ends with and *after* is the next character."""
+    result = before
+    parts = text.split("\n")
+    for number, line in enumerate(parts):
+        if number:
+            result += "&#10;" if result.endswith("\n") else "\n"
+        following = after if number == len(parts) - 1 else "\n"
+        result += _with_backslashes(line, _positions(line, result[-1:], following, wary=wary))
+    return result[len(before) :]
+
+
+def _positions(line: str, previous: str, following: str, *, wary: bool) -> set[int]:
+    context = previous + line + following
+    start, end = len(previous), len(previous) + len(line)
+    found = {match.start() - start for match in (_WARY if wary else _LIGHT).finditer(context, start)}
+    positions = {position for position in found if position < len(line)}
+    if not wary:
+        for url in _URL.finditer(line):
+            positions -= set(range(*url.span()))
+    if previous in ("", "\n") and (opening := _LINE_START.match(context, start)):
+        position = opening.end(1) - start if opening[1] else 0
+        positions |= {position} if position < end - start else set()
+    return positions
+
+
+def _with_backslashes(line: str, positions: set[int]) -> str:
+    return "".join("\\" + char if index in positions else char for index, char in enumerate(line))
+
+
+def destination(href: str) -> str:
+    """A link's target as it stands in parentheses."""
+    text = _literal(href)
+    if _AWKWARD.search(href) or not _is_balanced(href):
+        return "<" + text.replace("<", r"\<").replace(">", r"\>") + ">"
+    return text
+
+
+def title(text: str | None) -> str:
+    """A title with the blank before it, or nothing."""
+    return ' "' + _literal(text).replace('"', r"\"") + '"' if text else ""
+
+
+def _literal(text: str) -> str:
+    return re.sub(rf"\\(?={_PUNCTUATION})|&(?={_ENTITY})", r"\\\g<0>", text)
+
+
+def _is_balanced(href: str) -> bool:
+    depth = 0
+    for char in href:
+        depth += (char == "(") - (char == ")")
+        if depth < 0:
+            return False
+    return depth == 0

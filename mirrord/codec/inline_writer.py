@@ -1,0 +1,228 @@
+"""Writing what is inside a paragraph. Nothing here is trusted: `render` reads it back and compares."""
+
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from markdown_it.common.utils import MD_TRIM_CHARS, isWhiteSpace
+
+from mirrord.codec.document import TAGGED, Mark, Node
+from mirrord.codec.escape import destination, escaped, title
+from mirrord.codec.properties import Json
+from mirrord.codec.style import Style
+
+_AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
+_BACKTICKS = re.compile(r"`+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """
+    A stretch of output. kind: `text` is still to be escaped, `open` and `close` are delimiters of
+    emphasis, `break` is a hard break, `math` and `markup` are final.
+    """
+
+    kind: str
+    text: str
+
+
+def write_inline(content: Sequence[Node], style: Style, *, one_line: bool = False) -> str:
+    """Markdown of normal inline *content*; *one_line*: where no line break can stand."""
+    pieces = list(_fitted(list(_pieces(content, style))))
+    written = ""
+    for index, piece in enumerate(pieces):
+        after = pieces[index + 1].text[:1] if index + 1 < len(pieces) else ""
+        if piece.kind == "text":
+            written += escaped(piece.text, written, after, wary=style.wary)
+        elif piece.kind == "break":
+            written += _break(written, index + 1 == len(pieces), style, one_line)
+        else:
+            written += piece.text
+    return _with_edges(written.replace("\n", "&#10;") if one_line else written)
+
+
+def _break(written: str, last: bool, style: Style, one_line: bool) -> str:
+    if last or one_line:
+        return "<br>"
+    at_start = written in ("", "\n") or written.endswith("\n")
+    return "  \n" if style.spaces and not at_start else "\\\n"
+
+
+def _with_edges(written: str) -> str:
+    """White space that a parser would trim (no-break spaces too) as entities."""
+    if written[:1] in MD_TRIM_CHARS:
+        written = _entity(written[:1]) + written[1:]
+    if written[-1:] in MD_TRIM_CHARS:
+        written = written[:-1] + _entity(written[-1:])
+    return written
+
+
+def _entity(char: str) -> str:
+    return f"&#{ord(char)};" if char else ""
+
+
+def _pieces(content: Sequence[Node], style: Style) -> Iterator[_Piece]:
+    index = 0
+    while index < len(content):
+        mark, end = _outermost(content, index)
+        if mark is None:
+            yield _leaf(content[index], style)
+            index += 1
+            continue
+        inner = [_without(node, mark) for node in content[index:end]]
+        if (short := _autolink(mark, inner)) is not None:
+            yield _Piece("markup", short)
+        else:
+            opening, closing = _delimiters(mark, style)
+            yield opening
+            yield from _pieces(inner, style)
+            yield closing
+        index = end
+
+
+def _outermost(content: Sequence[Node], index: int) -> tuple[Mark | None, int]:
+    """The mark to open at *index*, the one that reaches furthest, and where it ends. Code is innermost."""
+    best: Mark | None = None
+    reach = index
+    for mark in content[index].get("marks", []):
+        end = index
+        while end < len(content) and mark in content[end].get("marks", []):
+            end += 1
+        if mark["type"] != "code" and end > reach:
+            best, reach = mark, end
+    return best, reach
+
+
+def _without(node: Node, mark: Mark) -> Node:
+    rest = [other for other in node["marks"] if other != mark]
+    result: Node = {**node, "marks": rest}
+    if not rest:
+        del result["marks"]
+    return result
+
+
+def _delimiters(mark: Mark, style: Style) -> tuple[_Piece, _Piece]:
+    name = mark["type"]
+    if name in ("italic", "bold", "strike"):
+        text = {"italic": style.emphasis, "bold": style.strong, "strike": "~~"}[name]
+        return _Piece("open", text), _Piece("close", text)
+    if name == "link":
+        attrs = mark.get("attrs", {})
+        target, hint = _text(attrs.get("href")), title(_text(attrs.get("title")))
+        return _Piece("markup", "["), _Piece("markup", f"]({destination(target)}{hint})")
+    if name == "highlight":
+        return _Piece("markup", "=="), _Piece("markup", "==")
+    if name in TAGGED:
+        return _Piece("markup", f"<{TAGGED[name]}>"), _Piece("markup", f"</{TAGGED[name]}>")
+    return _Piece("markup", _span(mark)), _Piece("markup", "</span>")
+
+
+def _span(data: Mark | Node) -> str:
+    return f'<span data-tt="{html.escape(json.dumps(data, ensure_ascii=False))}">'
+
+
+def _autolink(mark: Mark, inner: Sequence[Node]) -> str | None:
+    attrs = mark.get("attrs", {})
+    if mark["type"] != "link" or "title" in attrs or len(inner) != 1 or "marks" in inner[0]:
+        return None
+    text, href = inner[0].get("text", ""), attrs.get("href")
+    if (text == href and _AUTOLINK.fullmatch(text)) or f"mailto:{text}" == href:
+        return f"<{text}>"
+    return None
+
+
+def _leaf(node: Node, style: Style) -> _Piece:
+    if "text" in node:
+        return _Piece("markup", _code(node["text"])) if "marks" in node else _Piece("text", node["text"])
+    if node["type"] == "hardBreak":
+        return _Piece("break", "")
+    if node["type"] == "image":
+        return _Piece("markup", _image(node.get("attrs", {}), style))
+    if node["type"] == "mathInline":
+        return _Piece("math", _math(node.get("attrs", {})))
+    write = _ATOMS.get(node["type"])
+    return _Piece("markup", write(node.get("attrs", {})) if write else _span(node) + "</span>")
+
+
+def _code(text: str) -> str:
+    runs = {len(run) for run in _BACKTICKS.findall(text)}
+    fence = "`" * next(length for length in range(1, len(runs) + 2) if length not in runs)
+    padded = text[:1] == "`" or text[-1:] == "`" or (text[:1] == text[-1:] == " " and text.strip(" ") != "")
+    return f"{fence} {text} {fence}" if padded else f"{fence}{text}{fence}"
+
+
+def _image(attrs: Mapping[str, Json], style: Style) -> str:
+    alt = escaped(_text(attrs.get("alt")), "[", "]", wary=style.wary)
+    return f"![{alt}]({destination(_text(attrs.get('src')))}{title(_text(attrs.get('title')))})"
+
+
+def _wikilink(attrs: Mapping[str, Json]) -> str:
+    heading, alias = attrs.get("heading"), attrs.get("alias")
+    link = _text(attrs.get("target"))
+    link += f"#{heading}" if heading is not None else ""
+    return f"[[{link}|{alias}]]" if alias is not None else f"[[{link}]]"
+
+
+def _math(attrs: Mapping[str, Json]) -> str:
+    fence = "$$" if attrs.get("display") else "$"
+    return fence + _text(attrs.get("latex")) + fence
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_ATOMS: Mapping[str, Callable[[Mapping[str, Json]], str]] = MappingProxyType(
+    {
+        "wikilink": _wikilink,
+        "embed": lambda attrs: "!" + _wikilink(attrs),
+        "footnoteRef": lambda attrs: f"[^{_text(attrs.get('label'))}]",
+        "rawInline": lambda attrs: _text(attrs.get("raw")),
+    }
+)
+
+
+def _fitted(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """
+    Texts that give their first or last character as an entity where it would spoil what it touches.
+
+    A delimiter between a letter and punctuation opens or closes nothing (CommonMark 0.31.2 §6.2), and
+    a dollar beside a digit is money.
+    """
+    for index, piece in enumerate(pieces):
+        text = piece.text
+        if piece.kind != "text":
+            yield piece
+            continue
+        if _is_blocked(pieces, index, -1):
+            yield _Piece("markup", _entity(text[0]))
+            text = text[1:]
+        end = _entity(text[-1:]) if _is_blocked(pieces, index, 1) else ""
+        if text[: len(text) - bool(end)]:
+            yield _Piece("text", text[: len(text) - bool(end)])
+        if end:
+            yield _Piece("markup", end)
+
+
+def _is_blocked(pieces: Sequence[_Piece], index: int, step: int) -> bool:
+    """Whether a delimiter run beside a text closes (before it) or opens (after it) on punctuation."""
+    here = pieces[index].text[0 if step < 0 else -1]
+    kinds = set()
+    index += step
+    if 0 <= index < len(pieces) and pieces[index].kind == "math":
+        return here.isdigit()
+    while 0 <= index < len(pieces) and pieces[index].kind in ("open", "close"):
+        kinds.add(pieces[index].kind)
+        index += step
+    if ("close" if step < 0 else "open") not in kinds or not 0 <= index < len(pieces):
+        return False
+    beyond = pieces[index].text[-1:] if step < 0 else pieces[index].text[:1]
+    return _is_punctuation(beyond) and not isWhiteSpace(ord(here)) and not _is_punctuation(here)
+
+
+def _is_punctuation(char: str) -> bool:
+    return bool(char) and unicodedata.category(char)[0] in "PS"

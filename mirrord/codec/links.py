@@ -1,0 +1,150 @@
+"""The links of a page and where they stand, so that moves can mend them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from markdown_it.helpers import parseLinkDestination, parseLinkTitle
+
+from mirrord.codec.dialect import WIKILINK
+from mirrord.codec.frontmatter import split
+from mirrord.codec.segments import regions
+
+_TOKEN = re.compile(
+    r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
+    | (?P<ticks>`+)
+    | (?P<wiki>!?\[\[[^\[\]\n]+\]\])
+    | (?P<opening>!?\[)
+    | (?P<closing>\])""",
+    re.VERBOSE | re.DOTALL,
+)
+_DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_BLANKS = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """
+    A link as it stands in the text.
+
+    kind: wikilink, embed, markdown or image; a reference definition is markdown.
+    target: what is linked, percent-decoded in Markdown links; "" is the page itself.
+    heading: what follows `#`, `^id` for a block; None without `#`.
+    alias: the text shown, raw; None where the link has none of its own.
+    start, end: code points of the whole text, from the first bracket to behind the last.
+    """
+
+    kind: str
+    target: str
+    heading: str | None
+    alias: str | None
+    start: int
+    end: int
+
+
+def links_of(text: str) -> list[Link]:
+    """The links within the mirror in order: not in code, comments and HTML, nor with a scheme or `//`."""
+    parts = split(text)
+    offset = len(text) - len(parts.body)
+    result = list(_in_properties(text, offset))
+    for region in regions(parts.body):
+        start, end = offset + region.start, offset + region.end
+        if region.kind == "inline":
+            result += _Scan(text, end).links(start)
+        elif region.kind == "definition":
+            result += _in_definition(text, start, end)
+    return sorted(result, key=lambda link: link.start)
+
+
+def _in_properties(text: str, end: int) -> Iterator[Link]:
+    source = _COMMENT.sub(lambda found: " " * len(found.group()), text[:end])
+    for found in WIKILINK.finditer(source):
+        yield from _wikilink(found)
+
+
+def _in_definition(text: str, start: int, end: int) -> Iterator[Link]:
+    found = _DEFINITION.match(text, start, end)
+    target = parseLinkDestination(text, found.end(), end) if found else None
+    if found and target and target.ok:
+        first = start + len(found.group()) - len(found.group().lstrip(_BLANKS + ">"))
+        yield from _relative("markdown", target.str, None, first, target.pos)
+
+
+def _wikilink(found: re.Match[str]) -> Iterator[Link]:
+    target, alias = found[2], found[4]
+    if alias is not None:
+        target = target.removesuffix("\\")  # in a table the bar is escaped
+    if target or found[3]:
+        yield Link("embed" if found[1] else "wikilink", target, found[3], alias, *found.span())
+
+
+def _relative(kind: str, target: str, alias: str | None, start: int, end: int) -> Iterator[Link]:
+    if target and not _ELSEWHERE.match(target):
+        path, mark, heading = target.partition("#")
+        yield Link(kind, unquote(path), unquote(heading) if mark else None, alias, start, end)
+
+
+class _Scan:
+    """One pass over running text, with the brackets still open."""
+
+    def __init__(self, text: str, end: int) -> None:
+        self.text, self.end = text, end
+        self.opened: list[re.Match[str]] = []
+
+    def links(self, position: int) -> Iterator[Link]:
+        while found := _TOKEN.search(self.text, position, self.end):
+            position = found.end()
+            if found["ticks"]:
+                position = self.after_code(found)
+            elif found["wiki"]:
+                whole = WIKILINK.fullmatch(self.text, *found.span())
+                yield from self.wikilink(whole) if whole else ()
+            elif found["opening"]:
+                self.opened.append(found)
+            elif found["closing"] and self.opened:
+                opening = self.opened.pop()
+                target = self.target(position)
+                if target:
+                    yield from self.link(opening, found.start(), *target)
+                    position = target[1]
+
+    def wikilink(self, found: re.Match[str]) -> Iterator[Link]:
+        if not found[1]:
+            self.close_links()
+        return _wikilink(found)
+
+    def close_links(self) -> None:
+        """A link holds no other link: brackets still open are text."""
+        self.opened = [other for other in self.opened if other.group() == "!["]
+
+    def after_code(self, ticks: re.Match[str]) -> int:
+        run = re.compile(rf"(?<!`){ticks.group()}(?!`)").search(self.text, ticks.end(), self.end)
+        return run.end() if run else ticks.end()
+
+    def target(self, position: int) -> tuple[str, int] | None:
+        """The destination in parentheses at *position* and where they end."""
+        if not self.text.startswith("(", position, self.end):
+            return None
+        found = parseLinkDestination(self.text, self.skip_blanks(position + 1), self.end)
+        if not found.ok:
+            return None
+        after = self.skip_blanks(found.pos)
+        hint = parseLinkTitle(self.text, after, self.end) if after > found.pos else None
+        if hint and hint.ok:
+            after = self.skip_blanks(hint.pos)
+        return (found.str, after + 1) if self.text.startswith(")", after, self.end) else None
+
+    def skip_blanks(self, position: int) -> int:
+        while position < self.end and self.text[position] in _BLANKS:
+            position += 1
+        return position
+
+    def link(self, opening: re.Match[str], close: int, target: str, end: int) -> Iterator[Link]:
+        alias = self.text[opening.end() : close]
+        image = opening.group() == "!["
+        yield from _relative("image" if image else "markdown", target, alias, opening.start(), end)
+        if not image:
+            self.close_links()

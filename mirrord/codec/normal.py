@@ -1,0 +1,235 @@
+"""The normal form of documents, in which two are compared and from which Markdown is written.
+
+It leaves out what Markdown has no place for and nobody would miss: block ids, attributes that say
+nothing, empty paragraphs, white space at the edges of blocks, lines and emphasis.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from mirrord.codec.document import BLOCKS, DELIMITED, INLINE, TEXTBLOCKS, Mark, Node, text_node
+from mirrord.codec.properties import Json
+from mirrord.codec.text import unix
+
+_IGNORED: Mapping[str, frozenset[str]] = MappingProxyType({"link": frozenset(["auto", "target", "rel", "class"])})
+_DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
+    {
+        "paragraph": {"textAlign": "left"},
+        "heading": {"textAlign": "left"},
+        "orderedList": {"start": 1},
+        "taskItem": {"checked": False},
+        "tableHeader": {"colspan": 1, "rowspan": 1},
+        "tableCell": {"colspan": 1, "rowspan": 1},
+        "codeBlock": {"language": ""},
+        "image": {"alt": "", "title": ""},
+        "link": {"title": ""},
+        "callout": {"title": "", "fold": ""},
+    }
+)
+_LINE_EDGES = re.compile(r"[ \t]*\n[ \t]*")
+_OUTER = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
+
+
+def normal(node: Node) -> Node:
+    """The normal form of *node*; a node of unknown type is kept as it is."""
+    name = node["type"]
+    if name not in BLOCKS and name not in INLINE and name != "doc":
+        return node
+    result: Node = {"type": name}
+    if attrs := _attrs(name, node.get("attrs")):
+        result["attrs"] = attrs
+    if "text" in node:
+        result["text"] = unix(node["text"])
+    if content := _content(name, node.get("content") or []):
+        result["content"] = content
+    if marks := node.get("marks"):
+        result["marks"] = [_mark(mark) for mark in marks]
+    return result
+
+
+def fingerprint(node: Node) -> str:
+    """Equal for nodes whose normal forms are equal; the order of marks does not count."""
+    return json.dumps(_ordered(normal(node)), sort_keys=True)
+
+
+def difference(wanted: Node, got: Node | None) -> str:
+    """What *got* lacks of *wanted*, both normal: the path to the first difference."""
+    name = wanted["type"]
+    if got is None or got["type"] != name:
+        return name
+    if missing := _differing(wanted.get("attrs", {}), got.get("attrs", {})):
+        return f"{name} ({missing})"
+    mine, theirs = wanted.get("content", []), got.get("content", [])
+    for child, other in zip(mine, theirs, strict=False):
+        if fingerprint(child) != fingerprint(other):
+            return f"{name} > {difference(child, other)}"
+    return f"{name} > {mine[len(theirs)]['type']}" if len(mine) > len(theirs) else name
+
+
+def _differing(wanted: Mapping[str, Json], got: Mapping[str, Json]) -> str:
+    return ", ".join(sorted(key for key in wanted.keys() | got.keys() if wanted.get(key) != got.get(key)))
+
+
+def _ordered(node: Node) -> Node:
+    result: Node = {**node}
+    if "marks" in node:
+        result["marks"] = sorted(node["marks"], key=lambda mark: mark["type"])
+    if "content" in node:
+        result["content"] = [_ordered(child) for child in node["content"]]
+    return result
+
+
+def _attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, Json]:
+    defaults, ignored = _DEFAULTS.get(name, {}), _IGNORED.get(name, frozenset())
+    return {
+        key: _value(key, value)
+        for key, value in (attrs or {}).items()
+        if value is not None and key != "id" and key not in ignored and not _is(value, defaults.get(key))
+    }
+
+
+def _value(key: str, value: Json) -> Json:
+    if not isinstance(value, str):
+        return value
+    return unix(value).strip() if key == "latex" else unix(value)
+
+
+def _is(value: Json, default: Json) -> bool:
+    return type(value) is type(default) and value == default
+
+
+def _mark(mark: Mark) -> Mark:
+    attrs = _attrs(mark["type"], mark.get("attrs"))
+    return {"type": mark["type"], "attrs": attrs} if attrs else {"type": mark["type"]}
+
+
+def _content(name: str, content: Sequence[Node]) -> list[Node]:
+    if name in TEXTBLOCKS:
+        return _trimmed(_merged(_hoisted(_split(content))))
+    if name == "codeBlock":
+        return _code(content)
+    children = [normal(child) for child in _wrapped(content)]
+    return [child for child in children if child["type"] != "paragraph" or len(child) > 1]
+
+
+def _code(content: Sequence[Node]) -> list[Node]:
+    if any(child["type"] != "text" or child.get("marks") for child in content):
+        return list(content)
+    text = unix("".join(child["text"] for child in content))
+    return [text_node(text)] if text else []
+
+
+def _wrapped(content: Sequence[Node]) -> Iterator[Node]:
+    """Runs of inline nodes where blocks are due, in paragraphs: to some editors an image is a block."""
+    run: list[Node] = []
+    for child in content:
+        if child["type"] in INLINE:
+            run.append(child)
+            continue
+        if run:
+            yield {"type": "paragraph", "content": run}
+            run = []
+        yield child
+    if run:
+        yield {"type": "paragraph", "content": run}
+
+
+def _split(content: Sequence[Node]) -> Iterator[Node]:
+    """The inline nodes, outer white space of texts as texts of its own."""
+    for child in map(normal, content):
+        if "text" not in child:
+            yield child
+        elif is_code(child):
+            yield {**child, "text": child["text"].replace("\n", " ")}
+        elif found := _OUTER.fullmatch(child["text"]):
+            for part in filter(None, found.groups()):
+                yield {**child, "text": part}
+
+
+def is_code(node: Node) -> bool:
+    """Whether *node* is text marked as code, in which every blank counts."""
+    return any(mark["type"] == "code" for mark in node.get("marks", []))
+
+
+def _is_link(node: Node) -> bool:
+    return any(mark["type"] == "link" for mark in node.get("marks", []))
+
+
+def _hoisted(content: Iterator[Node]) -> list[Node]:
+    """Emphasis taken off the blanks and breaks at both ends of each run of it."""
+    result = list(content)
+    for name in sorted(DELIMITED):
+        _hoist(result, name, range(len(result)))
+        _hoist(result, name, range(len(result) - 1, -1, -1))
+    return result
+
+
+def _hoist(content: list[Node], name: str, order: range) -> None:
+    inside = False
+    for index in order:
+        node = content[index]
+        marked = any(mark["type"] == name for mark in node.get("marks", []))
+        if marked and not inside and _is_blank(node):
+            content[index] = _without(node, name)
+        else:
+            inside = marked
+
+
+def _is_blank(node: Node) -> bool:
+    return node["type"] == "hardBreak" or ("text" in node and node["text"].isspace() and not is_code(node))
+
+
+def _without(node: Node, name: str) -> Node:
+    marks = [mark for mark in node["marks"] if mark["type"] != name]
+    result: Node = {**node, "marks": marks}
+    if not marks:
+        del result["marks"]
+    return result
+
+
+def _merged(content: Sequence[Node]) -> list[Node]:
+    result: list[Node] = []
+    for node in content:
+        if "text" in node and result and "text" in result[-1] and _marks(result[-1]) == _marks(node):
+            result[-1] = {**result[-1], "text": result[-1]["text"] + node["text"]}
+        else:
+            result.append(node)
+    return result
+
+
+def _marks(node: Node) -> str:
+    return json.dumps(_ordered(node).get("marks", []), sort_keys=True)
+
+
+def _trimmed(content: Sequence[Node]) -> list[Node]:
+    """No blanks at the edges of the block, of its lines and around its hard breaks."""
+    result: list[Node] = []
+    strip = " \t\n"
+    for node in content:
+        if node["type"] == "hardBreak":
+            _strip_end(result, " \t\n")
+            strip = " \t\n"
+        elif "text" in node and not is_code(node):
+            text = _LINE_EDGES.sub("\n", node["text"]).lstrip("" if _is_link(node) else strip)
+            if not text:
+                continue
+            if text.startswith("\n"):
+                _strip_end(result, " \t")
+            node = {**node, "text": text}
+            strip = " \t" if text.endswith("\n") else ""
+        else:
+            strip = ""
+        result.append(node)
+    _strip_end(result, " \t\n")
+    return result if any(node["type"] != "hardBreak" for node in result) else []
+
+
+def _strip_end(content: list[Node], blanks: str) -> None:
+    while content and "text" in content[-1] and not is_code(content[-1]) and not _is_link(content[-1]):
+        text = content[-1]["text"].rstrip(blanks)
+        if text:
+            content[-1] = {**content[-1], "text": text}
+            return
+        content.pop()

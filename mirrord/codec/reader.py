@@ -1,0 +1,174 @@
+"""Reading: a page's Markdown as a TipTap document. Total: whatever is not understood stays as a raw block."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import orjson
+from markdown_it.token import Token
+
+from mirrord.codec.document import BLOCKS, INLINE, Document, Node, document, is_node, text_node
+from mirrord.codec.frontmatter import split
+from mirrord.codec.inline_reader import raw_inline, read_inline
+from mirrord.codec.segments import Outline, outline
+from mirrord.codec.text import unix
+
+OPAQUE = "tiptap-node"  # the info string of a fence that holds a node Markdown lacks, as JSON
+
+
+def read(text: str) -> Document:
+    """The body of *text* as a document; never raises."""
+    return document(nodes(outline(split(text).body)))
+
+
+def nodes(page: Outline) -> list[Node]:
+    """One node a segment."""
+    return [
+        raw_block(unix(page.source(index))) if segment.tokens is None else read_block(segment.tokens)
+        for index, segment in enumerate(page.segments)
+    ]
+
+
+def raw_block(source: str) -> Node:
+    """Markdown the schema lacks, as a block."""
+    return {"type": "rawBlock", "attrs": {"raw": source}}
+
+
+def read_block(tokens: Sequence[Token]) -> Node:
+    """The node of one block's tokens."""
+    stack: list[tuple[Token | None, list[Node]]] = [(None, [])]
+    for token in tokens:
+        if token.nesting == 1:
+            stack.append((token, []))
+        elif token.nesting == -1:
+            opening, children = stack.pop()
+            if opening is not None:
+                stack[-1][1].extend(_CONTAINERS[opening.type](opening, children))
+        elif token.type == "inline":
+            stack[-1][1].extend(read_inline(token))
+        else:
+            stack[-1][1].append(_LEAVES[token.type](token))
+    return stack[0][1][0]
+
+
+def _node(name: str, content: list[Node], **attrs: object) -> list[Node]:
+    node: Node = {"type": name}
+    if attrs:
+        node["attrs"] = attrs  # type: ignore[typeddict-item]
+    if content:
+        node["content"] = content
+    return [node]
+
+
+def _filled(content: list[Node]) -> list[Node]:
+    """Content for a node in which TipTap wants a block."""
+    return content or [{"type": "paragraph"}]
+
+
+def _heading(token: Token, content: list[Node]) -> list[Node]:
+    return _node("heading", content, level=int(token.tag[1]))
+
+
+def _callout(token: Token, content: list[Node]) -> list[Node]:
+    if len(content) > 1 and content[0] == {"type": "paragraph"}:
+        content = content[1:]
+    return _node("callout", _filled(content), **token.meta)
+
+
+def _item(token: Token, content: list[Node]) -> list[Node]:
+    if not content or content[0]["type"] != "paragraph":
+        content = [{"type": "paragraph"}, *content]
+    if "checked" in token.meta:
+        return _node("taskItem", content, checked=token.meta["checked"])
+    return _node("listItem", content)
+
+
+def _bullets(token: Token, items: list[Node]) -> list[Node]:
+    if all(item["type"] == "taskItem" for item in items):
+        return _node("taskList", items)
+    return _node("bulletList", [_plain(item) for item in items])
+
+
+def _numbers(token: Token, items: list[Node]) -> list[Node]:
+    return _node("orderedList", [_plain(item) for item in items], start=token.attrs.get("start", 1))
+
+
+def _plain(item: Node) -> Node:
+    """A task in a list of other items, for which TipTap has no place: its box is raw text."""
+    if item["type"] != "taskItem":
+        return item
+    first, *rest = item["content"]
+    box = raw_inline("[x]" if item["attrs"]["checked"] else "[ ]")
+    content = [box, *_after_blank(first.get("content", []))]
+    return {"type": "listItem", "content": [{"type": "paragraph", "content": content}, *rest]}
+
+
+def _after_blank(content: list[Node]) -> list[Node]:
+    if content and "text" in content[0] and not content[0].get("marks"):
+        return [text_node(" " + content[0]["text"]), *content[1:]]
+    return [text_node(" "), *content]
+
+
+def _cell(name: str) -> Callable[[Token, list[Node]], list[Node]]:
+    def read_cell(token: Token, content: list[Node]) -> list[Node]:
+        align = str(token.attrs.get("style", "")).removeprefix("text-align:") or None
+        return _node(name, _node("paragraph", content), align=align)
+
+    return read_cell
+
+
+def _passed(token: Token, content: list[Node]) -> list[Node]:
+    return content
+
+
+def _code(token: Token) -> Node:
+    text = token.content.removesuffix("\n")
+    node: Node = {"type": "codeBlock", "attrs": {"language": token.info.strip() or None}}
+    if text:
+        node["content"] = [text_node(text)]
+    return node
+
+
+def _fence(token: Token) -> Node:
+    if token.info.strip() == OPAQUE:
+        try:
+            node = orjson.loads(token.content)
+        except orjson.JSONDecodeError:
+            return _code(token)
+        if is_node(node) and node["type"] not in BLOCKS | INLINE | {"doc"}:
+            return node  # type: ignore[no-any-return]
+    return _code(token)
+
+
+def _raw(token: Token) -> Node:
+    return raw_block(token.content.removesuffix("\n"))
+
+
+_CONTAINERS: Mapping[str, Callable[[Token, list[Node]], list[Node]]] = MappingProxyType(
+    {
+        "paragraph_open": lambda token, content: _node("paragraph", content),
+        "heading_open": _heading,
+        "blockquote_open": lambda token, content: _node("blockquote", _filled(content)),
+        "callout_open": _callout,
+        "bullet_list_open": _bullets,
+        "ordered_list_open": _numbers,
+        "list_item_open": _item,
+        "footnote_reference_open": lambda token, content: _node("footnoteDef", _filled(content), **token.meta),
+        "table_open": lambda token, content: _node("table", content),
+        "thead_open": _passed,
+        "tbody_open": _passed,
+        "tr_open": lambda token, content: _node("tableRow", content),
+        "th_open": _cell("tableHeader"),
+        "td_open": _cell("tableCell"),
+    }
+)
+_LEAVES: Mapping[str, Callable[[Token], Node]] = MappingProxyType(
+    {
+        "fence": _fence,
+        "code_block": _code,
+        "hr": lambda token: {"type": "horizontalRule"},
+        "html_block": _raw,
+        "definition": _raw,
+        "comment": _raw,
+        "math_block": lambda token: {"type": "mathBlock", "attrs": {"latex": token.content.strip()}},
+    }
+)

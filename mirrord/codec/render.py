@@ -1,0 +1,89 @@
+"""Rendering: the Markdown of a page after an app wrote some of its views."""
+
+from dataclasses import dataclass
+
+from mirrord.codec.document import Document, checked
+from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, split, with_keys
+from mirrord.codec.splice import spliced
+from mirrord.codec.text import newline
+from mirrord.codec.views import Views, views_of
+from mirrord.errors import Damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The views as the row has them. None: the app wants the key gone, no front matter, an empty body."""
+
+    id: str | None
+    title: str | None
+    icon: str | None
+    position: str | None
+    frontmatter: dict[str, Json] | None
+    content: Document | None
+
+
+def render(text: str | None, ahead: frozenset[str], wanted: Wanted, stem: str) -> str:
+    """
+    The new Markdown of a page.
+
+    Args:
+        text: its Markdown so far; None: it has none yet.
+        ahead: the names of the views the app wrote; the others count for nothing.
+        stem: the file's name, which is the title where the front matter has none.
+
+    A column beats the same key in `frontmatter`. `id` is added where the front matter has no such key
+    and otherwise never touched. `position` is only written where the file has that key already.
+
+    Raises:
+        Damaged: Markdown cannot hold what is wanted, or the front matter to change is not valid.
+    """
+    result = text or ""
+    if "content" in ahead:
+        result = _with_content(result, wanted.content)
+    if ahead - {"content"}:
+        result = with_keys(result, _changes(result, ahead, wanted, stem))
+    return result
+
+
+def _with_content(text: str, content: Document | None) -> str:
+    parts = split(text)
+    body = spliced(parts.body, checked(content or {"type": "doc"}))
+    for lead in ("", newline(text)):  # without a front matter, `---` on the first line would begin one
+        result = parts.bom + parts.head + lead + body
+        if split(result) == Parts(parts.bom, parts.head, lead + body):
+            return result
+    raise Damaged("the change would turn the beginning of the page into front matter")
+
+
+def _changes(text: str, ahead: frozenset[str], wanted: Wanted, stem: str) -> dict[str, Json | Removed]:
+    views = views_of(text)
+    if views.error:
+        raise Damaged(views.error)
+    changes = _of_frontmatter(views, wanted) if "frontmatter" in ahead else {}
+    columns = ahead & {"id", "title", "icon", "position"}
+    return {key: value for key, value in changes.items() if key not in columns} | {
+        key: value for key, value in _of_columns(views, wanted, stem).items() if key in columns
+    }
+
+
+def _of_frontmatter(views: Views, wanted: Wanted) -> dict[str, Json | Removed]:
+    new = wanted.frontmatter or {}
+    changes: dict[str, Json | Removed] = {key: REMOVED for key in views.frontmatter if key not in new}
+    changes.update(new)
+    if views.id is not None:
+        changes.pop("id", None)
+    return changes
+
+
+def _of_columns(views: Views, wanted: Wanted, stem: str) -> dict[str, Json | Removed]:
+    """What the columns change, each only where the page does not show that value already."""
+    changes: dict[str, Json | Removed] = {}
+    if wanted.id is not None and views.id is None:
+        changes["id"] = wanted.id
+    if wanted.title != (views.title or stem):
+        changes["title"] = wanted.title or REMOVED
+    if wanted.icon != views.icon:
+        changes["icon"] = wanted.icon or REMOVED
+    if wanted.position != views.position and "position" in views.frontmatter:
+        changes["position"] = wanted.position or REMOVED
+    return changes

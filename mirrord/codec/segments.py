@@ -1,0 +1,143 @@
+"""Where the top-level blocks of a page stand, byte for byte: blocks and the gaps between them are the page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from markdown_it.token import Token
+
+from mirrord.codec.dialect import MAX_NESTING, parse, parse_blocks
+from mirrord.codec.text import lines
+
+MAX_CHARACTERS = 2_000_000  # a longer page is one opaque block
+SEPARATOR = "<!-- -->"  # keeps two lists apart; part of the gap, not a block
+
+_TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
+_CONTAINERS = frozenset(["bullet_list_open", "ordered_list_open", "footnote_reference_open", "blockquote_open"])
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """
+    One top-level block: the characters from start up to end, without the last line ending.
+
+    tokens: None where the block is opaque, over a limit of the parser.
+    """
+
+    start: int
+    end: int
+    tokens: Sequence[Token] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What one block's meaning takes from the others: the labels of reference definitions and footnotes."""
+
+    references: Mapping[str, Any] = field(default_factory=dict)
+    footnotes: frozenset[str] = frozenset()
+
+    def env(self) -> dict[str, Any]:
+        """A parser's environment that knows them, for one use."""
+        refs = {f":{label}": -1 for label in self.footnotes}
+        return {"references": dict(self.references), "footnotes": {"refs": refs}}
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A page's body cut into blocks."""
+
+    body: str
+    segments: Sequence[Segment]
+    labels: Labels
+
+    def source(self, index: int) -> str:
+        """The exact characters of a block."""
+        segment = self.segments[index]
+        return self.body[segment.start : segment.end]
+
+    def gap(self, index: int) -> str:
+        """What follows a block up to the next one or the end, its line ending first; -1: what precedes the first."""
+        start = self.segments[index].end if index >= 0 else 0
+        end = self.segments[index + 1].start if index + 1 < len(self.segments) else len(self.body)
+        return self.body[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """
+    A stretch of whole lines that one block at any depth takes up, prefixes of what it stands in included.
+
+    kind: the token's type; `inline` is running text.
+    """
+
+    kind: str
+    start: int
+    end: int
+
+
+def regions(body: str) -> list[Region]:
+    """The innermost blocks and tables of *body*, in order; one of kind `opaque` where it cannot be cut."""
+    try:
+        tokens = parse_blocks(body) if len(body) <= MAX_CHARACTERS else None
+    except _TRIPS:
+        tokens = None
+    if tokens is None:
+        return [Region("opaque", 0, len(body))]
+    offsets = _offsets(lines(body))
+    found = [
+        Region(token.type, offsets[token.map[0]], offsets[token.map[1]])
+        for token in tokens
+        if token.map and (token.nesting == 0 or token.type == "table_open")
+    ]
+    return list(dict.fromkeys(found))
+
+
+def outline(body: str, labels: Labels = Labels()) -> Outline:
+    """*body* cut into blocks; never raises. *labels*: defined elsewhere, when *body* is not a whole page."""
+    if len(body) > MAX_CHARACTERS:
+        return Outline(body, [Segment(0, len(body), None)], labels)
+    env = labels.env()
+    try:
+        tokens = parse(body, env)
+    except _TRIPS:
+        return Outline(body, [Segment(0, len(body), None)], labels)
+    footnotes = frozenset(key.removeprefix(":") for key in env["footnotes"]["refs"])
+    return Outline(body, _cut(body, tokens), Labels(env["references"], footnotes))
+
+
+def _cut(body: str, tokens: Sequence[Token]) -> list[Segment]:
+    written = lines(body)
+    offsets = _offsets(written)
+    result = []
+    for block in _top_level(tokens):
+        first, last = block[0].map or (0, 0)
+        if block[0].type in _CONTAINERS:
+            while last - 1 > first and not written[last - 1].strip():
+                last -= 1
+        end = offsets[last - 1] + len(written[last - 1].rstrip("\r\n"))
+        if body[offsets[first] : end].strip() != SEPARATOR:
+            result.append(Segment(offsets[first], end, block if _is_whole(block) else None))
+    return result
+
+
+def _offsets(written: Sequence[str]) -> list[int]:
+    return [0, *accumulate(map(len, written))]
+
+
+def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    start, depth = 0, 0
+    for index, token in enumerate(tokens):
+        depth += token.nesting
+        if depth == 0:
+            yield tokens[start : index + 1]
+            start = index + 1
+
+
+def _is_whole(block: Sequence[Token]) -> bool:
+    """Whether the parser came nowhere near the nesting at which it drops content."""
+    return all(token.level < MAX_NESTING - 1 and _is_shallow(token.children) for token in block)
+
+
+def _is_shallow(children: Sequence[Token] | None) -> bool:
+    return all(child.level < MAX_NESTING - 1 for child in children or ())

@@ -1,0 +1,164 @@
+"""Splicing: putting changed blocks into a page so that every other byte stays.
+
+The result is read again as a whole and must equal what was wanted; nothing leaves here unverified.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from mirrord.codec.document import Document, Node
+from mirrord.codec.normal import difference, fingerprint, normal
+from mirrord.codec.reader import nodes
+from mirrord.codec.segments import SEPARATOR, Labels, Outline, outline
+from mirrord.codec.style import Style, style_of, variants
+from mirrord.codec.text import lines, newline
+from mirrord.codec.writer import LISTS, apart, write
+from mirrord.errors import Damaged
+
+_BREAK = re.compile(r"\r\n|\r|\n")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """
+    A block of the new page. source: its characters, line endings the page's own.
+
+    old: the block of the old page it is or replaces; fresh: it is not that one unchanged.
+    """
+
+    node: Node
+    source: str
+    old: int | None
+    fresh: bool
+
+
+def spliced(body: str, wanted: Document) -> str:
+    """
+    *body* with the blocks of *wanted*; unchanged ones keep their bytes and the gaps between them.
+
+    Raises:
+        Damaged: Markdown cannot hold what is wanted, or not beside the blocks that stay.
+    """
+    page = outline(body)
+    before = [normal(node) for node in nodes(page)]
+    after = normal(wanted)
+    if [fingerprint(node) for node in before] == [fingerprint(node) for node in after.get("content", [])]:
+        return body
+    blocks = _blocks(page, before, after)
+    for widen, separate in ((False, False), (True, False), (True, True)):
+        result = _joined(page, blocks, widen=widen, separate=separate)
+        if (lost := _lost(result, after)) is None:
+            return result
+    raise Damaged(f"the change would lose {lost}: Markdown cannot hold it beside the blocks around it")
+
+
+def _lost(body: str, wanted: Node) -> str | None:
+    got: Node = normal({"type": "doc", "content": nodes(outline(body))})
+    return None if fingerprint(got) == fingerprint(wanted) else difference(wanted, got)
+
+
+def _blocks(page: Outline, before: Sequence[Node], after: Node) -> list[_Block]:
+    """The blocks of the new page, old ones where they are equal, others written anew."""
+    wanted = after.get("content", [])
+    labels = _labels(page.labels, wanted)
+    ending = newline(page.body)
+    result: list[_Block] = []
+    for node, old, same in _paired(before, wanted):
+        if same and old is not None:
+            result.append(_Block(node, page.source(old), old, fresh=False))
+            continue
+        style = _style(page, old)
+        if node["type"] in LISTS:
+            style = apart(node["type"], style, _markers(result[-1:]))
+        source = _written(node, style, labels)
+        result.append(_Block(node, _BREAK.sub(ending, source), old, fresh=True))
+    return result
+
+
+def _labels(old: Labels, wanted: Sequence[Node]) -> Labels:
+    new = {str(node["attrs"].get("label")) for node in wanted if node["type"] == "footnoteDef" and "attrs" in node}
+    return Labels(old.references, old.footnotes | new)
+
+
+def _paired(before: Sequence[Node], after: Sequence[Node]) -> Iterator[tuple[Node, int | None, bool]]:
+    """Each wanted block with the old one it equals (True) or replaces; None where it is an addition."""
+    old, new = [fingerprint(node) for node in before], [fingerprint(node) for node in after]
+    for tag, i, i_end, j, j_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for offset in range(j_end - j):
+            paired = i + offset if i + offset < i_end else None
+            yield after[j + offset], paired, tag == "equal"
+
+
+def _style(page: Outline, old: int | None) -> Style:
+    tokens = page.segments[old].tokens if old is not None else None
+    return style_of(tokens) if tokens else Style()
+
+
+def _markers(blocks: Sequence[_Block]) -> set[str]:
+    """The markers of lists among *blocks*."""
+    found = set()
+    for block in blocks:
+        if block.node["type"] in LISTS:
+            found.add(block.source.lstrip(" 0123456789")[:1])
+    return found
+
+
+def _written(node: Node, style: Style, labels: Labels) -> str:
+    """Markdown of one block that alone is read as that block."""
+    wanted, lost = fingerprint(node), ""
+    for variant in variants(style):
+        source = write(node, variant)
+        got = [normal(block) for block in nodes(outline(source, labels))]
+        if [fingerprint(block) for block in got] == [wanted]:
+            return source
+        lost = lost or difference(node, got[0] if len(got) == 1 else None)
+    raise Damaged(f"the change would lose {lost}: Markdown cannot hold it")
+
+
+def _joined(page: Outline, blocks: Sequence[_Block], *, widen: bool, separate: bool) -> str:
+    ending = newline(page.body)
+    text = page.gap(-1)
+    if not blocks:
+        return text
+    if text and text[-1] not in "\r\n":
+        text += ending
+    for left, right in pairwise(blocks):
+        text += left.source + _gap(page, left, right, ending, widen=widen, separate=separate)
+    tail = page.gap(len(page.segments) - 1) if page.segments else ending
+    return text + blocks[-1].source + tail
+
+
+def _gap(page: Outline, left: _Block, right: _Block, ending: str, *, widen: bool, separate: bool) -> str:
+    """What stands between two blocks, beginning with the line ending of the first."""
+    blank = ending * 2
+    gap = _old_gap(page, left.old, right.old) or _closing(left, ending) + blank
+    if widen and (left.fresh or right.fresh) and len(_BREAK.findall(gap)) < 2:
+        gap = blank
+    if separate and _would_merge(left, right) and SEPARATOR not in gap:
+        gap = blank + SEPARATOR + blank
+    return gap
+
+
+def _old_gap(page: Outline, left: int | None, right: int | None) -> str:
+    """The gap two old blocks had, or the wider of theirs when what stood between is gone; "" if there is none."""
+    if left is None or right is None or left + 1 >= len(page.segments) or right < 1:
+        return ""
+    return max(page.gap(left), page.gap(right - 1), key=len)
+
+
+def _closing(block: _Block, ending: str) -> str:
+    """The line that ends a code block whose fence the page's end had closed."""
+    opening = None if block.fresh else _FENCE.match(block.source)
+    if not opening or block.node["type"] != "codeBlock":
+        return ""
+    last = lines(block.source)[-1].strip() if len(lines(block.source)) > 1 else ""
+    fence = opening[1]
+    return "" if last.startswith(fence) and not last.strip(fence[0]) else ending + fence
+
+
+def _would_merge(left: _Block, right: _Block) -> bool:
+    return left.node["type"] in LISTS and (right.node["type"] in LISTS or right.source[:1] in ("\t", " "))

@@ -1,0 +1,118 @@
+"""How a block was written where Markdown leaves a choice: kept when the block is written anew."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from markdown_it.token import Token
+
+_LISTS = ("bullet_list_open", "ordered_list_open")
+
+
+@dataclass(frozen=True, slots=True)
+class ListStyle:
+    """
+    marker: `-`, `*` or `+`; for numbers `.` or `)`.
+    loose: blank lines between items.
+    counts: the numbers rise.
+    """
+
+    marker: str = ""
+    loose: bool = False
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """
+    lists: by depth, outermost first; deeper ones are as the last.
+    emphasis, strong: the delimiters.
+    spaces: hard breaks are two blanks instead of a backslash.
+    setext: headings of level 1 and 2 are underlined.
+    wary: every character that could mean something is escaped.
+    """
+
+    lists: tuple[ListStyle, ...] = (ListStyle(),)
+    emphasis: str = "*"
+    strong: str = "**"
+    fence: str = "`"
+    rule: str = "---"
+    spaces: bool = False
+    setext: bool = False
+    wary: bool = False
+
+    def deeper(self) -> "Style":
+        """For the content of a list's items, where a rule of dashes could be read as items."""
+        return replace(self, lists=self.lists[1:] or self.lists, rule="___")
+
+    def marked(self, marker: str) -> "Style":
+        """With another marker for the outermost list."""
+        return replace(self, lists=(replace(self.lists[0], marker=marker), *self.lists[1:]))
+
+
+def style_of(tokens: Sequence[Token]) -> Style:
+    """The style of a block."""
+    style = Style(lists=tuple(_lists(tokens)) or (ListStyle(),))
+    for token in tokens:
+        if token.type == "fence":
+            style = replace(style, fence=token.markup[0])
+        elif token.type == "heading_open":
+            style = replace(style, setext=token.markup in ("=", "-"))
+        elif token.type == "hr":
+            style = replace(style, rule=token.markup[0] * 3)
+        elif token.type == "inline":
+            style = _with_delimiters(style, token)
+    return style
+
+
+def _with_delimiters(style: Style, token: Token) -> Style:
+    for child in token.children or ():
+        if child.type == "em_open":
+            style = replace(style, emphasis=child.markup)
+        elif child.type == "strong_open":
+            style = replace(style, strong=child.markup)
+        elif child.type == "hardbreak":
+            style = replace(style, spaces="  \n" in token.content)
+    return style
+
+
+def _lists(tokens: Sequence[Token]) -> Iterator[ListStyle]:
+    """The first list of each depth."""
+    depth, seen = 0, 0
+    for index, token in enumerate(tokens):
+        if token.type.endswith("_list_close"):
+            depth -= 1
+        elif token.type in _LISTS:
+            depth += 1
+            if depth > seen:
+                seen = depth
+                yield _list_style(tokens, index)
+
+
+def _list_style(tokens: Sequence[Token], index: int) -> ListStyle:
+    level, numbers, loose = tokens[index].level, [], False
+    for token in tokens[index + 1 :]:
+        if token.level == level:
+            break
+        if token.level == level + 1 and token.type == "list_item_open":
+            numbers.append(token.info)
+        if token.level == level + 2 and token.type == "paragraph_open" and not token.hidden:
+            loose = True
+    return ListStyle(tokens[index].markup, loose, len(numbers) < 2 or numbers[0] != numbers[1])
+
+
+def variants(style: Style) -> Iterator[Style]:
+    """*style*, then others that mean the same, for where it cannot be read back."""
+    delimiters = dict.fromkeys([(style.emphasis, style.strong), *product("*_", ("**", "__"))])
+    for wary, airy in product((False, True), repeat=2):
+        for emphasis, strong in delimiters:
+            lists = tuple(replace(each, loose=True) for each in style.lists) if airy else style.lists
+            yield replace(
+                style,
+                lists=lists,
+                emphasis=emphasis,
+                strong=strong,
+                wary=wary,
+                spaces=style.spaces and not airy,
+                setext=style.setext and not airy,
+            )

@@ -1,0 +1,55 @@
+"""The views of a page that its front matter holds."""
+
+from dataclasses import dataclass
+
+from mirrord.codec.frontmatter import Json, inner, split
+from mirrord.codec.properties import Property, load, properties
+from mirrord.errors import Damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """
+    What a page says of itself. None: the key is absent or empty.
+
+    id: the text of the key as written, UUID or not; "" if the key is there without a value.
+    title, icon, position: the text as written, so `title: 1.10` is "1.10"; None for lists and mappings.
+    frontmatter: every key, these included.
+    error: why the front matter cannot be read, as a sentence; the other views are empty then.
+    """
+
+    id: str | None
+    title: str | None
+    icon: str | None
+    position: str | None
+    frontmatter: dict[str, Json]
+    error: str | None
+
+
+def views_of(text: str) -> Views:
+    """The front matter's views of *text*; never raises."""
+    source = inner(split(text).head)
+    try:
+        found = properties(source)
+        values = load(source) if found else {}
+    except Damaged as damaged:
+        return Views(None, None, None, None, {}, str(damaged))
+    by_key = {entry.key: entry for entry in found}
+    return Views(
+        _id(source, by_key.get("id")),
+        _text(by_key.get("title")),
+        _text(by_key.get("icon")),
+        _text(by_key.get("position")),
+        values,
+        None,
+    )
+
+
+def _id(source: str, entry: Property | None) -> str | None:
+    if entry is None or entry.text is not None:
+        return entry.text if entry else None
+    return source[entry.start : entry.end].rstrip()
+
+
+def _text(entry: Property | None) -> str | None:
+    return (entry.text or None) if entry else None
