@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import socket
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -123,14 +124,23 @@ class Opened:
 def make_root(config: Config, name: str) -> Path:
     """The root of a tenant's tree, made if it is missing. Raises UserError where that is not possible."""
     root = config.mirror / name
+    make_directory(config.mirror)
     try:
-        config.mirror.mkdir(parents=True, exist_ok=True)
         marker.make_root(root, config.mode)
     except OSError as error:
         raise UserError(f"The mirror directory {root} cannot be made: {error.strerror}.") from error
-    if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
-        raise UserError(f"The mirror directory {root} is not writable for this user; change its owner or mode.")
+    make_directory(root)
     return root
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory where it is missing. Raises UserError if that fails, or it cannot be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):  # asking for rights tells nothing of read-only file systems
+            pass
+    except OSError as error:
+        raise UserError(f"The mirror directory {path} cannot be written: {error.strerror}.") from error
 
 
 def fill(root: Path, source: Path) -> int:

@@ -33,6 +33,7 @@ COMPARE = 600.0  # seconds between full compares of rows with bases
 POLL = 1.0  # seconds between looks at the feed's clock
 POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
 BUSY = 5.0
+GRACE = 10.0  # seconds after which an embedded server that is gone is started again
 RETRY = 0.5  # seconds after Postgres was out of reach
 
 
@@ -71,7 +72,7 @@ class Daemon:
         fill: a directory copied into the tree of a tenant that is empty.
         Raises MirrordError if it cannot start.
         """
-        self.config.mirror.mkdir(parents=True, exist_ok=True)
+        app.make_directory(self.config.mirror)
         with Lock(self.config.mirror):
             await self._start_postgres()
             try:
@@ -90,8 +91,9 @@ class Daemon:
             except Unavailable as error:
                 if self.postgres.embedded is not None:
                     raise
+                if self.degraded.get("postgres") != str(error):
+                    log.warning("postgres_awaited", extra={"error": str(error)})
                 self.degraded["postgres"] = str(error)
-                log.warning("postgres_awaited", extra={"error": str(error)})
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.stop.wait(), RETRY)
             else:
@@ -137,6 +139,7 @@ class Daemon:
 
     def _tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         tasks = [self._watch(), self._listen(), self._poll(database), self._renew(database), self._beat()]
+        tasks.append(self._keep_postgres())
         for worked in self.worked.values():
             tasks += [self._work(worked), self._derive(worked), self._look_regularly(worked)]
         return tasks
@@ -216,9 +219,8 @@ class Daemon:
                     self._changed = time.monotonic()
                     for one in tenants.values() if tenant is None else [tenants[tenant]]:
                         one.engine.ring()
-            except Unavailable as error:
-                log.warning("feed_lost", extra={"error": str(error)})
-                await self._sleep(RETRY)
+            except Unavailable:
+                await self._sleep(RETRY)  # the engines say so, and the poll goes on
 
     async def _poll(self, database: Database) -> None:
         """The safety net below the bell: one statement for all tenants."""
@@ -299,8 +301,24 @@ class Daemon:
 
     async def _beat(self) -> None:
         while not self.stop.is_set():
-            await asyncio.to_thread(self._heart.beat, self._facts())
+            try:
+                await asyncio.to_thread(self._heart.beat, self._facts())
+            except OSError as error:  # a full disk: the mirror itself may still work
+                self.degraded["heartbeat"] = f"{self.config.mirror} cannot be written: {error.strerror}."
+            else:
+                self.degraded.pop("heartbeat", None)
             await self._sleep(1.0)
+
+    async def _keep_postgres(self) -> None:
+        """Start the embedded server again when it has been gone for a while; nobody else would."""
+        embedded, gone = self.postgres.embedded, 0.0
+        while embedded is not None and not self.stop.is_set():
+            await self._sleep(1.0)
+            gone = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone + 1.0
+            if gone >= GRACE and not self.stop.is_set():
+                log.warning("postgres_restarted")
+                with suppress(Unavailable):
+                    await self.postgres.start()
 
     def _facts(self) -> dict[str, Any]:
         """What `status` reads from `daemon.json`."""

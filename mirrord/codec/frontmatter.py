@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mirrord.codec.properties import REMOVED, Json, Removed, load, properties
+from mirrord.codec.properties import REMOVED, Json, Removed, load, properties, same
 from mirrord.codec.rewriting import rewritten
 from mirrord.codec.text import BOM, newline
 from mirrord.errors import Damaged
@@ -76,17 +76,6 @@ def with_keys(text: str, changes: Mapping[str, Json | Removed]) -> str:
     result = _changed(parts, real, newline(parts.head or parts.body))
     _check(parts, split(result), {**before, **real})
     return result
-
-
-def same(one: Json | Removed, other: Json | Removed) -> bool:
-    """Equality of JSON: 1 is 1.0 but not true."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    return one == other
 
 
 def _changed(parts: Parts, changes: Mapping[str, Json | Removed], ending: str) -> str:

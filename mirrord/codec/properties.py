@@ -89,6 +89,17 @@ def load(source: str) -> dict[str, Json]:
         raise _damaged(error) from error
 
 
+def same(one: Json | Removed, other: Json | Removed) -> bool:
+    """Equality of JSON: 1 is 1.0 but not true."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    return one == other
+
+
 class _Walk:
     """The state of one pass over the events: open collections, innermost last."""
 

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 
 import yaml
 
-from mirrord.codec.properties import Json, Property, Removed, load, properties
+from mirrord.codec.properties import Json, Property, Removed, load, properties, same
 from mirrord.codec.text import lines
 from mirrord.errors import Damaged
 
@@ -129,12 +129,13 @@ def _comment(source: str, entry: Property, colon: int, end: int) -> str:
 
 def _one_line(source: str, entry: Property, old: Json, new: Json) -> str | None:
     """*new* in the style of the old one-line value; None if it takes several lines."""
-    if isinstance(new, list) and new:
-        if entry.style != "[" or not isinstance(old, list) or not old:
-            return _flow(new) if entry.style == "[" else None
-        return _flow_list(source, entry, old, new)
-    if isinstance(new, dict) and new:
-        return _flow(new) if entry.style == "{" else None
+    if isinstance(new, list | dict) and new:
+        if entry.style != ("[" if isinstance(new, list) else "{"):
+            return None
+        text = _flow(new)
+        if isinstance(new, list) and isinstance(old, list) and old:
+            text = _flow_list(source, entry, old, new)
+        return text if same(load(f"key: {text}\n")["key"], new) else None  # `[[x]]` would be a wikilink
     if entry.style != '"' and _is_literal(new):
         return None
     return _scalar(new, entry.style)

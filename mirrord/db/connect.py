@@ -20,7 +20,8 @@ Connection = AsyncConnection[TupleRow]
 
 LEASE_LOST = "MR001"
 CONNECT_TIMEOUT = 5  # seconds
-POOL_TIMEOUT = 10.0  # seconds
+POOL_TIMEOUT = 3.0  # seconds; whoever needs a connection tries again himself
+_PASSING = ("starting up", "shutting down", "recovery", "connection slots", "too many")  # of refusals that end
 
 set_json_dumps(orjson.dumps)
 set_json_loads(orjson.loads)
@@ -44,6 +45,8 @@ def translated() -> Iterator[None]:
     except PoolTimeout as error:
         raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT:.0f} s.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        if "FATAL:" in str(error) and not any(phrase in str(error) for phrase in _PASSING):
+            raise UserError(f"Postgres refused the connection: {_sentence(error)}") from error
         raise Unavailable(f"Postgres is out of reach: {_sentence(error)}") from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise UserError(f"Postgres refused: {_sentence(error)}") from error
@@ -89,7 +92,7 @@ class Database:
             open=False,
             kwargs={"prepare_threshold": 2},  # statements are few and repeat: parse and plan them once
             timeout=POOL_TIMEOUT,
-            reconnect_timeout=5,
+            reconnect_timeout=2,
         )
 
     async def __aenter__(self) -> "Database":

@@ -74,7 +74,7 @@ def _shorten(text: str) -> str:
     if len(text.encode()) <= MAX_NAME_BYTES:
         return text
     mark = "-" + hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
-    return _cut(text, MAX_NAME_BYTES - len(mark)) + mark
+    return _cut(text, MAX_NAME_BYTES - len(mark)).rstrip(" .-") + mark
 
 
 def _cut(text: str, size_bytes: int) -> str:

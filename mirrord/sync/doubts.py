@@ -12,6 +12,7 @@ from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 
 FIRST_DELAY = 0.5  # seconds until something that cannot be done now is tried again, twice as long each time
+QUICK_ATTEMPTS = 3  # at something that changed while it was done
 LONGEST_DELAY = 30.0  # seconds
 
 
@@ -38,10 +39,12 @@ class Doubts:
         """Whether this version of the row was refused."""
         return self._refused.get(row.entry) == row.version
 
-    def delay(self, entry: EntryId) -> float:
-        """How many seconds to wait before the next attempt on *entry*."""
+    def delay(self, entry: EntryId, *, at_once: bool = False) -> float:
+        """How many seconds to wait before the next attempt on *entry*. at_once: the first few need not wait."""
         attempts = self._attempts[entry] = self._attempts.get(entry, 0) + 1
-        return float(min(LONGEST_DELAY, FIRST_DELAY * 2 ** (attempts - 1)))
+        if at_once and attempts <= QUICK_ATTEMPTS:
+            return 0.0
+        return float(min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(attempts - 1, 10)))
 
     def done(self, entry: EntryId) -> None:
         """An attempt succeeded."""

@@ -111,9 +111,12 @@ class Engine:
                 await self.work(stop)
                 self.pulse.outage = None
             except (Unavailable, Fenced) as error:
+                if self.pulse.outage != str(error):
+                    log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 self.pulse.outage = str(error)
-                log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 await _pause(stop)
+                with suppress(Unavailable):
+                    await self.sides.database.mend()
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""
@@ -226,7 +229,9 @@ class Engine:
 
     async def _conclude(self, observation: Observation, applied: Applied) -> None:
         """Remember what was done, mark what is to be looked at again, list what needs a person."""
-        self._mark_again([*applied.stale, *(one for one in applied.done if one.again)], 0)
+        self._mark_again([one for one in applied.done if one.again], 0)
+        for decision in applied.stale:
+            self._mark_again([decision], self.doubts.delay(decision.state.entry, at_once=True))
         for decision in applied.later:
             self._mark_again([decision], self.doubts.delay(decision.state.entry))
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]

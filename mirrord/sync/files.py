@@ -216,6 +216,9 @@ async def _write(
     try:
         written = await asyncio.to_thread(_put, sides, path, data, row.entry, over)
     except Stale:
+        if over is None and path not in sides.looker.index:
+            sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
+            outcome.troubles.append((path, "in-the-way", sentence))
         outcome.stale.append(decision)
         return None
     except Busy:

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 from psycopg.errors import UniqueViolation
 
+from mirrord.codec.document import Document
 from mirrord.codec.render import Wanted, render
 from mirrord.db import views
 from mirrord.db.views import Written
@@ -101,6 +103,6 @@ def rendered(page: Written) -> str:
         icon=page.icon,
         position=page.position,
         frontmatter=page.frontmatter,
-        content=page.content,
+        content=cast("Document | None", page.content),
     )
     return render(page.markdown, page.ahead, wanted, stem=page.name or "")
