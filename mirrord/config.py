@@ -1,6 +1,7 @@
 """Configuration: flags win over the environment, the environment over the TOML file. Unknown keys are errors."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,16 +85,28 @@ _KEYS: dict[str, type | dict[str, type]] = {
 def _check(file: Path, written: Mapping[str, Any]) -> None:
     for key, value in written.items():
         wanted = _KEYS.get(key)
-        inner = {key: value} if not isinstance(wanted, dict) else value
-        types = {key: wanted} if not isinstance(wanted, dict) else wanted
-        if wanted is None or (isinstance(wanted, dict) and not isinstance(value, dict)):
+        if wanted is None:
             raise UserError(f"{file}: the key {key!r} is unknown; there are {', '.join(_KEYS)}.")
-        for name, content in inner.items():
-            if name not in types:
-                raise UserError(f"{file}: [{key}] has no key {name!r}; there are {', '.join(types)}.")
-            expected = types[name]
-            if isinstance(expected, type) and not isinstance(content, expected):
-                raise UserError(f"{file}: {name!r} must be a {expected.__name__}.")
+        if isinstance(wanted, dict):
+            _check_table(file, key, value, wanted)
+        else:
+            _check_value(file, key, value, wanted)
+
+
+def _check_table(file: Path, table: str, written: Any, wanted: Mapping[str, type]) -> None:
+    if not isinstance(written, dict):
+        raise UserError(f"{file}: {table!r} must be a table, [{table}], with {', '.join(wanted)}.")
+    for key, value in written.items():
+        if key not in wanted:
+            raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(wanted)}.")
+        _check_value(file, key, value, wanted[key])
+
+
+def _check_value(file: Path, key: str, value: Any, wanted: type) -> None:
+    if wanted is str and not isinstance(value, str):
+        raise UserError(f"{file}: {key!r} must be text, in quotes.")
+    if wanted is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+        raise UserError(f"{file}: {key!r} must be a list of texts.")
 
 
 def _path(text: str | None) -> Path | None:
@@ -103,7 +116,6 @@ def _path(text: str | None) -> Path | None:
 def _mode(text: str | None) -> int:
     if text is None:
         return DEFAULT_MODE
-    try:
-        return int(text, 8)
-    except ValueError:
-        raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".') from None
+    if not re.fullmatch("[0-7]{3,4}", text):
+        raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".')
+    return int(text, 8)

@@ -8,15 +8,18 @@ from rich.table import Table
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db import overview, tenants
+from mirrord.db import attention, overview, tenants
 from mirrord.db.connect import Database
 from mirrord.errors import Unavailable
 from mirrord.heartbeat import Heartbeat
 
+MOST = 50  # problems shown a tenant
+
 
 async def gather(config: Config) -> dict[str, Any]:
     """
-    {daemon {pid, alive, since}, database {embedded, server_version}, tenants [...], degraded [sentences]}.
+    {daemon {pid, alive, since}, database {embedded, server_version}, tenants [...], degraded [sentences],
+    attention [{tenant, kind, path, sentence}]}: the last are problems and halts, at most MOST a tenant.
 
     Times are ISO 8601 in UTC, None where there is none. server_version is None while Postgres is out of reach.
     """
@@ -26,6 +29,7 @@ async def gather(config: Config) -> dict[str, Any]:
         "daemon": {"pid": facts.get("pid") if alive else None, "alive": alive, "since": _moment(facts.get("since"))},
         "database": {"embedded": config.dsn is None, "server_version": None},
         "tenants": [],
+        "attention": [],
         "degraded": list(facts.get("degraded", [])) if alive else [],
     }
     if not alive:
@@ -48,6 +52,12 @@ async def _ask(database: Database, found: dict[str, Any], pulses: dict[str, Any]
     for name, tenant in (await tenants.names(database)).items():
         async with database.transaction(tenant) as connection:
             counts = await overview.counts(connection, tenant)
+            problems = await attention.problems(connection, tenant)
+            halts = await attention.halts(connection, tenant)
+        listed = [("problem", one.path, one.sentence) for one in problems[:MOST]]
+        listed += [("halt", str(one.id), one.sentence) for one in halts]
+        for kind, path, sentence in listed:
+            found["attention"].append({"tenant": name, "kind": kind, "path": path, "sentence": sentence})
         pulse = pulses.get(name, {})
         found["tenants"].append(
             {
@@ -77,19 +87,31 @@ def describe(found: dict[str, Any]) -> None:
     if found["tenants"]:
         console.print(tenant_table(found["tenants"]))
     for sentence in found["degraded"]:
-        console.print(f"! {sentence}", style="yellow", markup=False)
+        console.print(f"! {sentence}", style="yellow", markup=False, soft_wrap=True)
+    for one in found["attention"]:
+        console.print(f"{one['kind']} in {one['tenant']}: {one['sentence']}", markup=False, soft_wrap=True)
+
+
+_COLUMNS = {
+    "name": "tenant",
+    "pages": "pages",
+    "attachments": "files",
+    "pending": "waiting",
+    "conflicts": "conflicts",
+    "problems": "problems",
+    "halts": "halts",
+}
 
 
 def tenant_table(rows: list[dict[str, Any]]) -> Table:
     """One line a tenant."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    columns = ("name", "pages", "attachments", "pending", "conflicts", "problems", "halts", "seq")
-    for column in columns:
-        table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
-    table.add_column("file → row", no_wrap=True)
-    table.add_column("row → file", no_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for column, heading in _COLUMNS.items():
+        table.add_column(heading, justify="left" if column == "name" else "right", no_wrap=True)
+    table.add_column("file→row", no_wrap=True)
+    table.add_column("row→file", no_wrap=True)
     for row in rows:
-        cells = [str(row[column]) if row[column] is not None else "–" for column in columns]
+        cells = [str(row[column]) if row[column] is not None else "–" for column in _COLUMNS]
         table.add_row(*cells, _ago(row["last_file_to_row"]), _ago(row["last_row_to_file"]))
     return table
 
