@@ -53,7 +53,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     return Config(
         mirror=mirror.absolute(),
         data=data.absolute(),
-        dsn=flags.dsn or environment.get("MIRRORD_DSN") or written.get("dsn"),
+        dsn=flags.dsn or environment.get("MIRRORD_DSN") or written.get("dsn") or None,
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
     )

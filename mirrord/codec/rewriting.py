@@ -16,6 +16,7 @@ from mirrord.codec.text import lines
 from mirrord.errors import Damaged
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{6})?(?:[-+]\d\d:\d\d)?)?")
+_BREAK = re.compile("[\n\r\x85\u2028\u2029]")
 _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
 
 Edit = tuple[int, int, str]  # from, to, new text
@@ -215,7 +216,7 @@ def _scalar(value: Json, style: str) -> str:
         return _flow(value)
     if style not in ("'", '"') and _ISO_DATE.fullmatch(value):
         return value
-    return _dump({"k": value}, '"' if "\n" in value else style).partition(":")[2].strip()
+    return _dump({"k": value}, style).partition(":")[2].strip()
 
 
 def _flow(value: Json, quote: str = "") -> str:
@@ -231,8 +232,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    """Line breaks only YAML knows are escaped: PyYAML does not read back what it writes of them."""
-    style = '"' if _ODD_BREAK.search(value) else None
+    """Line breaks are escaped but for `|`; PyYAML does not read back what it writes of the odd ones."""
+    literal = dumper.default_style == "|" and not _ODD_BREAK.search(value)
+    style = '"' if _BREAK.search(value) and not literal else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
 
 

@@ -74,7 +74,7 @@ def _blocks(page: Outline, before: Sequence[Node], after: Node) -> list[_Block]:
         style = _style(page, old)
         if node["type"] in LISTS:
             style = apart(node["type"], style, _markers(result[-1:]))
-        source = _written(node, style, labels)
+        source = written(node, style, labels)
         result.append(_Block(node, _BREAK.sub(ending, source), old, fresh=True))
     return result
 
@@ -107,8 +107,13 @@ def _markers(blocks: Sequence[_Block]) -> set[str]:
     return found
 
 
-def _written(node: Node, style: Style, labels: Labels) -> str:
-    """Markdown of one block that alone is read as that block."""
+def written(node: Node, style: Style, labels: Labels) -> str:
+    """
+    Markdown of one normal block, lines ending with LF, that alone is read as that block.
+
+    Raises:
+        Damaged: there is none.
+    """
     wanted, lost = fingerprint(node), ""
     for variant in variants(style):
         source = write(node, variant)

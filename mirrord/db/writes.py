@@ -110,7 +110,8 @@ WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND path = %(path)s AND 
 RETURNING version"""
 _REPATH = """
 UPDATE mirrord.mirror_base SET path = %(new)s || substr(path, length(%(old)s) + 1)
-WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND starts_with(path, %(old)s)"""
+WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND starts_with(path, %(old)s)
+RETURNING version"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ async def run(connection: Connection, statements: Sequence[Statement]) -> list[i
     cursors = [await connection.execute(statement.sql, statement.values) for statement in statements]
     versions: list[int | None] = []
     for cursor in cursors:
-        row = await cursor.fetchone() if cursor.description else None
+        row = await cursor.fetchone()
         versions.append(row[0] if row else None)
     return versions
 

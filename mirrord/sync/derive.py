@@ -12,6 +12,7 @@ from mirrord.codec.stored import stored
 from mirrord.db import views
 from mirrord.domain.entry import EntryId
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
+from mirrord.sync.worker import begin
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,9 @@ class Workers:
         self._used = time.monotonic()
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(max_workers=2, mp_context=context, initializer=os.nice, initargs=(NICE,))
+            self._pool = ProcessPoolExecutor(
+                max_workers=2, mp_context=context, initializer=begin, initargs=(os.getpid(), NICE)
+            )
         future = asyncio.get_running_loop().run_in_executor(self._pool, stored, text)
         try:
             return await asyncio.wait_for(future, PATIENCE)

@@ -5,6 +5,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from mirrord.domain.entry import EntryId
 from mirrord.sync.observe import Dirty
@@ -59,17 +60,15 @@ class Queue:
         return Dirty(paths, entries, forced)
 
     async def wait(self, seconds: float) -> None:
-        """Until something is marked or due, at most so many *seconds*."""
-        self._bell.clear()
+        """Until something is marked or due, at most so many *seconds*. A mark made before the call counts."""
         self._wake_later()
-        if self.is_ready:
-            return
         if self._later:
             seconds = min(seconds, max(0.0, self._later[0][0] - time.monotonic()))
-        try:
-            await asyncio.wait_for(self._bell.wait(), seconds)
-        except TimeoutError:
-            self._wake_later()
+        if not self.is_ready:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._bell.wait(), seconds)
+        self._bell.clear()
+        self._wake_later()
 
     def _add(self, dirty: Dirty) -> None:
         self._paths |= dirty.paths

@@ -26,7 +26,7 @@ $$;
 CREATE FUNCTION mirrord.refuse_reserved(name text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    IF name LIKE '.%' OR lower(name) IN ('assets', '_index') THEN
+    IF name LIKE '.%' OR mirrord.name_key(name) IN ('assets', '_index') THEN
         RAISE EXCEPTION 'the name "%" is reserved: names with a leading dot, "assets" and "_index" belong to the tree',
             name USING ERRCODE = 'check_violation', HINT = 'Choose another name, or leave it NULL to use the title.';
     END IF;
@@ -100,7 +100,9 @@ BEGIN
         fresh.ahead := '{}';
     ELSE
         fresh.content := coalesce(fresh.content, was.content);
-        fresh.ahead := ARRAY(SELECT DISTINCT unnest(was.ahead || written) ORDER BY 1);
+        IF written <> '{}' THEN
+            fresh.ahead := ARRAY(SELECT DISTINCT unnest(was.ahead || written) ORDER BY 1);
+        END IF;
     END IF;
     IF moved THEN
         IF fresh.name IS DISTINCT FROM was.name THEN
