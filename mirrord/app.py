@@ -14,7 +14,7 @@ from psycopg import AsyncConnection
 
 from mirrord.config import Config
 from mirrord.db import leases, migrate, states, tenants
-from mirrord.db.connect import CONNECT_TIMEOUT, Database, translated
+from mirrord.db.connect import CONNECT_TIMEOUT, Database, parts_of, translated
 from mirrord.db.embedded import Embedded
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, MirrordError, UserError
@@ -38,6 +38,9 @@ class Postgres:
     """The database a configuration names: somebody's server, or our own below the data directory."""
 
     def __init__(self, config: Config) -> None:
+        """Raises UserError for a DSN that cannot be read."""
+        if config.dsn is not None:
+            parts_of(config.dsn)
         self._dsn = config.dsn
         self.embedded = Embedded(config.data) if config.dsn is None else None
 

@@ -34,6 +34,7 @@ POLL = 1.0  # seconds between looks at the feed's clock
 POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
 BUSY = 5.0
 GRACE = 10.0  # seconds after which an embedded server that is gone is started again
+MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
 
 
@@ -81,6 +82,8 @@ class Daemon:
             finally:
                 self._workers.close()
                 await self.postgres.stop()
+                await asyncio.to_thread(self._heart.remove)
+                log.info("stopped")
 
     async def _start_postgres(self) -> None:
         """A server of our own must start; somebody else's may be down for now: wait for it."""
@@ -94,6 +97,7 @@ class Daemon:
                 if self.degraded.get("postgres") != str(error):
                     log.warning("postgres_awaited", extra={"error": str(error)})
                 self.degraded["postgres"] = str(error)
+                await self._beat_once()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.stop.wait(), RETRY)
             else:
@@ -130,8 +134,6 @@ class Daemon:
                 with suppress(Unavailable):
                     await leases.release(database, lease)
             worked.opened.close()
-        await asyncio.to_thread(self._heart.remove)
-        log.info("stopped")
 
     @property
     def _heart(self) -> Heartbeat:
@@ -270,13 +272,13 @@ class Daemon:
         worked.engine.compare_soon()
 
     async def _derive(self, worked: Worked) -> None:
-        """Documents follow the texts."""
+        """Documents follow the texts; during an import all texts come first."""
         while not self.stop.is_set():
             worked.engine.written.clear()
             try:
-                while not self.stop.is_set() and await worked.deriver.derive_some():
+                while not self.stop.is_set() and worked.engine.pending < MANY and await worked.deriver.derive_some():
                     worked.derived = False
-                worked.derived = True
+                worked.derived = worked.engine.pending < MANY
             except (Unavailable, Fenced):
                 await self._sleep(RETRY)
             with suppress(TimeoutError):
@@ -301,13 +303,16 @@ class Daemon:
 
     async def _beat(self) -> None:
         while not self.stop.is_set():
-            try:
-                await asyncio.to_thread(self._heart.beat, self._facts())
-            except OSError as error:  # a full disk: the mirror itself may still work
-                self.degraded["heartbeat"] = f"{self.config.mirror} cannot be written: {error.strerror}."
-            else:
-                self.degraded.pop("heartbeat", None)
+            await self._beat_once()
             await self._sleep(1.0)
+
+    async def _beat_once(self) -> None:
+        try:
+            await asyncio.to_thread(self._heart.beat, self._facts())
+        except OSError as error:  # a full disk: the mirror itself may still work
+            self.degraded["heartbeat"] = f"{self.config.mirror} cannot be written: {error.strerror}."
+        else:
+            self.degraded.pop("heartbeat", None)
 
     async def _keep_postgres(self) -> None:
         """Start the embedded server again when it has been gone for a while; nobody else would."""

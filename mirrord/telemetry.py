@@ -37,7 +37,7 @@ def log_to(file: Path | None) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(_Lines())
-    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the engines say it once, in a sentence
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the engines say it once, in a sentence
     root = logging.getLogger("mirrord")
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)

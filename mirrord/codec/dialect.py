@@ -12,8 +12,7 @@ from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.dollarmath.index import math_block_dollar
+from mdit_py_plugins.dollarmath.index import math_block_dollar, math_inline_dollar
 from mdit_py_plugins.footnote import footnote_plugin
 
 from mirrord.codec.text import unix
@@ -103,6 +102,20 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
+_dollars = math_inline_dollar(allow_space=False, allow_digits=True, allow_double=True)
+
+
+def _math_inline(state: StateInline, silent: bool) -> bool:
+    """`$x$`, but no money: no digit before or behind. (The plugin's own check wraps around to the last character.)"""
+    start = state.pos
+    if state.src[start] != "$" or (start and state.src[start - 1].isdigit()) or not _dollars(state, True):
+        return False
+    end, state.pos = state.pos, start
+    if end > state.posMax or state.src[end : end + 1].isdigit():
+        return False
+    return _dollars(state, silent)
+
+
 def _callouts(state: StateCore) -> None:
     """A quote whose first line is `[!type]± title` becomes a callout before its text is parsed."""
     quotes: list[bool] = []
@@ -185,14 +198,14 @@ def _highlight_end(state: StateInline) -> int:
 def _made() -> MarkdownIt:
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
     markdown.use(footnote_plugin, inline=False, move_to_end=False)
-    markdown.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     markdown.enable(["table", "strikethrough"])
     markdown.disable("text_join")  # it would hide which characters were escaped
     block, inline = markdown.block.ruler, markdown.inline.ruler
     block.at("reference", _definition)
-    block.at("math_block", _math_block)
+    block.before("fence", "math_block", _math_block)
     block.before("fence", "comment", _comment_block)
     markdown.core.ruler.after("block", "callouts", _callouts)
+    inline.before("escape", "math_inline", _math_inline)
     inline.before("link", "wikilink", _wikilink)
     inline.before("link", "comment", _comment)
     inline.before("link", "highlight", _highlight)

@@ -54,12 +54,18 @@ def _positions(line: str, previous: str, following: str, *, wary: bool) -> set[i
     found = {match.start() - start for match in (_WARY if wary else _LIGHT).finditer(context, start)}
     positions = {position for position in found if position < len(line)}
     if not wary:
-        for url in _URL.finditer(line):
-            positions -= set(range(*url.span()))
+        positions -= _harmless(line)
     if previous in ("", "\n") and (opening := _LINE_START.match(context, start)):
         position = opening.end(1) - start if opening[1] else 0
         positions |= {position} if position < end - start else set()
     return positions
+
+
+def _harmless(line: str) -> set[int]:
+    """Where nothing needs a backslash: before a bracket that gets its own, and inside bare URLs."""
+    before_bracket = {match.start() for match in re.finditer(r"!(?=\[)", line)}
+    urls = (range(*match.span()) for match in _URL.finditer(line))
+    return before_bracket | {position for url in urls for position in url if line[position] in "_~&=%"}
 
 
 def _with_backslashes(line: str, positions: set[int]) -> str:

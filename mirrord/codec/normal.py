@@ -50,8 +50,8 @@ def normal(node: Node) -> Node:
 
 
 def fingerprint(node: Node) -> str:
-    """Equal for nodes whose normal forms are equal; the order of marks does not count."""
-    return json.dumps(_ordered(normal(node)), sort_keys=True)
+    """Of a normal node: the same for equal ones, in whatever order their marks are."""
+    return json.dumps(_ordered(node), sort_keys=True)
 
 
 def difference(wanted: Node, got: Node | None) -> str:
@@ -73,12 +73,17 @@ def _differing(wanted: Mapping[str, Json], got: Mapping[str, Json]) -> str:
 
 
 def _ordered(node: Node) -> Node:
-    result: Node = {**node}
-    if "marks" in node:
-        result["marks"] = sorted(node["marks"], key=lambda mark: mark["type"])
-    if "content" in node:
-        result["content"] = [_ordered(child) for child in node["content"]]
+    content, marks = node.get("content"), node.get("marks", [])
+    if not content and len(marks) < 2:
+        return node
+    result: Node = {**node, "marks": sorted(marks, key=_name)} if marks else {**node}
+    if content:
+        result["content"] = [_ordered(child) for child in content]
     return result
+
+
+def _name(mark: Mark) -> str:
+    return mark["type"]
 
 
 def _attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, Json]:
@@ -160,7 +165,7 @@ def _is_link(node: Node) -> bool:
 def _hoisted(content: Iterator[Node]) -> list[Node]:
     """Emphasis taken off the blanks and breaks at both ends of each run of it."""
     result = list(content)
-    for name in sorted(DELIMITED):
+    for name in {mark["type"] for node in result for mark in node.get("marks", [])} & DELIMITED:
         _hoist(result, name, range(len(result)))
         _hoist(result, name, range(len(result) - 1, -1, -1))
     return result
@@ -192,15 +197,16 @@ def _without(node: Node, name: str) -> Node:
 def _merged(content: Sequence[Node]) -> list[Node]:
     result: list[Node] = []
     for node in content:
-        if "text" in node and result and "text" in result[-1] and _marks(result[-1]) == _marks(node):
+        if "text" in node and result and "text" in result[-1] and _is_marked_like(result[-1], node):
             result[-1] = {**result[-1], "text": result[-1]["text"] + node["text"]}
         else:
             result.append(node)
     return result
 
 
-def _marks(node: Node) -> str:
-    return json.dumps(_ordered(node).get("marks", []), sort_keys=True)
+def _is_marked_like(node: Node, other: Node) -> bool:
+    mine, theirs = node.get("marks", []), other.get("marks", [])
+    return mine == theirs or sorted(mine, key=_name) == sorted(theirs, key=_name)
 
 
 def _trimmed(content: Sequence[Node]) -> list[Node]:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 import yaml
 
@@ -109,9 +110,11 @@ def _replaced(source: str, found: Sequence[Property], index: int, old: Json, new
         text = _one_line(source, entry, old, new)
         if text is not None:
             return colon, entry.end, f" {text}" if text else ""
-    comment = _comment(source, entry, colon, end)
     if isinstance(old, list) and isinstance(new, list) and new and entry.style == "-":
-        return colon, end, comment + ending + _block_list(source, entry, end, old, new, ending)
+        places = _item_lines(source, entry, end)
+        if places:
+            return places[0][0], end, _block_list(source, entry, places, old, new, ending)
+    comment = _comment(source, entry, colon, end)
     return colon, end, _after_colon(new, comment, source[start : entry.key_start], ending)
 
 
@@ -153,16 +156,27 @@ def _after_colon(value: Json, comment: str, margin: str, ending: str) -> str:
     return (f" {text}" if text else "") + comment + ending
 
 
-def _block_list(source: str, entry: Property, end: int, old: list[Json], new: list[Json], ending: str) -> str:
-    """The lines of a list whose unchanged items keep theirs."""
+def _item_lines(source: str, entry: Property, end: int) -> list[tuple[int, int]]:
+    """The lines of each item of a list; none where one does not begin with its dash."""
     starts = [_line_start(source, start) for start, _ in entry.items]
-    regions = [source[a:b] for a, b in zip(starts, [*starts[1:], end], strict=True)]
-    margin = regions[0][: len(regions[0]) - len(regions[0].lstrip(" "))]
-    if any(not region.startswith(margin + "-") for region in regions):
-        return _indented(_dump(new), margin, ending)
+    margin = re.match(" *", source[starts[0] :])
+    dash = (margin.group() if margin else "") + "-"
+    return list(pairwise([*starts, end])) if all(source.startswith(dash, start) for start in starts) else []
+
+
+def _block_list(
+    source: str,
+    entry: Property,
+    places: list[tuple[int, int]],
+    old: list[Json],
+    new: list[Json],
+    ending: str,
+) -> str:
+    """The lines of a list whose unchanged items keep theirs."""
+    margin = source[places[0][0] : source.index("-", places[0][0])]
     quote = _quote(source, entry)
     return "".join(
-        _indented(_item(value, quote), margin, ending) if index is None else regions[index]
+        _indented(_item(value, quote), margin, ending) if index is None else source[slice(*places[index])]
         for index, value in _matched(old, new)
     )
 

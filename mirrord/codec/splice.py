@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from mirrord.codec.document import Document, Node
+from mirrord.codec.document import Document, Node, document
 from mirrord.codec.normal import difference, fingerprint, normal
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import SEPARATOR, Labels, Outline, outline
@@ -44,11 +44,12 @@ def spliced(body: str, wanted: Document) -> str:
         Damaged: Markdown cannot hold what is wanted, or not beside the blocks that stay.
     """
     page = outline(body)
-    before = [normal(node) for node in nodes(page)]
+    old = [fingerprint(normal(node)) for node in nodes(page)]
     after = normal(wanted)
-    if [fingerprint(node) for node in before] == [fingerprint(node) for node in after.get("content", [])]:
+    new = [fingerprint(node) for node in after.get("content", [])]
+    if old == new and set(after) <= {"type", "content"}:
         return body
-    blocks = _blocks(page, before, after)
+    blocks = _blocks(page, after.get("content", []), _paired(old, new))
     for widen, separate in ((False, False), (True, False), (True, True)):
         result = _joined(page, blocks, widen=widen, separate=separate)
         if (lost := _lost(result, after)) is None:
@@ -57,17 +58,23 @@ def spliced(body: str, wanted: Document) -> str:
 
 
 def _lost(body: str, wanted: Node) -> str | None:
-    got: Node = normal({"type": "doc", "content": nodes(outline(body))})
+    got = normal(document(nodes(outline(body))))
     return None if fingerprint(got) == fingerprint(wanted) else difference(wanted, got)
 
 
-def _blocks(page: Outline, before: Sequence[Node], after: Node) -> list[_Block]:
+def _paired(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int | None, bool]]:
+    """For each new block the old one it equals (True) or replaces; None where it is an addition."""
+    for tag, i, i_end, j, j_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for offset in range(j_end - j):
+            yield (i + offset if i + offset < i_end else None), tag == "equal"
+
+
+def _blocks(page: Outline, wanted: Sequence[Node], pairs: Iterator[tuple[int | None, bool]]) -> list[_Block]:
     """The blocks of the new page, old ones where they are equal, others written anew."""
-    wanted = after.get("content", [])
     labels = _labels(page.labels, wanted)
     ending = newline(page.body)
     result: list[_Block] = []
-    for node, old, same in _paired(before, wanted):
+    for node, (old, same) in zip(wanted, pairs, strict=True):
         if same and old is not None:
             result.append(_Block(node, page.source(old), old, fresh=False))
             continue
@@ -82,15 +89,6 @@ def _blocks(page: Outline, before: Sequence[Node], after: Node) -> list[_Block]:
 def _labels(old: Labels, wanted: Sequence[Node]) -> Labels:
     new = {str(node["attrs"].get("label")) for node in wanted if node["type"] == "footnoteDef" and "attrs" in node}
     return Labels(old.references, old.footnotes | new)
-
-
-def _paired(before: Sequence[Node], after: Sequence[Node]) -> Iterator[tuple[Node, int | None, bool]]:
-    """Each wanted block with the old one it equals (True) or replaces; None where it is an addition."""
-    old, new = [fingerprint(node) for node in before], [fingerprint(node) for node in after]
-    for tag, i, i_end, j, j_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        for offset in range(j_end - j):
-            paired = i + offset if i + offset < i_end else None
-            yield after[j + offset], paired, tag == "equal"
 
 
 def _style(page: Outline, old: int | None) -> Style:

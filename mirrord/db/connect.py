@@ -60,16 +60,21 @@ def _sentence(error: psycopg.Error) -> str:
     return error.diag.message_primary or " ".join(str(error).split())
 
 
+def parts_of(dsn: str) -> dict[str, Any]:
+    """The parameters a libpq string or URL spells. Raises UserError if it is neither."""
+    try:
+        return conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError as error:
+        raise UserError(f"The DSN cannot be read: {_sentence(error)}") from error
+
+
 def daemon_dsn(dsn: str) -> str:
     """
     *dsn* acting as mirrord_daemon, whoever logs in: row-level security then applies to mirrord too.
 
     Statements look rows up by key, so one plan fits all values; planning anew took longer than the look-up.
     """
-    try:
-        known = conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError as error:
-        raise UserError(f"The DSN cannot be read: {_sentence(error)}") from error
+    known = parts_of(dsn)
     options = f"{known.get('options') or ''} -c role=mirrord_daemon -c plan_cache_mode=force_generic_plan".strip()
     defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
     return make_conninfo("", **{**defaults, **known, "options": options})

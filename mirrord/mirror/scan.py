@@ -64,6 +64,11 @@ def scan(tree: Tree, ignore: Ignore, under: str = "") -> Scan:
     return walk.found
 
 
+def describe_special(mode: int) -> str:
+    """Why what is neither a file nor a directory is not synced: the rest of a sentence that begins with its path."""
+    return _SPECIAL.get(modes.S_IFMT(mode), "is of an unknown kind")
+
+
 @dataclass(frozen=True, slots=True)
 class _Directory:
     path: str
@@ -150,8 +155,7 @@ class _Walk:
             ignored = directory.ignored or self.ignore.matches(path, True)
             self.pending.append(_Directory(path, directory.in_assets or entry.name == ASSETS, ignored))
         else:
-            kind = modes.S_IFMT(entry.stat(follow_symlinks=False).st_mode)
-            self._trouble(path, _SPECIAL.get(kind, "is of an unknown kind"), directory.ignored)
+            self._trouble(path, describe_special(entry.stat(follow_symlinks=False).st_mode), directory.ignored)
 
     def _trouble(self, path: str, sentence: str, ignored: bool) -> None:
         self.found.unknown.add(path)

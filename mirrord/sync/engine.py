@@ -183,7 +183,11 @@ class Engine:
             except Damaged as error:
                 look.troubles.append((IGNORE_PATH, "damaged", str(error)))
         look.looked.add(IGNORE_PATH)
-        looker.compare(scan(self.sides.tree, looker.ignore), "", look)
+        found = scan(self.sides.tree, looker.ignore)
+        looker.compare(found, "", look)
+        # what could not be read is in no index: that it went is told by the list only
+        listed = set(self.problems.in_tree()) - look.looked
+        look.gone.update(path for path in listed if found.shows_absent(path))
         looker.index.prune()
         return look
 
@@ -236,7 +240,7 @@ class Engine:
             self._mark_again([decision], self.doubts.delay(decision.state.entry))
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
         self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
-        self.queue.mark(entries=applied.entries)
+        self.queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)
         await self.problems.update(observation.look, applied.troubles, [where(one) for one in applied.done])

@@ -10,11 +10,14 @@ from mirrord.sync.sides import Sides
 Trouble = tuple[str, str, str]  # path, code, sentence
 
 # looking at the path again tells whether these are over
-_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable", "front-matter", "name"})
+_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
+# only reading it does: a look that finds the file unchanged does not ask again
+_SEEN_BY_READING = frozenset({"front-matter", "name"})
 # carrying out the next move of the path tells whether these are
 _ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render"})
 # these tell of something that was done, and stand as long as the file does
 _ENDED_BY_GOING = frozenset({"twin"})
+_SEEN_IN_TREE = _SEEN_BY_LOOKING | _SEEN_BY_READING | _ENDED_BY_GOING
 
 
 class ProblemList:
@@ -24,6 +27,10 @@ class ProblemList:
         self._sides = sides
         self._listed: dict[tuple[str, str], str] = {}
 
+    def in_tree(self) -> list[str]:
+        """Paths listed for what was seen in the tree."""
+        return [path for path, code in self._listed if code in _SEEN_IN_TREE]
+
     async def load(self) -> None:
         """Read what an earlier daemon listed."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
@@ -31,18 +38,19 @@ class ProblemList:
         self._listed = {(problem.path, problem.code): problem.sentence for problem in listed}
 
     async def update(self, look: Look, troubles: Iterable[Trouble], moved: Iterable[str]) -> None:
-        """After a pass: list what is new; take off what was looked at or moved and is no trouble any more."""
+        """After a pass: list what is new; take off what was looked at, read or moved and is no trouble any more."""
         moved, troubles = set(moved), list(troubles)
         if not (self._listed or look.troubles or troubles):
             return
         found = {(path, code): sentence for path, code, sentence in [*look.troubles, *troubles]}
-        looked = look.looked | look.gone
+        looked, read = look.looked | look.gone, look.found.keys() | look.gone
         over = [
             (path, code)
             for path, code in self._listed
             if (path, code) not in found
             and (
                 (code in _SEEN_BY_LOOKING and path in looked)
+                or (code in _SEEN_BY_READING and path in read)
                 or (code in _ENDED_BY_MOVING and path in moved)
                 or (code in _ENDED_BY_GOING and path in look.gone)
             )

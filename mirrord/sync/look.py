@@ -15,7 +15,7 @@ from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import is_visible, printable, spot_of_directory, spot_of_file
-from mirrord.mirror.scan import Scan, scan
+from mirrord.mirror.scan import Scan, describe_special, scan
 from mirrord.mirror.state import Seen
 from mirrord.mirror.tree import Tree
 from mirrord.sync.identity import Found, Inode
@@ -73,8 +73,8 @@ class Looker:
         elif stat.is_file:
             self._gone_below(path, result)
             self._file(path, stat, result, forced)
-        else:
-            self._special(path, result)
+        elif path in self.index or not self.ignore.matches(path, False):
+            self._trouble(path, describe_special(stat.mode), result)
 
     def compare(self, found: Scan, under: str, result: Look, forced: frozenset[str] = frozenset()) -> None:
         """Take in a scan of everything below *under*."""
@@ -122,7 +122,7 @@ class Looker:
         self._ancestors(path, result, forced)
         try:
             data, stat = self.tree.read(path, LIMIT)
-            views = views_of(decode(data)) if spot.kind is Kind.PAGE else None
+            views = views_of(_text(path, data)) if spot.kind is Kind.PAGE else None
         except FileNotFoundError:
             self._gone(path, result)
         except (OSError, Refused, Busy, Damaged) as error:
@@ -175,10 +175,6 @@ class Looker:
         result.unknown[path] = Unknown(path, sentence, passing)
         result.troubles.append((printable(path), code, sentence))
 
-    def _special(self, path: str, result: Look) -> None:
-        if path in self.index or path.endswith(".md") or spot_of_file(path) is not None:
-            self._trouble(path, "is not a regular file; it is neither read nor replaced", result)
-
     def _trouble(self, path: str, sentence: str, result: Look) -> None:
         whole = f"{printable(path)!r} {sentence}."
         result.unknown[path] = Unknown(path, whole, passing=False)
@@ -189,3 +185,11 @@ class Looker:
             result.troubles.append((path, "front-matter", f"{path!r}: {views.error}"))
         if why := unportable(name):
             result.troubles.append((path, "name", f"{path!r} is synced, but its name {why}."))
+
+
+def _text(path: str, data: bytes) -> str:
+    """Raises Damaged, which says of which file."""
+    try:
+        return decode(data)
+    except Damaged as error:
+        raise Damaged(f"{printable(path)!r}: {error}") from error

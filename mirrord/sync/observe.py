@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mirrord.codec.views import Views
@@ -27,11 +28,17 @@ class Dirty:
 
 @dataclass(slots=True)
 class Observation:
-    """What was seen. seen: the newest version in an entry's history that had the file's bytes."""
+    """
+    What was seen.
+
+    seen: the newest version in an entry's history that had the file's bytes.
+    unowned: directories of which is not known yet whose children live there; look at them first.
+    """
 
     states: dict[EntryId, State]
     look: Look
     seen: dict[EntryId, int] = field(default_factory=dict)
+    unowned: set[str] = field(default_factory=set)
 
     def views(self, path: str) -> Views | None:
         """The front matter of the page read at *path*."""
@@ -54,9 +61,10 @@ async def observe(sides: Sides, dirty: Dirty) -> Observation:
         owners = await _continue_rows(connection, sides, look, memory, owners)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
         rows = await states.load_rows(connection, sides.tenant, entries)
-        assembled = _Assembly(sides.looker.index, look, memory, owners).states(entries, rows)
+        assembly = _Assembly(sides.looker.index, look, memory, owners)
+        assembled = assembly.states(entries, rows)
         seen = await _seen(connection, sides, assembled)
-    return Observation({state.entry: state for state in assembled}, look, seen)
+    return Observation({state.entry: state for state in assembled}, look, seen, assembly.unowned)
 
 
 def _leave_out_owned(look: Look, index: Index) -> None:
@@ -117,23 +125,19 @@ async def _continue_rows(
 ) -> dict[str, EntryId]:
     """New pages at the place of a tombstone, or of a row that has no file here yet, continue that row."""
     places = _Assembly(sides.looker.index, look, memory, owners)
-    strangers = {
-        (places.owner(found.spot.folder), found.spot.name): path
-        for path, found in look.found.items()
-        if found.spot.kind is not Kind.ATTACHMENT
-        and owners[path] not in memory.of_entry
-        and owners[path] not in memory.rows
-        and parse_id(found.claimed) is None
-    }
+    strangers: dict[tuple[EntryId | None, str], str] = {}
+    for path, found in look.found.items():
+        known = owners[path] in memory.of_entry or owners[path] in memory.rows or parse_id(found.claimed) is not None
+        if not known and found.spot.kind is not Kind.ATTACHMENT:
+            with suppress(KeyError):
+                strangers[places.owner(found.spot.folder), found.spot.name] = path
     if not strangers:
         return owners
     continued = await states.rows_at(connection, sides.tenant, sides.mirror, list(strangers))
     taken = set(owners.values())
-    for row in continued:
-        path = strangers.get((row.place.parent, row.place.name))
-        if path is not None and row.entry not in taken:
-            owners = owners | {path: row.entry}
-    return owners
+    return owners | {
+        strangers[row.place.parent, row.place.name]: row.entry for row in continued if row.entry not in taken
+    }
 
 
 def _concerned(memory: Memory, look: Look) -> list[Base]:
@@ -174,6 +178,7 @@ class _Assembly:
     look: Look
     memory: Memory
     owners: dict[str, EntryId]
+    unowned: set[str] = field(default_factory=set)
 
     def states(self, entries: Iterable[EntryId], rows: dict[EntryId, Row]) -> list[State]:
         path_of = {entry: path for path, entry in self.owners.items()}
@@ -183,14 +188,16 @@ class _Assembly:
         ]
 
     def owner(self, directory: str) -> EntryId | None:
-        """The entry whose children live in *directory*; None for the root."""
+        """The entry whose children live in *directory*; None for the root. Raises KeyError if that is not known yet."""
+        if not directory:
+            return None
         for path in _owner_paths(directory):
             if path in self.owners:
                 return self.owners[path]
             base = self.memory.at_path.get(path)
             if base is not None and path in self.index:
                 return base.entry
-        return None
+        raise KeyError(directory)
 
     def _file(self, entry: EntryId, path: str | None) -> File | Unknown | None:
         base = self.memory.of_entry.get(entry)
@@ -205,10 +212,14 @@ class _Assembly:
             return File(base.kind, base.path, base.place, seen.digest, base.claimed)
         return self._bare_directory(base)
 
-    def _found(self, found: Found, base: Base | None) -> File:
+    def _found(self, found: Found, base: Base | None) -> File | Unknown:
         spot = found.spot
         unmoved = base is not None and base.path == found.path
-        place = base.place if base and unmoved else Place(self.owner(spot.folder), spot.name, spot.index)
+        try:
+            place = base.place if base and unmoved else Place(self.owner(spot.folder), spot.name, spot.index)
+        except KeyError:
+            self.unowned.add(spot.folder)
+            return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
         return File(spot.kind, found.path, place, found.digest, found.claimed, found.data)
 
     def _has_page(self, base: Base) -> bool:

@@ -2,7 +2,7 @@
 
 from mirrord.domain.entry import Kind, Place
 from mirrord.domain.place import ASSETS
-from mirrord.mirror.layout import attachment_path, page_path, parent_of
+from mirrord.mirror.layout import INDEX_FILE, attachment_path, page_path, parent_of
 
 
 def path_in(directory: str, kind: Kind, place: Place) -> str:
@@ -19,3 +19,9 @@ def directory_above(path: str, kind: Kind, *, index: bool) -> str:
     if kind is Kind.ATTACHMENT:
         return f"/{path}".partition(f"/{ASSETS}/")[0].lstrip("/")
     return parent_of(parent_of(path)) if index else parent_of(path)
+
+
+def by_depth(path: str) -> tuple[int, str]:
+    """A sort key: parents before children; a page with an index file stands where its directory does."""
+    directory = path.removesuffix(f"/{INDEX_FILE}")
+    return directory.count("/"), directory

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from mirrord.domain.entry import EntryId
 from mirrord.sync.observe import Dirty
+from mirrord.sync.paths import by_depth
 
 
 class Queue:
@@ -84,4 +85,4 @@ class Queue:
 def _first(paths: set[str], most: int) -> Iterable[str]:
     if len(paths) <= most:
         return paths
-    return heapq.nsmallest(most, paths, key=lambda path: (path.count("/"), path))
+    return heapq.nsmallest(most, paths, key=by_depth)

@@ -16,7 +16,7 @@ from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror.layout import printable
 from mirrord.sync.bodies import body_of, data_of
 from mirrord.sync.decision import Decision
-from mirrord.sync.paths import directory_above, path_in
+from mirrord.sync.paths import by_depth, directory_above, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.prepare import MOST_TWINS
@@ -56,7 +56,7 @@ class _Prepared:
 async def to_rows(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     """Carry out decisions for rows, parents first, many in a transaction."""
     outcome = Outcome()
-    ordered = sorted(decisions, key=_depth)
+    ordered = sorted(decisions, key=_order)
     for start in range(0, len(ordered), BATCH):
         chunk = ordered[start : start + BATCH]
         prepared = await asyncio.to_thread(_read, sides, chunk, outcome)
@@ -64,12 +64,10 @@ async def to_rows(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     return outcome
 
 
-def _depth(decision: Decision) -> tuple[int, int, str]:
-    """Parents before children: a page with an index file counts as its directory; bases are dropped first."""
+def _order(decision: Decision) -> tuple[bool, int, str]:
+    """Bases are dropped first, then parents come before children."""
     file = decision.state.file
-    path = file.path if isinstance(file, File) else ""
-    directory = path.removesuffix("/_index.md")
-    return (decision.move is not Move.FORGET, directory.count("/"), directory)
+    return (decision.move is not Move.FORGET, *by_depth(file.path if isinstance(file, File) else ""))
 
 
 def _read(sides: Sides, decisions: Sequence[Decision], outcome: Outcome) -> list[_Prepared]:
