@@ -1,0 +1,61 @@
+# mirrord: `make run` starts everything, `make test` runs the tests. Needs Python 3.11 or newer and GNU make.
+
+PYTHON ?= python3
+
+# Paths are relative, so that a checkout whose own path has spaces works.
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# What is installed, by the age of pyproject.toml: a second `make run` starts at once, and offline.
+RUNTIME := .venv/installed-runtime
+EVERYTHING := .venv/installed-everything
+
+define CHECK_PYTHON
+import sys
+new_enough = sys.version_info >= (3, 11)
+sys.exit(0 if new_enough else "mirrord needs Python 3.11 or newer; $(PYTHON) is %d.%d. "
+    "Name a newer one, for instance: make PYTHON=python3.12" % sys.version_info[:2])
+endef
+export CHECK_PYTHON
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint types smoke bench
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sample
+	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
+
+test: $(EVERYTHING) ## Run the tests
+	@$(BIN)/python -m pytest
+
+lint: $(EVERYTHING) ## Check style and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(EVERYTHING) ## Check types
+	@$(BIN)/mypy
+
+smoke: $(EVERYTHING) ## Start, edit on both sides, compare, stop
+	@$(BIN)/python -m tests.smoke
+
+bench: $(EVERYTHING) ## Measure
+	@$(BIN)/python -m tests.bench
+
+.venv/pyvenv.cfg:
+	@command -v "$(PYTHON)" >/dev/null || { \
+	    echo "mirrord needs Python 3.11 or newer, and there is no '$(PYTHON)' here." >&2; exit 1; }
+	@"$(PYTHON)" -c "$$CHECK_PYTHON"
+	@echo "Making a virtual environment in .venv"
+	@"$(PYTHON)" -m venv .venv
+
+$(RUNTIME): .venv/pyvenv.cfg pyproject.toml
+	@echo "Installing mirrord into .venv (this can take a minute)"
+	@$(INSTALL) -e '.[embedded]'
+	@touch $@
+
+$(EVERYTHING): .venv/pyvenv.cfg pyproject.toml
+	@echo "Installing mirrord and its development tools into .venv (this can take a minute)"
+	@$(INSTALL) -e '.[embedded,dev]'
+	@touch $@ $(RUNTIME)

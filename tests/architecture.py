@@ -1,0 +1,198 @@
+"""The rules of DESIGN §7 as functions over sources: directions of imports, purity, sizes, names."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+PACKAGE = "mirrord"
+ROOT = Path(__file__).parents[1]
+
+# Imports go down only; rooms of one floor do not know each other.
+FLOORS = (
+    {"cli"},
+    {"daemon", "mcp", "web"},
+    {"app"},
+    {"config", "telemetry", "heartbeat"},
+    {"sync", "commands"},
+    {"mirror", "db"},
+    {"codec"},
+    {"domain"},
+    {"errors"},
+)
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# Agents' side meets sync in the file system: not even through others does it reach Postgres or the network.
+FILES_ONLY = ("commands", "mcp")
+NEVER_REACHED = ("mirrord.db", "mirrord.sync", "psycopg", "psycopg_pool")
+
+PURE_ROOMS = ("domain", "codec")
+PURE_MODULES = {
+    *(f"mirrord.sync.{name}" for name in ("plan", "place", "decision", "identity", "guard", "start", "merge")),
+    "mirrord.mirror.layout",
+    "mirrord.errors",
+}
+# All that a pure module may import from outside: values and text. A list of what is allowed, because a list of
+# what is not would forget something.
+PURE_LIBRARIES = {
+    *("base64", "bisect", "collections", "dataclasses", "datetime", "difflib", "enum", "functools", "hashlib"),
+    *("heapq", "html", "itertools", "json", "math", "operator", "re", "string", "textwrap", "types", "typing"),
+    *("unicodedata", "urllib.parse", "uuid"),
+    *("frontmatter", "markdown_it", "mdit_py_plugins", "merge3", "orjson", "yaml"),
+}
+PURE_EXCEPTIONS = {
+    ("mirrord.domain.entry", "os"): "new_id draws chance",
+    ("mirrord.domain.entry", "time"): "new_id looks at the clock; no rule depends on what it returns",
+    ("mirrord.sync.start", "mirrord.mirror.marker"): "for the value Marker; reading one happens elsewhere",
+    ("mirrord.codec.rewriting", "sys"): "for maxsize, a number",
+}
+EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
+
+BROAD_EXCEPT = {"mirrord.sync.engine": 1}  # one item must not stop the others
+MAX_FUNCTION_LINES = 50
+MAX_MODULE_LINES = 400
+NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc")
+
+Sources = Mapping[str, str]  # dotted name of a module -> its text
+
+
+def sources() -> dict[str, str]:
+    """Every module of mirrord."""
+    found = {}
+    for file in sorted((ROOT / PACKAGE).rglob("*.py")):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        found[".".join(part for part in parts if part != "__init__")] = file.read_text(encoding="utf-8")
+    return found
+
+
+def imports(module: str, sources: Sources) -> Iterator[str]:
+    """What *module* imports, anywhere in it; of a package's attribute that is a module, that module."""
+    for node in ast.walk(ast.parse(sources[module])):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively; say the whole name"
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield submodule if submodule in sources else str(node.module)
+
+
+def room(module: str) -> str:
+    """`sync` for `mirrord.sync.plan`; "" for what is not mirrord's and for the package itself."""
+    package, _, rest = module.partition(".")
+    return rest.split(".")[0] if package == PACKAGE else ""
+
+
+def upward_imports(sources: Sources) -> list[str]:
+    """Imports that do not go down."""
+    return [
+        f"{module} imports {imported}"
+        for module in sources
+        for imported in imports(module, sources)
+        if room(module) and room(imported) and not _may_know(room(module), room(imported))
+    ]
+
+
+def _may_know(one: str, other: str) -> bool:
+    return one == other or FLOOR_OF[one] < FLOOR_OF[other]
+
+
+def unknown_rooms(sources: Sources) -> list[str]:
+    """Rooms that have no floor yet."""
+    return sorted({room(module) for module in sources} - set(FLOOR_OF) - {""})
+
+
+def reached(module: str, sources: Sources) -> set[str]:
+    """Every module that importing *module* loads, directly or not, as far as mirrord's own sources say."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += imports(current, sources) if current in sources else []
+    return found
+
+
+def reaches_of_the_agents_side(sources: Sources) -> list[str]:
+    """Ways from the rooms that work on files only to what they must not know."""
+    return [
+        f"{module} reaches {other}"
+        for module in sources
+        if room(module) in FILES_ONLY
+        for other in sorted(reached(module, sources))
+        if _is_within(other, NEVER_REACHED)
+    ]
+
+
+def _is_within(module: str, packages: Iterable[str]) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def impurities(sources: Sources) -> list[str]:
+    """What pure modules import or call that may touch the world. Pure modules may import each other."""
+    return [
+        f"{module} uses {effect}"
+        for module in filter(_is_pure, sources)
+        for effect in [*imports(module, sources), *_effects_called(sources[module])]
+        if not (_is_pure(effect) or _is_within(effect, PURE_LIBRARIES) or (module, effect) in PURE_EXCEPTIONS)
+    ]
+
+
+def _is_pure(module: str) -> bool:
+    return room(module) in PURE_ROOMS or module in PURE_MODULES
+
+
+def _effects_called(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EFFECTS_WITHOUT_IMPORT:
+            yield f"{node.func.id}()"
+
+
+def broad_excepts(sources: Sources) -> list[str]:
+    """Handlers that catch everything, beyond those that are allowed; one that ends in `raise` only cleans up."""
+    found = []
+    for module, source in sources.items():
+        handlers = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler)]
+        lines = [handler.lineno for handler in handlers if _swallows_everything(handler)]
+        found += [f"{module}:{line}" for line in sorted(lines)[BROAD_EXCEPT.get(module, 0) :]]
+    return found
+
+
+def _swallows_everything(handler: ast.ExceptHandler) -> bool:
+    names = ast.walk(handler.type) if handler.type else [ast.Name("Exception")]
+    caught = {name.id for name in names if isinstance(name, ast.Name)}
+    last = handler.body[-1]
+    raises = isinstance(last, ast.Raise) and last.exc is None
+    return bool(caught & {"Exception", "BaseException"}) and not raises
+
+
+def oversized(sources: Sources) -> list[str]:
+    """Functions and modules that have outgrown one idea."""
+    return [
+        f"{name} has {lines} lines"
+        for module, source in sources.items()
+        for name, lines, limit in [(module, source.count("\n"), MAX_MODULE_LINES), *_functions(module, source)]
+        if lines > limit
+    ]
+
+
+def _functions(module: str, source: str) -> Iterator[tuple[str, int, int]]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            yield f"{module}.{node.name}", lines, MAX_FUNCTION_LINES
+
+
+def meaningless_names(sources: Sources) -> list[str]:
+    """Modules named for no idea of their own."""
+    return [
+        module
+        for module in sources
+        for word in module.rpartition(".")[2].split("_")
+        if word.removesuffix("s") in NAMES_WITHOUT_MEANING
+    ]
+
+
+def undocumented(sources: Sources) -> list[str]:
+    """Modules that do not say what they are."""
+    return [module for module, source in sources.items() if not ast.get_docstring(ast.parse(source))]

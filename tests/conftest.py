@@ -1,0 +1,139 @@
+"""
+A real Postgres for tests: one embedded cluster a session, one migrated database in it, tenants of its own a test.
+
+Tenants are what mirrord keeps apart anyway; a test that is about the database as a whole asks for one of its own.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from mirrord.db import tenants
+from mirrord.db.connect import Database, app_dsn, daemon_dsn
+from mirrord.db.embedded import Embedded
+from mirrord.db.migrate import migrate
+from mirrord.domain.entry import TenantId
+from tests.system.rows import Connection
+
+TEMPLATE = "migrated"
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
+    """A running embedded Postgres, with no schema in its database `mirrord`."""
+    embedded = Embedded(tmp_path_factory.mktemp("cluster"))
+    embedded.start()
+    with _administered(embedded) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")  # no test of this cluster pulls the plug
+        connection.execute("SELECT pg_reload_conf()")
+    yield embedded
+    embedded.stop()
+
+
+@pytest.fixture(scope="session")
+def template(cluster: Embedded) -> str:
+    """The name of a database that has the newest schema and no rows."""
+    with _administered(cluster) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    asyncio.run(migrate(cluster.dsn(database=TEMPLATE)))
+    return TEMPLATE
+
+
+@pytest.fixture(scope="session")
+def admin_dsn(cluster: Embedded, template: str) -> str:
+    """A superuser's connection string to the migrated database that tests share."""
+    return _create_database(cluster, template)
+
+
+@pytest.fixture
+def empty_dsn(cluster: Embedded) -> Iterator[str]:
+    """A superuser's connection string to a database without a schema that only this test uses."""
+    dsn = _create_database(cluster, "template1")
+    yield dsn
+    _drop_database(cluster, dsn)
+
+
+@pytest.fixture
+def fresh_dsn(cluster: Embedded, template: str) -> Iterator[str]:
+    """A superuser's connection string to a migrated database that only this test uses."""
+    dsn = _create_database(cluster, template)
+    yield dsn
+    _drop_database(cluster, dsn)
+
+
+@pytest.fixture
+async def database(admin_dsn: str) -> AsyncIterator[Database]:
+    """The shared database as the daemon uses it."""
+    async with Database(admin_dsn) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tenant(admin_dsn: str) -> TenantId:
+    """A tenant of this test's own."""
+    return asyncio.run(_add_tenant(admin_dsn))
+
+
+@pytest.fixture
+def other_tenant(admin_dsn: str) -> TenantId:
+    """A second one, whose business the rows of the first are not."""
+    return asyncio.run(_add_tenant(admin_dsn))
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[[str], Connection]]:
+    """Opens connections, each statement a transaction of its own unless begun otherwise; all end with the test."""
+    with ExitStack() as opened:
+
+        def connect_to(dsn: str) -> Connection:
+            connection = opened.enter_context(psycopg.connect(dsn, autocommit=True))
+            connection.execute("SET statement_timeout = '20s'")  # who waits in vain for a lock fails instead
+            return connection
+
+        yield connect_to
+
+
+@pytest.fixture
+def app_connection(admin_dsn: str, tenant: TenantId, connect: Callable[[str], Connection]) -> Connection:
+    """What an app of the tenant has: logged in as mirrord_app, its tenant set."""
+    return connect(app_dsn(admin_dsn, tenant))
+
+
+@pytest.fixture
+def daemon_connection(admin_dsn: str, tenant: TenantId, connect: Callable[[str], Connection]) -> Connection:
+    """What mirrord's own transactions of the tenant have."""
+    known = conninfo_to_dict(daemon_dsn(admin_dsn))
+    options = f"{known['options']} -c mirrord.tenant={tenant} -c mirrord.cascade=off"
+    return connect(make_conninfo("", **{**known, "options": options}))
+
+
+def _administered(cluster: Embedded) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(cluster.dsn(database="postgres"), autocommit=True)
+
+
+def _create_database(cluster: Embedded, template: str) -> str:
+    name = f"test_{next(_numbers)}"
+    own = sql.Identifier(name)
+    with _administered(cluster) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(own, sql.Identifier(template)))
+        connection.execute(sql.SQL("ALTER DATABASE {} SET search_path = mirrord, public").format(own))
+    return cluster.dsn(database=name)
+
+
+def _drop_database(cluster: Embedded, dsn: str) -> None:
+    name = sql.Identifier(str(conninfo_to_dict(dsn)["dbname"]))
+    with _administered(cluster) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+async def _add_tenant(dsn: str) -> TenantId:
+    async with Database(dsn, size=1) as opened:
+        return await tenants.add(opened, f"tenant-{next(_numbers)}")

@@ -1,0 +1,39 @@
+"""Whether a daemon is well, and what it says is wrong."""
+
+from uuid import uuid4
+
+from tests.system.editors import save
+from tests.system.harness import Mirrord, eventually
+
+
+def assert_syncs(mirrord: Mirrord) -> None:
+    """A page of its own goes from a file to a row, and from the row to the file."""
+    path = f"Canary {uuid4().hex[:8]}.md"
+    save(mirrord.file(path), "from a file\n")
+    page = eventually(lambda: mirrord.page(path), f"a row of {path}")
+    mirrord.app.execute("UPDATE mirrord.page SET markdown = 'from a row' WHERE id = %s", [page.id])
+    eventually(lambda: mirrord.text(path) == "from a row", f"the row's text in {path}")
+    assert mirrord.running
+
+
+def problem(mirrord: Mirrord, path: str) -> str | None:
+    """What is listed for a path, or for a tenant as a whole (""); None: nothing."""
+    query = "SELECT string_agg(sentence, ' ' ORDER BY code) FROM mirrord.problem WHERE path = %s"
+    row = mirrord.app.execute(query, [path]).fetchone()
+    return row[0] if row else None
+
+
+def assert_listed(mirrord: Mirrord, path: str, *words: str) -> None:
+    """A problem of *path* that says *words* stays after everything was looked at, and `mirrord status` tells it."""
+    mirrord.flush()
+    found = problem(mirrord, path)
+    assert found is not None, f"no problem is listed for {path!r}"
+    missing = [word for word in words if word not in found]
+    assert not missing, f"{found!r} does not say {missing}"
+    said = mirrord.run("status").stdout
+    assert found in said, f"`mirrord status` does not say {found!r}: {said}"
+
+
+def assert_over(mirrord: Mirrord, path: str) -> None:
+    """Nothing is listed for *path* any more."""
+    eventually(lambda: problem(mirrord, path) is None, f"the problem of {path!r} to be taken off the list")

@@ -1,0 +1,255 @@
+"""One tenant's connection never reads or writes another's rows, and forgetting to say which tenant is an error."""
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from psycopg import errors, sql
+from psycopg.conninfo import make_conninfo
+from psycopg.types.json import Jsonb
+
+from mirrord.db.connect import app_dsn, daemon_dsn
+from mirrord.db.migrate import migrations
+from mirrord.domain.entry import TenantId
+from tests.system.entries import add, add_attachment, add_page, change, delete, row_of, value
+from tests.system.rows import Connection
+
+ALL_TENANTS_OF_THE_DAEMON = {"tenant", "tenant_clock", "mirror"}  # ids, counters, leases
+NOT_A_TENANTS = {"migration"}
+
+FILL = """
+INSERT INTO mirrord.mirror (tenant_id, id) VALUES (mirrord.current_tenant(), gen_random_uuid());
+INSERT INTO mirrord.page_link (source_id, number, target, kind) SELECT id, 0, 'x', 'page' FROM mirrord.page;
+INSERT INTO mirrord.blob (digest, part, bytes) VALUES ('x', 0, 'x');
+INSERT INTO mirrord.event (type) VALUES ('PageCreated');
+INSERT INTO mirrord.approval (id, command, arguments, arguments_digest, actor)
+    VALUES (gen_random_uuid(), 'delete_page', '{}', 'x', '{}');
+INSERT INTO mirrord.mirror_base (tenant_id, mirror_id, entry_id, kind, path, name, version)
+    SELECT tenant_id, id, gen_random_uuid(), 'page', 'a.md', 'a', 1 FROM mirrord.mirror
+     WHERE tenant_id = mirrord.current_tenant();
+INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, path)
+    SELECT tenant_id, mirror_id, entry_id, path FROM mirrord.mirror_base;
+INSERT INTO mirrord.halt (tenant_id, mirror_id, reason, sentence)
+    SELECT tenant_id, mirror_id, 'mass-delete', 'x' FROM mirrord.mirror_base;
+INSERT INTO mirrord.problem (tenant_id, mirror_id, path, code, sentence)
+    SELECT tenant_id, mirror_id, path, 'x', 'x' FROM mirrord.mirror_base;
+"""
+
+
+@pytest.fixture
+def filled(daemon_connection: Connection, app_connection: Connection) -> list[str]:
+    """Every table of the schema, with at least one row of the tenant in it."""
+    add_page(app_connection, markdown="secret")
+    add_attachment(app_connection)
+    add(app_connection, "record", kind="category", key="red", data=Jsonb({}))
+    daemon_connection.execute(FILL.encode())
+    names = daemon_connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'mirrord'").fetchall()
+    tables = sorted(name for (name,) in names if name not in NOT_A_TENANTS)
+    empty = [table for table in tables if not _count(daemon_connection, table)]
+    assert empty == []
+    return tables
+
+
+@pytest.fixture
+def stranger(admin_dsn: str, other_tenant: TenantId, connect: Callable[[str], Connection]) -> Connection:
+    """An app of another tenant."""
+    return connect(app_dsn(admin_dsn, other_tenant))
+
+
+@pytest.fixture
+def strange_daemon(admin_dsn: str, other_tenant: TenantId, connect: Callable[[str], Connection]) -> Connection:
+    """mirrord itself, while it works for another tenant."""
+    connection = connect(daemon_dsn(admin_dsn))
+    connection.execute(f"SET mirrord.tenant = '{other_tenant}'".encode())
+    return connection
+
+
+def _count(connection: Connection, table: str) -> int:
+    query = sql.SQL("SELECT count(*) FROM mirrord.{}").format(sql.Identifier(table))
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _count_of(connection: Connection, table: str, tenant: TenantId) -> int:
+    key = "id" if table == "tenant" else "tenant_id"
+    query = sql.SQL("SELECT count(*) FROM mirrord.{} WHERE {} = %s").format(sql.Identifier(table), sql.Identifier(key))
+    row = connection.execute(query, [tenant]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("setting", [None, ""])
+def test_a_forgotten_tenant_is_an_error_on_every_table(
+    admin_dsn: str, filled: list[str], connect: Callable[[str], Connection], setting: str | None
+) -> None:
+    app, daemon = connect(make_conninfo(admin_dsn, user="mirrord_app")), connect(daemon_dsn(admin_dsn))
+    for connection in (app, daemon):
+        if setting is not None:
+            connection.execute(f"SET mirrord.tenant = '{setting}'".encode())
+        for table in filled:
+            if connection is app or table not in ALL_TENANTS_OF_THE_DAEMON:
+                with pytest.raises(errors.InsufficientPrivilege, match="mirrord.tenant is not set") as refused:
+                    _count(connection, table)
+                assert "mirrord dsn" in str(refused.value.diag.message_hint)
+
+
+def test_a_tenant_that_is_no_uuid_is_an_error(admin_dsn: str, filled: list[str], app_connection: Connection) -> None:
+    app_connection.execute("SET mirrord.tenant = 'acme'")
+    for table in filled:
+        with pytest.raises(errors.InvalidTextRepresentation):
+            _count(app_connection, table)
+
+
+def test_an_app_sees_nothing_of_another_tenant(
+    filled: list[str], stranger: Connection, tenant: TenantId, app_connection: Connection
+) -> None:
+    for table in filled:
+        assert _count_of(app_connection, table, tenant) >= 1
+        assert _count_of(stranger, table, tenant) == 0
+    assert value(stranger, "SELECT count(*) FROM mirrord.tenant") == 1
+
+
+def test_the_daemon_sees_of_other_tenants_only_ids_counters_and_leases(
+    filled: list[str], strange_daemon: Connection, tenant: TenantId
+) -> None:
+    visible = {table for table in filled if _count_of(strange_daemon, table, tenant)}
+    assert visible == ALL_TENANTS_OF_THE_DAEMON
+
+
+@pytest.mark.parametrize("table", ["page", "attachment", "record"])
+def test_nobody_changes_or_deletes_rows_of_another_tenant(
+    app_connection: Connection, stranger: Connection, strange_daemon: Connection, filled: list[str], table: str
+) -> None:
+    assert table in filled
+    entry = value(app_connection, f"SELECT id FROM mirrord.{table}")
+    before = row_of(app_connection, entry, table)
+    for connection in (stranger, strange_daemon):
+        assert change(connection, entry, table, deleted_at="2030-01-01") == 0
+        delete(connection, entry, table)
+    assert row_of(app_connection, entry, table) == before
+
+
+def test_nobody_adds_rows_to_another_tenant(
+    tenant: TenantId, stranger: Connection, strange_daemon: Connection, app_connection: Connection
+) -> None:
+    for connection in (stranger, strange_daemon):
+        with pytest.raises(errors.InsufficientPrivilege):
+            add_page(connection, tenant_id=tenant)
+        with pytest.raises(errors.InsufficientPrivilege):
+            add_attachment(connection, tenant_id=tenant)
+        with pytest.raises(errors.InsufficientPrivilege):
+            add(connection, "event", tenant_id=tenant, type="PageCreated")
+    assert value(app_connection, "SELECT count(*) FROM mirrord.page") == 0
+
+
+def test_a_row_cannot_hang_below_another_tenants_page(app_connection: Connection, stranger: Connection) -> None:
+    page = add_page(app_connection)
+    with pytest.raises(errors.ForeignKeyViolation):
+        add_page(stranger, parent_id=page)
+    own = add_page(stranger)
+    with pytest.raises(errors.ForeignKeyViolation):
+        change(stranger, own, parent_id=page)
+
+
+def test_two_tenants_may_use_the_same_id(app_connection: Connection, stranger: Connection) -> None:
+    page = add_page(app_connection, title="Mine")
+    add_page(stranger, id=page, title="Theirs")
+    assert row_of(app_connection, page)["title"] == "Mine"
+    assert row_of(stranger, page)["title"] == "Theirs"
+
+
+def test_the_guard_stops_what_row_level_security_lets_pass(
+    admin_dsn: str, tenant: TenantId, other_tenant: TenantId, filled: list[str]
+) -> None:
+    """A superuser, or COPY on a shard, is not subject to policies; the trigger still asks whose row it is."""
+    with psycopg.connect(admin_dsn, autocommit=True) as superuser:
+        superuser.execute(f"SET mirrord.tenant = '{other_tenant}'".encode())
+        for table in sorted(set(filled) - ALL_TENANTS_OF_THE_DAEMON):
+            query = sql.SQL("UPDATE mirrord.{} SET tenant_id = tenant_id WHERE tenant_id = %s")
+            with pytest.raises(errors.InsufficientPrivilege, match="cannot be written while mirrord.tenant is"):
+                superuser.execute(query.format(sql.Identifier(table)), [tenant])
+
+
+def test_an_app_cannot_become_anybody_else(app_connection: Connection) -> None:
+    for statement in (
+        "SET ROLE mirrord_daemon",
+        "SET ROLE mirrord_owner",
+        "SET ROLE postgres",
+        "SET row_security = off; SELECT 1 FROM mirrord.page",
+        "ALTER TABLE mirrord.page DISABLE ROW LEVEL SECURITY",
+        "ALTER TABLE mirrord.page DISABLE TRIGGER ALL",
+        "SET session_replication_role = replica",
+        "CREATE TABLE mirrord.mine (a int)",
+    ):
+        with pytest.raises((errors.InsufficientPrivilege, errors.ActiveSqlTransaction)):
+            app_connection.execute(statement.encode())
+
+
+def catalogue(dsn: str, query: str) -> set[str]:
+    with psycopg.connect(dsn) as superuser:
+        return {name for (name,) in superuser.execute(query.encode()).fetchall()}
+
+
+def test_every_table_of_the_schema_is_secured_for_everybody(admin_dsn: str) -> None:
+    secured = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'mirrord'::regnamespace AND relkind IN ('r', 'p') "
+        "AND relrowsecurity AND relforcerowsecurity AND (SELECT array_agg(DISTINCT roles.rolname::text) "
+        "FROM pg_policy JOIN pg_roles AS roles ON roles.oid = ANY (polroles) WHERE polrelid = pg_class.oid) "
+        "@> '{mirrord_app, mirrord_daemon, mirrord_owner}'"
+    )
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'mirrord'"
+    assert catalogue(admin_dsn, tables) - catalogue(admin_dsn, secured) == NOT_A_TENANTS
+
+
+def test_no_policy_is_for_everybody_or_without_a_tenant(admin_dsn: str) -> None:
+    loose = (
+        "SELECT tablename FROM pg_policies WHERE schemaname = 'mirrord' AND ('public' = ANY (roles) "
+        "OR coalesce(qual, '') !~ 'current_tenant' OR coalesce(with_check, '') !~ 'current_tenant')"
+    )
+    assert catalogue(admin_dsn, loose) == ALL_TENANTS_OF_THE_DAEMON
+
+
+def test_everything_belongs_to_an_owner_who_cannot_log_in(admin_dsn: str) -> None:
+    owners = "SELECT tableowner FROM pg_tables WHERE schemaname = 'mirrord'"
+    functions = (
+        "SELECT proowner::regrole::text FROM pg_proc WHERE pronamespace = 'mirrord'::regnamespace UNION "
+        "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'mirrord'"
+    )
+    can_log_in = "SELECT rolname FROM pg_roles WHERE rolname = 'mirrord_owner' AND rolcanlogin"
+    assert catalogue(admin_dsn, owners) == catalogue(admin_dsn, functions) == {"mirrord_owner"}
+    assert catalogue(admin_dsn, can_log_in) == set()
+
+
+def test_no_role_but_the_clusters_own_first_one_stands_above_the_policies(admin_dsn: str) -> None:
+    above = "SELECT rolname FROM pg_roles WHERE oid <> 10 AND (rolsuper OR rolbypassrls)"
+    assert catalogue(admin_dsn, above) == set()
+
+
+def test_functions_with_their_owners_rights_look_names_up_where_nobody_else_writes(admin_dsn: str) -> None:
+    exposed = (
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'mirrord'::regnamespace AND prosecdef "
+        "AND NOT coalesce(proconfig, '{}') @> '{search_path=pg_catalog}'"
+    )
+    assert catalogue(admin_dsn, exposed) == set()
+
+
+def test_every_table_with_a_tenant_has_the_guard(admin_dsn: str) -> None:
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'mirrord'"
+    guarded = "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'a_guard'"
+    names = {name.removeprefix("mirrord.") for name in catalogue(admin_dsn, guarded)}
+    assert catalogue(admin_dsn, tables) - names == NOT_A_TENANTS | ALL_TENANTS_OF_THE_DAEMON
+
+
+def test_every_key_begins_with_the_tenant(admin_dsn: str) -> None:
+    """Nothing spans tenants: so the schema can be divided by tenant."""
+    without = (
+        "SELECT conname FROM pg_constraint AS c JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = "
+        "c.conkey[1] WHERE c.connamespace = 'mirrord'::regnamespace AND c.contype IN ('p', 'u', 'f') "
+        "AND a.attname <> 'tenant_id'"
+    )
+    assert catalogue(admin_dsn, without) == {"migration_pkey", "tenant_pkey", "tenant_name_key"}
+
+
+def test_an_app_may_ask_for_the_number_of_the_schema(app_connection: Connection) -> None:
+    assert value(app_connection, "SELECT max(number) FROM mirrord.migration") == migrations()[-1].number

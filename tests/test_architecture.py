@@ -1,0 +1,150 @@
+"""DESIGN §7 holds for every module of mirrord, and the rules that say so find what breaks them."""
+
+import pytest
+
+from tests.architecture import (
+    PURE_EXCEPTIONS,
+    broad_excepts,
+    imports,
+    impurities,
+    meaningless_names,
+    oversized,
+    reaches_of_the_agents_side,
+    sources,
+    undocumented,
+    unknown_rooms,
+    upward_imports,
+)
+
+
+def test_imports_go_down_only() -> None:
+    assert upward_imports(sources()) == []
+
+
+def test_every_room_has_its_floor() -> None:
+    assert unknown_rooms(sources()) == []
+
+
+def test_commands_and_the_agents_face_never_reach_postgres() -> None:
+    assert reaches_of_the_agents_side(sources()) == []
+
+
+def test_pure_modules_touch_nothing() -> None:
+    assert impurities(sources()) == []
+
+
+def test_every_exception_to_purity_is_still_needed() -> None:
+    known = sources()
+    unused = [pair for pair in PURE_EXCEPTIONS if pair[1] not in imports(pair[0], known)]
+    assert unused == []
+
+
+def test_nobody_catches_everything_but_the_engine() -> None:
+    assert broad_excepts(sources()) == []
+
+
+def test_functions_and_modules_stay_small() -> None:
+    assert oversized(sources()) == []
+
+
+def test_modules_are_named_for_what_they_are() -> None:
+    assert meaningless_names(sources()) == []
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert undocumented(sources()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("mirrord.domain.page", "from mirrord.db.connect import Database"),
+        ("mirrord.db.pages", "import mirrord.sync.engine"),
+        ("mirrord.mirror.tree", "from mirrord.db import connect"),
+        ("mirrord.sync.engine", "def work():\n    from mirrord.commands.pages import move"),
+        ("mirrord.errors", "from mirrord.domain.entry import Place"),
+        ("mirrord.heartbeat", "from mirrord.config import Config"),
+        ("mirrord.web.console", "from mirrord import daemon"),
+    ],
+)
+def test_an_import_that_goes_up_or_sideways_is_found(module: str, source: str) -> None:
+    known = {module: source, "mirrord.daemon": "", "mirrord.db.connect": ""}
+    assert len(upward_imports(known)) == 1
+
+
+def test_an_import_that_goes_down_or_stays_in_its_room_is_none_of_our_business() -> None:
+    source = "import os\nfrom mirrord import __version__, app\nfrom mirrord.cli.options import run"
+    assert upward_imports({"mirrord.cli.commands": source, "mirrord.app": "", "mirrord": ""}) == []
+
+
+def test_a_room_without_a_floor_is_found() -> None:
+    assert unknown_rooms({"mirrord.utils.text": "", "mirrord": ""}) == ["utils"]
+
+
+def test_a_relative_import_is_refused() -> None:
+    with pytest.raises(AssertionError, match="relatively"):
+        upward_imports({"mirrord.sync.plan": "from . import place"})
+
+
+def test_postgres_is_found_behind_several_imports() -> None:
+    known = {
+        "mirrord.mcp.server": "from mirrord.config import Config",
+        "mirrord.config": "from mirrord.mirror import lock",
+        "mirrord.mirror.lock": "def late():\n    import psycopg.rows",
+    }
+    assert reaches_of_the_agents_side(known) == ["mirrord.mcp.server reaches psycopg.rows"]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("mirrord.domain.trust", "import os.path"),
+        ("mirrord.domain.entry", "import random"),
+        ("mirrord.codec.reader", "from pathlib import Path"),
+        ("mirrord.codec.reader", "def late():\n    import psycopg"),
+        ("mirrord.sync.plan", "import asyncio"),
+        ("mirrord.sync.plan", "from mirrord.mirror.marker import Marker"),
+        ("mirrord.sync.identity", "from mirrord.mirror.tree import Tree"),
+        ("mirrord.sync.merge", "def read():\n    return open('x').read()"),
+    ],
+)
+def test_an_effect_in_a_pure_module_is_found(module: str, source: str) -> None:
+    assert len(impurities({module: source})) == 1
+
+
+def test_values_texts_and_other_pure_modules_are_no_effects() -> None:
+    known = {
+        "mirrord.sync.identity": "import re\nimport collections.abc\nfrom mirrord.mirror.layout import Spot",
+        "mirrord.sync.start": "from mirrord.mirror.marker import Marker",
+        "mirrord.sync.engine": "import os",
+    }
+    assert impurities(known) == []
+
+
+@pytest.mark.parametrize("caught", ["", " Exception", " BaseException as error", " (OSError, Exception)"])
+def test_a_handler_that_swallows_everything_is_found(caught: str) -> None:
+    source = f"try:\n    pass\nexcept{caught}:\n    pass\n"
+    assert broad_excepts({"mirrord.app": source}) == ["mirrord.app:3"]
+    assert broad_excepts({"mirrord.sync.engine": source}) == []
+    assert broad_excepts({"mirrord.sync.engine": source * 2}) == ["mirrord.sync.engine:7"]
+
+
+def test_a_handler_that_names_its_error_or_raises_it_again_is_fine() -> None:
+    source = "try:\n    pass\nexcept OSError:\n    pass\nexcept BaseException:\n    print()\n    raise\n"
+    assert broad_excepts({"mirrord.app": source}) == []
+
+
+def test_a_function_of_51_lines_and_a_module_of_401_are_found() -> None:
+    function = "async def long():\n" + "    pass\n" * 50
+    assert oversized({"mirrord.app": function}) == ["mirrord.app.long has 51 lines"]
+    assert oversized({"mirrord.app": "\n" * 401}) == ["mirrord.app has 401 lines"]
+    assert oversized({"mirrord.app": "def long():\n" + "    pass\n" * 49 + "\n" * 350}) == []
+
+
+@pytest.mark.parametrize("name", ["mirrord.utils", "mirrord.db.connection_manager", "mirrord.sync.helpers"])
+def test_a_name_without_meaning_is_found(name: str) -> None:
+    assert meaningless_names({name: "", "mirrord.sync.plan": ""}) == [name]
+
+
+def test_a_module_without_a_docstring_is_found() -> None:
+    assert undocumented({"mirrord.app": "x = 1", "mirrord.cli": '"""FACE."""'}) == ["mirrord.app"]

@@ -1,0 +1,158 @@
+from collections.abc import Mapping
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, same, split, values, with_keys
+from mirrord.codec.text import lines
+from mirrord.errors import Damaged
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=12),
+    st.sampled_from(["no", "1:30", "2024-01-05", "[[Page]]", "# x", "a: b", "- a", "null", "1e5", "007", "=", "<<"]),
+    st.text(alphabet=st.sampled_from("a \n\t#:'\"\r\u2028"), max_size=8),
+)
+KEYS = st.one_of(st.sampled_from(["title", "tags", "a b", "no", "1", "é"]), st.text(min_size=1, max_size=5))
+VALUES: st.SearchStrategy[Json] = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8
+)
+RAW = {
+    "title": "title: Some title\n",
+    "quoted": "quoted: 'it''s' # why\n",
+    "double": 'double: "a\\nb"   # spaced\n',
+    "tags": "tags: [a, 'b', c]\n",
+    "flow": "flow: [ x,\n  y ]\n",
+    "aliases": "aliases:\n  # first\n  - one # 1\n\n  - two\n",
+    "flush": "flush:\n- a\n- b: 1\n  c: 2\n",
+    "text": "text: |\n  hello\n  # no comment\n\n",
+    "folded": "folded: >-\n  a\n  b\n",
+    "kept": "kept: |+\n  a\n\n",
+    "map": "map:\n  a: 1\n  b: [1, 2]\n",
+    "date": "date: 2024-01-05\n",
+    "empty": "empty:\n",
+    "wiki": "wiki: [[Page]]\n",
+    "plain": "plain: a b\n  c d\n",
+    "comment": "# a comment of its own\ncomment: no\n",
+    "über": '"über": 1.10\n',
+}
+
+
+@given(st.text(alphabet=st.sampled_from("-a \t\r\n\ufeff"), max_size=40))
+def test_the_parts_joined_are_the_text(text: str) -> None:
+    parts = split(text)
+
+    assert parts.bom + parts.head + parts.body == text
+    if parts.head:
+        assert lines(parts.head)[0].rstrip() == lines(parts.head)[-1].rstrip() == "---"
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("---\na: 1\n---\nb", "---\na: 1\n---\n"),
+        ("---\r\na: 1\r\n---", "---\r\na: 1\r\n---"),
+        ("--- \na: 1\n---\t\n", "--- \na: 1\n---\t\n"),
+        ("---\n---\n", "---\n---\n"),
+        ("---\na: 1\n ---\n---\n", "---\na: 1\n ---\n---\n"),
+        ("----\na: 1\n----\n", ""),
+        ("---a\n---\n", ""),
+        (" ---\na: 1\n---\n", ""),
+        ("\n---\na: 1\n---\n", ""),
+        ("---\na: 1\n", ""),
+        ("- `--a`\n- b\n---\n", ""),
+        ("", ""),
+    ],
+)
+def test_only_a_fence_at_the_first_column_begins_and_ends_it(text: str, head: str) -> None:
+    assert split(text).head == head
+    assert split("\ufeff" + text) == Parts("\ufeff", head, text[len(head) :])
+
+
+@given(st.permutations(sorted(RAW)), st.integers(0, len(RAW) - 1), VALUES, st.sampled_from(["\n", "\r\n"]))
+def test_setting_one_key_leaves_every_other_byte(order: list[str], place: int, value: Json, ending: str) -> None:
+    raws = [RAW[key].replace("\n", ending) for key in order]
+    head = f"---{ending}" + "".join(raws) + f"---{ending}"
+    text = head + "body\n---\n"
+    before = values(head)
+
+    result = with_keys(text, {order[place]: value})
+
+    parts = split(result)
+    assert parts.body == "body\n---\n"
+    assert same(values(parts.head), {**before, order[place]: value})
+    own = raws[place]
+    comment = own[: own.index("comment:")] if order[place] == "comment" else ""
+    assert parts.head.startswith(f"---{ending}" + "".join(raws[:place]) + comment)
+    assert parts.head.endswith("".join(raws[place + 1 :]) + f"---{ending}")
+    assert (result == text) == same(before[order[place]], value)
+    assert set(lines(parts.head)[0][3:]) <= {"\r", "\n"}
+    assert all(line.endswith(ending) for line in lines(parts.head))
+
+
+@given(st.permutations(sorted(RAW)), st.integers(0, len(RAW) - 1))
+def test_removing_one_key_leaves_every_other_byte(order: list[str], place: int) -> None:
+    raws = [RAW[key] for key in order]
+    text = "---\n" + "".join(raws) + "---\nbody"
+
+    parts = split(with_keys(text, {order[place]: REMOVED}))
+
+    assert order[place] not in values(parts.head)
+    assert parts.head.startswith("---\n" + "".join(raws[:place]))
+    assert parts.head.endswith("".join(raws[place + 1 :]) + "---\n")
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4), st.sampled_from(["", "---\nown: 1\n---\n", "\ufeffa\r\nb"]))
+def test_new_keys_say_what_was_asked(added: dict[str, Json], text: str) -> None:
+    result = with_keys(text, added)
+
+    parts = split(result)
+    assert same(values(parts.head), {**values(split(text).head), **added})
+    assert parts.body == split(text).body
+    assert orjson.dumps(values(parts.head))
+    gone: Mapping[str, Json | Removed] = {key: REMOVED for key in added if key != "own"}
+    assert "own" in added or with_keys(result, gone) == text
+
+
+def test_a_new_id_goes_first_and_other_new_keys_last() -> None:
+    text = "---\n# mine\na: 1\n# end\n---\n"
+
+    assert with_keys(text, {"b": 2, "id": "x"}) == "---\nid: x\n# mine\na: 1\n# end\nb: 2\n---\n"
+
+
+def test_the_front_matter_goes_with_its_last_key() -> None:
+    assert with_keys("---\na: 1\n---\nbody", {"a": REMOVED}) == "body"
+
+
+def test_the_front_matter_stays_while_it_holds_a_comment() -> None:
+    assert with_keys("---\na: 1\n# why\n---\nbody", {"a": REMOVED}) == "---\n# why\n---\nbody"
+
+
+def test_the_front_matter_stays_where_the_body_would_become_one() -> None:
+    assert with_keys("---\na: 1\n---\n---\nx\n---\n", {"a": REMOVED}) == "---\n---\n---\nx\n---\n"
+
+
+def test_equal_values_change_nothing_even_when_written_otherwise() -> None:
+    text = "---\na: 1.0\nb: 'x'\nc: [[P]]\n---\n"
+
+    assert with_keys(text, {"a": 1, "b": "x", "c": "[[P]]", "gone": REMOVED}) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["---\na: b: c\n---\n", "---\n{a: 1}\n---\n", "---\n? a\n: 1\n---\n", "---\na: 1\n...\n---\n"],
+)
+def test_what_cannot_be_changed_without_harm_is_refused(text: str) -> None:
+    with pytest.raises(Damaged):
+        with_keys(text, {"a": 2, "new": 3})
+
+
+def test_true_is_not_one() -> None:
+    assert not same({"a": [True]}, {"a": [1]})
+    assert same({"a": [1.0]}, {"a": [1]})
+    assert not same(None, False)

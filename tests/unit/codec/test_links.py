@@ -1,0 +1,101 @@
+import pytest
+from hypothesis import given
+
+from mirrord.codec.dialect import parse
+from mirrord.codec.frontmatter import split
+from mirrord.codec.links import Link, links_of
+from tests.unit.codec.documents import markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("[[Page]]", ("wikilink", "Page", None, None)),
+        ("[[Page#Part|shown]]", ("wikilink", "Page", "Part", "shown")),
+        ("[[#^block]]", ("wikilink", "", "^block", None)),
+        ("![[a.png|100]]", ("embed", "a.png", None, "100")),
+        ("[a](My%20Page.md#the%20part 'title')", ("markdown", "My Page.md", "the part", "a")),
+        ("[a](<../My Page.md>)", ("markdown", "../My Page.md", None, "a")),
+        ("[*a* `]`](b.md)", ("markdown", "b.md", None, "*a* `]`")),
+        ("![alt](assets/a(1).png)", ("image", "assets/a(1).png", None, "alt")),
+        ("[a](#part)", ("markdown", "", "part", "a")),
+    ],
+)
+def test_a_link_is_found_where_it_stands(text: str, link: tuple[str, str, str | None, str | None]) -> None:
+    for before, after in (("", ""), ("é😀 ", "."), ("> - \ufeff", "\r\n"), ("| ", " |\n|-|\n")):
+        whole = before + text + after
+        if before.startswith("|") and "|" in text:
+            continue
+        assert links_of(whole) == [Link(*link, len(before), len(before) + len(text))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`[[a]]`",
+        "``[[a]] ` [b](c)``",
+        "    [[a]]",
+        "```\n[[a]]\n```",
+        "- ~~~\n  [a](b)\n  ~~~",
+        "\\[[a]]",
+        "\\[a](b)",
+        "[a](http://b.c)",
+        "[a](mailto:b@c)",
+        "[a](//b/c)",
+        "[a](b c)",
+        "[a] (b)",
+        "<!-- [[a]] -->",
+        "%% [[a]] %%",
+        "<div>\n[[a]]\n</div>",
+        "$$\n[[a]]\n$$",
+        "[[]]",
+        "[[a\nb]]",
+        "---\n# [[a]]\nb: 1 # [[c]]\n---\n",
+    ],
+)
+def test_what_only_looks_like_a_link_is_none(text: str) -> None:
+    assert links_of(text) == []
+
+
+def test_a_picture_in_a_link_is_both() -> None:
+    assert [(link.kind, link.target) for link in links_of("[![a](b.png)](c.md)")] == [
+        ("markdown", "c.md"),
+        ("image", "b.png"),
+    ]
+
+
+def test_the_bar_of_a_wikilink_in_a_table_is_escaped() -> None:
+    text = "|a|\n|-|\n|[[b\\|c]]|\n"
+
+    assert links_of(text) == [Link("wikilink", "b", None, "c", 9, 17)]
+
+
+def test_properties_callouts_and_definitions_hold_links_too() -> None:
+    text = "---\nsee: '[[A]]'\n---\n> [!note] On [[B]]\n> ![[C]]\n\n[d]: D.md 'x'\n"
+
+    assert [(link.target, text[link.start : link.end]) for link in links_of(text)] == [
+        ("A", "[[A]]"),
+        ("B", "[[B]]"),
+        ("C", "![[C]]"),
+        ("D.md", "[d]: D.md"),
+    ]
+
+
+@given(markdown)
+def test_places_are_within_the_text_and_in_order(text: str) -> None:
+    found = links_of(text)
+
+    assert all(0 <= link.start < link.end <= len(text) for link in found)
+    assert [link.start for link in found] == sorted(link.start for link in found)
+
+
+def test_the_wikilinks_of_real_pages_are_those_the_parser_sees(pages: list[str]) -> None:
+    total = 0
+    for page in pages:
+        body = split(page).body
+        children = [child for token in parse(body, {}) for child in token.children or ()]
+        seen = [child.meta["target"] for child in children if child.type in ("wikilink", "embed")]
+        found = [link for link in links_of(page) if link.kind in ("wikilink", "embed")]
+        assert [link.target for link in found if link.start >= len(page) - len(body)] == seen
+        total += len(seen)
+    assert total > 200

@@ -1,0 +1,162 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from mirrord.codec.document import Document, Node, document, text_node
+from mirrord.codec.properties import Json
+from mirrord.codec.reader import read
+from mirrord.codec.render import Wanted, render
+from mirrord.errors import Damaged
+from tests.unit.codec.documents import documents, markdown, meaning
+
+NOTHING = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=None)
+CONTENT = frozenset(["content"])
+ID = "0190a1b2-aaaa-7bbb-8ccc-0123456789ab"
+
+
+def rendered(text: str | None, content: Document) -> str:
+    return render(text, CONTENT, replace(NOTHING, content=content), stem="Page")
+
+
+def paragraph(text: str) -> Node:
+    return {"type": "paragraph", "content": [text_node(text)]}
+
+
+@given(documents)
+@settings(max_examples=60, deadline=None)
+def test_a_document_is_read_back_as_it_was_written(content: Document) -> None:
+    text = rendered(None, content)
+
+    assert meaning(read(text)) == meaning(content)
+    assert rendered(text, content) == text
+    assert rendered(text, read(text)) == text
+
+
+@given(markdown)
+def test_content_that_did_not_change_leaves_every_byte(text: str) -> None:
+    assert rendered(text, read(text)) == text
+
+
+def test_content_that_did_not_change_leaves_every_byte_of_real_pages(pages: list[str]) -> None:
+    for page in pages:
+        for text in (page, page.replace("\n", "\r\n"), "\ufeff" + page):
+            assert rendered(text, read(text)) == text
+
+
+def test_the_columns_of_a_new_page_become_its_front_matter() -> None:
+    wanted = Wanted(
+        ID, "A: b", "🌳", "a0", {"tags": ["x"], "title": "other", "id": "other"}, document([paragraph("c")])
+    )
+    everything = frozenset(["id", "title", "icon", "position", "frontmatter", "content"])
+
+    assert render(None, everything, wanted, stem="Page") == (
+        f"---\nid: {ID}\ntags:\n  - x\ntitle: 'A: b'\nicon: 🌳\n---\nc\n"
+    )
+
+
+@pytest.mark.parametrize("line", [f"id: {ID[::-1]}", "id: mine", "id:", "id: [a]"])
+def test_an_id_in_the_file_is_never_touched(line: str) -> None:
+    text = f"---\na: 1\n{line}\n---\n"
+    wanted = replace(NOTHING, id=ID, frontmatter={"a": 1, "id": "theirs"})
+
+    assert render(text, frozenset(["id", "frontmatter"]), wanted, stem="Page") == text
+    assert render(text, frozenset(["frontmatter"]), replace(wanted, frontmatter={"a": 1}), stem="Page") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("# a\n", "Page", "# a\n"),
+        ("# a\n", "Other", "---\ntitle: Other\n---\n# a\n"),
+        ("---\ntitle: 1.10\n---\n", "1.10", "---\ntitle: 1.10\n---\n"),
+        ("---\ntitle: 'a' # why\n---\n", "b", "---\ntitle: 'b' # why\n---\n"),
+        ("---\ntitle: a\n---\n", "2024", "---\ntitle: '2024'\n---\n"),
+        ("---\ntitle: a\nb: 1\n---\n", None, "---\nb: 1\n---\n"),
+        ("# a\n", None, "# a\n"),
+    ],
+)
+def test_a_title_is_written_only_when_the_page_shows_another(text: str, title: str | None, expected: str) -> None:
+    assert render(text, frozenset(["title"]), replace(NOTHING, title=title), stem="Page") == expected
+
+
+def test_a_column_beats_the_same_key_of_the_front_matter() -> None:
+    wanted = replace(NOTHING, title="a", icon="i", frontmatter={"title": "b", "new": 1})
+
+    text = render("---\ntitle: a\nold: 1\n---\n", frozenset(["title", "frontmatter"]), wanted, stem="Page")
+
+    assert text == "---\ntitle: a\nnew: 1\n---\n"
+
+
+def test_the_position_is_written_only_where_the_file_has_one() -> None:
+    ahead, wanted = frozenset(["position"]), replace(NOTHING, position="a1")
+
+    assert render("# a\n", ahead, wanted, stem="Page") == "# a\n"
+    assert render("---\nposition: a0\n---\n", ahead, wanted, stem="Page") == "---\nposition: a1\n---\n"
+
+
+def test_values_that_did_not_change_keep_how_they_are_written() -> None:
+    text = "---\nat: 1:30\nok: no\nversion: 1.10\nsee: [[Page]]\ndate: 2024-01-05 10:00:00 # then\nn: 1\n---\n"
+    seen: dict[str, Json] = {
+        "at": "1:30", "ok": "no", "version": 1.1, "see": "[[Page]]", "date": "2024-01-05T10:00:00", "n": 2
+    }  # fmt: skip
+
+    changed = render(text, frozenset(["frontmatter"]), replace(NOTHING, frontmatter=seen), stem="Page")
+
+    assert changed == text.replace("n: 1\n", "n: 2\n")
+
+
+def test_front_matter_that_cannot_be_read_is_never_rewritten_but_the_body_may_be() -> None:
+    text = "---\na: b: c\n---\nold\n"
+
+    with pytest.raises(Damaged, match="line 2 of the front matter"):
+        render(text, frozenset(["title"]), replace(NOTHING, title="x"), stem="Page")
+    assert rendered(text, document([paragraph("new")])) == "---\na: b: c\n---\nnew\n"
+
+
+def test_a_rule_on_the_first_line_does_not_become_front_matter() -> None:
+    rule: Node = {"type": "horizontalRule"}
+
+    assert rendered(None, document([rule, paragraph("a"), rule])) == "\n---\n\na\n\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("node", "lost"),
+    [
+        ({"type": "paragraph", "attrs": {"textAlign": "center"}, "content": [text_node("a")]}, "paragraph .textAlign."),
+        ({"type": "heading", "attrs": {"level": 9}, "content": [text_node("a")]}, "level 9"),
+        ({"type": "table", "content": [{"type": "tableRow", "content": [{"type": "tableCell"}]}]}, "header row"),
+        ({"type": "mathBlock", "attrs": {"latex": "a\n\nb"}}, "mathBlock"),
+        ({"type": "codeBlock", "attrs": {"theme": "x"}}, "codeBlock .theme."),
+        ({"type": "text", "text": ""}, "paragraph|text"),
+        ({"type": "paragraph", "colour": 1}, "unknown key `colour`"),
+        ({"content": []}, "not a TipTap node"),
+        ("words", "not a TipTap node"),
+    ],
+)
+def test_what_markdown_cannot_hold_is_refused_by_name(node: Node, lost: str) -> None:
+    if node == {"type": "text", "text": ""}:
+        assert rendered("a\n", document([paragraph("a"), node])) == "a\n"
+        return
+    with pytest.raises(Damaged, match=lost):
+        rendered("a\n", document([paragraph("a"), node]))
+
+
+def test_what_an_editor_adds_without_meaning_changes_nothing() -> None:
+    text = "A [link](x), **bold** and\n\n1. one\n"
+    content = read(text)
+    link = content["content"][0]["content"][1]["marks"][0]
+    link["attrs"] |= {"target": "_blank", "rel": "noopener noreferrer nofollow", "class": None}
+    content["content"][0]["attrs"] = {"id": "b1", "textAlign": None}
+    content["content"].append({"type": "paragraph"})
+
+    assert rendered(text, content) == text
+
+
+def test_an_unknown_node_is_kept_as_json_in_a_fence() -> None:
+    poll: Node = {"type": "poll", "attrs": {"id": 1, "question": "```?"}, "content": [paragraph("yes")]}
+
+    text = rendered(None, document([poll]))
+
+    assert text.startswith("````tiptap-node\n")
+    assert read(text)["content"] == [poll]

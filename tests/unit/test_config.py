@@ -1,0 +1,126 @@
+"""Flags win over the environment, the environment over the file."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrord.config import DEFAULT_MODE, Config, Flags, load
+from mirrord.errors import UserError
+
+FILE = """
+dsn = "host=file"
+data = "file-data"
+tenants = ["one", "two"]
+[mirror]
+dir = "file-tree"
+mode = "2770"
+"""
+ENVIRONMENT = {
+    "MIRRORD_DSN": "host=environment",
+    "MIRRORD_DATA": "environment-data",
+    "MIRROR_DIR": "environment-tree",
+    "TENANT_ID": "three",
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(text: str, name: str = "mirrord.toml") -> Path:
+    file = Path(name)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_without_a_word_everything_is_below_data(here: Path) -> None:
+    assert load(Flags(), {}) == Config(here / "data/mirror", here / "data", None, (), DEFAULT_MODE)
+
+
+def test_the_file_in_the_working_directory_is_read(here: Path) -> None:
+    write(FILE)
+    assert load(Flags(), {}) == Config(here / "file-tree", here / "file-data", "host=file", ("one", "two"), 0o2770)
+
+
+def test_the_environment_wins_over_the_file(here: Path) -> None:
+    write(FILE)
+    expected = Config(here / "environment-tree", here / "environment-data", "host=environment", ("three",), 0o2770)
+    assert load(Flags(), ENVIRONMENT) == expected
+
+
+def test_flags_win_over_the_environment(here: Path) -> None:
+    write(FILE)
+    flags = Flags(mirror=Path("tree"), data=Path("/d"), dsn="host=flag", tenants=("four",))
+    assert load(flags, ENVIRONMENT) == Config(here / "tree", Path("/d"), "host=flag", ("four",), 0o2770)
+
+
+def test_each_setting_wins_by_itself(here: Path) -> None:
+    write(FILE)
+    config = load(Flags(dsn="host=flag"), {"MIRROR_DIR": "environment-tree"})
+    assert (config.dsn, config.mirror, config.data) == ("host=flag", here / "environment-tree", here / "file-data")
+
+
+def test_the_tree_follows_the_data_directory(here: Path) -> None:
+    assert load(Flags(data=Path("elsewhere")), {}).mirror == here / "elsewhere/mirror"
+
+
+def test_a_named_file_replaces_the_one_in_the_working_directory() -> None:
+    write(FILE)
+    other = write('dsn = "host=other"', "other.toml")
+    assert load(Flags(file=other), {"MIRRORD_CONFIG": "mirrord.toml"}).dsn == "host=other"
+    assert load(Flags(), {"MIRRORD_CONFIG": "other.toml"}).dsn == "host=other"
+
+
+def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    write('[mirror]\ndir = "~/notes"')
+    assert load(Flags(), {}).mirror == Path("/home/somebody/notes")
+
+
+@pytest.mark.parametrize("empty", ["MIRRORD_DSN", "MIRRORD_DATA", "MIRROR_DIR", "TENANT_ID", "MIRRORD_CONFIG"])
+def test_an_empty_variable_says_nothing(empty: str) -> None:
+    assert load(Flags(), {empty: ""}) == load(Flags(), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dns = 'x'", "'dns' is unknown; there are dsn, data, tenants, mirror"),
+        ("[mirror]\npath = 'x'", "[mirror] has no key 'path'; there are dir, mode"),
+        ("mirror = 'x'", "'mirror' must be a table"),
+        ("dsn = 5", "'dsn' must be text"),
+        ("tenants = 'one'", "'tenants' must be a list of texts"),
+        ("tenants = [1]", "'tenants' must be a list of texts"),
+        ("[mirror]\nmode = 0o700", "'mode' must be text"),
+        ("[mirror]\nmode = '9'", "mirror.mode is '9'"),
+        ("[mirror]\nmode = '70000'", "mirror.mode is '70000'"),
+        ("[mirror]\nmode = '-700'", "mirror.mode is '-700'"),
+        ("[mirror]\nmode = ''", "mirror.mode is ''"),
+        ("dsn = ", "is not TOML"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_a_sentence(text: str, said: str) -> None:
+    file = write(text)
+    with pytest.raises(UserError) as raised:
+        load(Flags(), {})
+    assert said in str(raised.value)
+    assert str(file) in str(raised.value) or "mirror.mode" in str(raised.value)
+
+
+def test_a_file_that_is_not_text_is_named() -> None:
+    Path("mirrord.toml").write_bytes(b"dsn = '\xff'")
+    with pytest.raises(UserError, match=r"mirrord\.toml is not TOML"):
+        load(Flags(), {})
+
+
+def test_a_named_file_that_is_missing_is_an_error() -> None:
+    with pytest.raises(UserError, match=r"none\.toml cannot be read"):
+        load(Flags(file=Path("none.toml")), {})
+
+
+def test_an_empty_dsn_means_the_embedded_postgres() -> None:
+    write('dsn = ""')
+    assert load(Flags(), {}).dsn is None

@@ -1,0 +1,90 @@
+"""One entry's next step, for every combination of contents and places."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from mirrord.domain.state import File, State
+from mirrord.sync.decision import Decision, Step, decide
+from mirrord.sync.place import PlaceMove
+from mirrord.sync.plan import DELETIONS, Move
+from tests.unit.states import THERE, UNREADABLE, A, B, C, all_states, base, file, row, state
+
+
+def moved_states() -> Iterator[State]:
+    """Every content with the places of file and row moved or not, and with the row placed or not."""
+    for content, file_moved, row_moved, placed in product(all_states(), *[(False, True)] * 3):
+        shown, said = content.file, content.row
+        if isinstance(shown, File) and file_moved:
+            shown = replace(shown, place=THERE)
+        if said is not None:
+            said = replace(said, placed=placed, place=THERE if row_moved else said.place)
+        yield replace(content, file=shown, row=said)
+
+
+STATES = list(moved_states())
+
+
+def decisions() -> Iterator[Decision]:
+    for situation, adopting in product(STATES, (False, True)):
+        yield decide(situation, seen=None, adopting=adopting)
+
+
+def test_nothing_is_done_only_where_neither_content_nor_place_has_a_move() -> None:
+    for decision in decisions():
+        idle = decision.move is Move.NOTHING and decision.place is PlaceMove.NOTHING
+        assert (decision.step is Step.NOTHING) == idle
+
+
+def test_a_step_that_carries_a_place_is_followed_by_the_contents_own() -> None:
+    for decision in decisions():
+        if decision.step in (Step.ROW, Step.FILE) and decision.place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
+            assert decision.again == (decision.move not in (Move.NOTHING, Move.ADOPT))
+
+
+def test_what_was_prepared_is_looked_at_again_and_what_is_done_is_not() -> None:
+    for decision in decisions():
+        if decision.step is Step.PREPARE:
+            assert decision.again
+        elif decision.step in (Step.NOTHING, Step.LATER, Step.DELETE):
+            assert not decision.again
+
+
+def test_deletions_and_only_they_are_gathered_and_weighed() -> None:
+    for decision in decisions():
+        if decision.step is Step.DELETE:
+            assert decision.move in DELETIONS
+        elif decision.move in DELETIONS:
+            assert decision.step in (Step.PREPARE, Step.ROW, Step.FILE)
+
+
+def test_the_tree_is_never_written_where_the_file_cannot_be_judged() -> None:
+    steps = {decision.step for decision in decisions() if decision.state.file is UNREADABLE}
+    assert steps <= {Step.LATER, Step.PREPARE}
+
+
+@pytest.mark.parametrize(
+    ("situation", "step", "place", "again"),
+    [
+        (state(base(), file(), row()), Step.NOTHING, PlaceMove.NOTHING, False),
+        (state(base(), file(B), row()), Step.ROW, PlaceMove.NOTHING, False),
+        (state(base(), file(), row(B)), Step.FILE, PlaceMove.NOTHING, False),
+        (state(base(), file(B), row(C)), Step.ROW, PlaceMove.NOTHING, True),  # the merged text is written next
+        (state(None, file(B), row(C)), Step.ROW, PlaceMove.NOTHING, True),  # the row's text is written next
+        (state(base(), None, row()), Step.DELETE, PlaceMove.NOTHING, False),
+        (state(base(), UNREADABLE, row()), Step.LATER, PlaceMove.NOTHING, False),
+        (state(base(), file(), row(A, ahead={"title"})), Step.PREPARE, PlaceMove.NOTHING, True),
+        (state(None, None, row(None, placed=False)), Step.PREPARE, PlaceMove.NAME, True),
+        (state(base(), file(place=THERE), row()), Step.ROW, PlaceMove.TO_ROW, False),
+        (state(base(), file(), row(place=THERE)), Step.FILE, PlaceMove.TO_FILE, False),
+        (state(base(), file(place=THERE), row(place=THERE)), Step.ROW, PlaceMove.ADOPT, False),
+        (state(base(), file(B, place=THERE), row()), Step.ROW, PlaceMove.TO_ROW, True),  # L10: place, then content
+        (state(base(), file(B), row(place=THERE)), Step.FILE, PlaceMove.TO_FILE, True),
+        (state(base(), file(place=THERE), row(B)), Step.ROW, PlaceMove.TO_ROW, True),
+    ],
+)
+def test_who_works_next(situation: State, step: Step, place: PlaceMove, again: bool) -> None:
+    decision = decide(situation, seen=None, adopting=False)
+    assert (decision.step, decision.place, decision.again) == (step, place, again)

@@ -1,0 +1,56 @@
+"""Ids and digests."""
+
+import hashlib
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.domain.entry import EMPTY, TenantId, digest_of, id_of_path, new_id, parse_id
+
+ODD_SPELLINGS: list[Callable[[UUID], str]] = [
+    lambda value: value.hex,
+    lambda value: value.urn,
+    lambda value: f"{{{value}}}",
+    lambda value: value.hex + "----",  # as long as the usual one
+]
+TENANT, OTHER = TenantId(UUID(int=1)), TenantId(UUID(int=2))
+
+
+def test_a_new_id_is_a_uuid_of_version_7() -> None:
+    made = new_id()
+    assert (made.version, made.variant) == (7, "specified in RFC 4122")
+
+
+def test_new_ids_differ_and_those_of_a_later_millisecond_sort_later() -> None:
+    made = [new_id() for _ in range(5_000)]
+    assert len(set(made)) == len(made)
+    milliseconds = [entry.int >> 80 for entry in made]
+    assert milliseconds == sorted(milliseconds)
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_the_id_of_a_path_is_the_same_for_the_same_path_only(one: str, other: str) -> None:
+    assert (id_of_path(TENANT, one) == id_of_path(TENANT, other)) == (one == other)
+    assert id_of_path(TENANT, one) != id_of_path(OTHER, one)
+
+
+@given(st.uuids())
+def test_a_uuid_is_read_in_both_cases(value: UUID) -> None:
+    assert parse_id(str(value)) == parse_id(str(value).upper()) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "42", "zettel-202401011200", "x" * 36, *(spell(uuid4()) for spell in ODD_SPELLINGS)],
+)
+def test_an_id_that_is_not_a_plain_uuid_is_the_users_own(text: str | None) -> None:
+    assert parse_id(text) is None
+
+
+@given(st.binary(max_size=200))
+def test_a_digest_is_blake2b_256_of_exact_bytes(data: bytes) -> None:
+    assert digest_of(data) == hashlib.blake2b(data, digest_size=32).digest()
+    assert (digest_of(data) == EMPTY) == (data == b"")

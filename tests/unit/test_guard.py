@@ -1,0 +1,62 @@
+"""When deletions stop and a person is asked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.sync.guard import check_emptied, check_root, weigh
+
+COUNTS = st.integers(0, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("deletions", "recent", "total", "stops"),
+    [
+        (25, 0, 25, False),  # a small tenant may lose everything in steps of 25
+        (26, 0, 30, True),
+        (26, 0, 250, True),
+        (26, 0, 260, False),  # a tenth
+        (100, 0, 1_000, False),
+        (101, 0, 1_000, True),
+        (1, 100, 1_000, True),  # many small steps count as one
+        (1, 25, 10, True),
+        (0, 0, 0, False),
+    ],
+)
+def test_more_than_25_and_more_than_a_tenth_at_once_stop(deletions: int, recent: int, total: int, stops: bool) -> None:
+    assert (weigh("file", deletions, recent, total) is not None) == stops
+
+
+@given(COUNTS, COUNTS, COUNTS, st.integers(1, 100))
+def test_a_further_deletion_never_makes_a_set_look_harmless(deletions: int, recent: int, total: int, more: int) -> None:
+    if weigh("row", deletions, recent, total):
+        assert weigh("row", deletions + more, recent, total)
+        assert weigh("row", deletions, recent + more, total)
+
+
+def test_the_sentence_says_what_is_gone_and_what_stays() -> None:
+    seen_in_files, seen_in_rows = weigh("file", 40, 2, 100), weigh("row", 40, 0, 100)
+    assert seen_in_files is not None
+    assert seen_in_rows is not None
+    assert seen_in_files.reason == seen_in_rows.reason == "mass-delete"
+    assert "40 of 100 entries are gone from the files (2 more" in seen_in_files.sentence
+    assert "their rows stay" in seen_in_files.sentence
+    assert "gone from the rows; their files stay" in seen_in_rows.sentence
+
+
+@pytest.mark.parametrize(
+    ("exists", "same", "reason"),
+    [(True, True, None), (False, True, "root-missing"), (False, False, "root-missing"), (True, False, "root-replaced")],
+)
+def test_another_root_or_none_stops_everything(exists: bool, same: bool, reason: str | None) -> None:
+    alarm = check_root(exists=exists, same=same)
+    assert (alarm.reason if alarm else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("found", "based", "stops"), [(0, 2, True), (0, 500, True), (1, 500, False), (0, 1, False), (0, 0, False)]
+)
+def test_a_tree_that_is_empty_all_at_once_stops(found: int, based: int, stops: bool) -> None:
+    alarm = check_emptied(found, based)
+    assert (alarm is not None) == stops
+    assert alarm is None or (alarm.reason == "root-emptied" and str(based) in alarm.sentence)

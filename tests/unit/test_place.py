@@ -1,0 +1,114 @@
+"""Names: what mirrord makes of any title fits every system, and equal names have equal keys."""
+
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mirrord.domain.place import MAX_NAME_BYTES, clean, is_reserved, name_key, numbered, unportable
+
+ANYTHING = st.text(st.characters(codec=None), max_size=80)  # also lone surrogates, as odd bytes in a file name show
+LONG = st.text(min_size=150, max_size=400)
+DANGEROUS = st.text("CONaux1. -_/\\:*?\x00\n\u00a0\u0301é漢", max_size=12)
+TITLES = ANYTHING | LONG | DANGEROUS | st.sampled_from(["con", "COM1.txt", "assets", "_Index", "LPT¹", "nul.a.b"])
+
+
+@given(TITLES)
+@example("con." + "a" * 300)
+@example("\ud800")
+@example("/etc/passwd")
+@example("--option")
+@example(". -. x")
+def test_a_made_name_fits_every_system(title: str) -> None:
+    name = clean(title, "1a2b")
+    assert unportable(name) is None
+    assert not is_reserved(name)
+    assert len(name.encode()) <= MAX_NAME_BYTES
+    assert unicodedata.is_normalized("NFC", name)
+
+
+@given(TITLES)
+@example("con.txt")
+def test_a_made_name_is_made_once(title: str) -> None:
+    name = clean(title, "1a2b")
+    assert clean(name, "other") == name
+
+
+@given(TITLES, st.integers(2, 10**6))
+def test_a_numbered_name_fits_too(title: str, number: int) -> None:
+    name = numbered(clean(title, "1a2b"), number)
+    assert name.endswith(f" ({number})")
+    assert unportable(name) is None
+    assert len(name.encode()) <= MAX_NAME_BYTES
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Meeting: Q3/Q4 <draft>", "Meeting- Q3-Q4 -draft-"),
+        ("  two   blanks.. ", "two blanks"),
+        ("a\tb\nc", "a-b-c"),
+        ("Cafe\u0301", "Café"),
+        ("日本語 🗾", "日本語 🗾"),
+        ("...", "Untitled-1a2b"),
+        ("", "Untitled-1a2b"),
+        ("AUX", "AUX_"),
+        ("aux.notes", "aux_.notes"),
+        ("Assets", "Assets_"),
+        ("_index", "_index_"),
+        (".hidden", "hidden"),
+    ],
+)
+def test_a_title_becomes_the_name_a_person_would_choose(title: str, name: str) -> None:
+    assert clean(title, "1a2b") == name
+
+
+def test_two_long_titles_with_one_beginning_get_different_names() -> None:
+    one, other = clean("a" * 300 + "1", "x"), clean("a" * 300 + "2", "x")
+    assert one != other
+    assert one[:150] == other[:150]
+
+
+@given(st.text(max_size=40))
+def test_composed_and_decomposed_names_have_one_key(name: str) -> None:
+    assert name_key(unicodedata.normalize("NFC", name)) == name_key(unicodedata.normalize("NFD", name))
+
+
+@given(st.text("aZéÉσΣжЖ ßΑ", max_size=20))
+def test_names_that_differ_in_case_have_one_key(name: str) -> None:
+    # lower() and upper() of ß and final σ are no simple foldings, so the case of single letters is changed
+    swapped = "".join(letter.swapcase() if len(letter.swapcase()) == 1 else letter for letter in name)
+    assert name_key(name) == name_key(swapped)
+
+
+@pytest.mark.parametrize("name", [".git", ".", "assets", "ASSETS", "a\u017f\u017fets", "_index", "_INDEX"])
+def test_the_tree_keeps_names_for_itself(name: str) -> None:
+    assert is_reserved(name)
+
+
+@pytest.mark.parametrize("name", ["index", "assets2", "Assets of mine", "a.b", "_indexes"])
+def test_other_names_are_free(name: str) -> None:
+    assert not is_reserved(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("two\nlines", "line break"),
+        ("a:b", "Windows refuses"),
+        ("end.", "Windows drops"),
+        (" begin", "Windows drops"),
+        ("CON", "device"),
+        ("nul.txt", "device"),
+        ("-rf", "option"),
+        ("x" * 241, "long"),
+    ],
+)
+def test_a_persons_name_that_some_system_could_not_hold_is_explained(name: str, reason: str) -> None:
+    assert reason in (unportable(name) or "")
+
+
+@pytest.mark.parametrize("name", ["Plan", "Über uns (2)", "console", "v1.2", "日本語", "bad byte \udcff"])
+def test_a_name_that_every_system_holds_needs_no_explanation(name: str) -> None:
+    assert unportable(name) is None

@@ -1,0 +1,115 @@
+"""The coalescing queue."""
+
+import asyncio
+import time
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.domain.entry import EntryId
+from mirrord.sync.observe import Dirty
+from mirrord.sync.queue import Queue
+
+ONE, OTHER = EntryId(UUID(int=1)), EntryId(UUID(int=2))
+SOON = 0.02  # seconds
+PATHS = st.frozensets(st.text("ab/", min_size=1, max_size=5), max_size=8)
+
+
+def test_marks_of_one_place_become_one() -> None:
+    queue = Queue()
+    queue.mark({"a.md"}, {ONE})
+    queue.mark({"a.md", "b.md"}, {ONE, OTHER})
+    assert len(queue) == 4
+    assert queue.take(100) == Dirty(frozenset({"a.md", "b.md"}), frozenset({ONE, OTHER}))
+
+
+def test_taking_empties_the_queue() -> None:
+    queue = Queue()
+    queue.mark({"a.md"}, {ONE}, forced=True)
+    queue.take(100)
+    assert (len(queue), queue.is_ready) == (0, False)
+    assert queue.take(100) == Dirty()
+
+
+def test_a_forced_mark_stays_forced_when_a_mere_hint_joins_it() -> None:
+    queue = Queue()
+    queue.mark({"a.md"}, forced=True)
+    queue.mark({"a.md", "b.md"})
+    assert queue.take(100).forced == {"a.md"}
+    queue.mark({"a.md"})
+    assert queue.take(100).forced == frozenset()
+
+
+@given(PATHS, st.integers(1, 4))
+def test_everything_is_taken_once_in_portions_parents_first(paths: frozenset[str], most: int) -> None:
+    queue = Queue()
+    queue.mark(paths, forced=True)
+    taken: list[str] = []
+    while queue.is_ready:
+        portion = queue.take(most)
+        assert portion.paths == portion.forced
+        assert 0 < len(portion.paths) <= most
+        taken += sorted(portion.paths, key=lambda path: path.count("/"))
+    assert sorted(taken) == sorted(paths)
+    depths = [path.count("/") for path in taken]
+    assert depths == sorted(depths)
+
+
+def test_entries_are_taken_in_portions_too() -> None:
+    queue = Queue()
+    queue.mark(entries={EntryId(UUID(int=number)) for number in range(10)})
+    assert [len(queue.take(4).entries) for _ in range(4)] == [4, 4, 2, 0]
+
+
+def test_what_is_put_back_is_read_again() -> None:
+    queue = Queue()
+    queue.mark({"a.md"}, {ONE})
+    queue.put_back(queue.take(100))
+    assert queue.take(100) == Dirty(frozenset({"a.md"}), frozenset({ONE}), frozenset({"a.md"}))
+
+
+async def test_a_delayed_mark_counts_at_once_and_is_taken_when_it_is_due() -> None:
+    queue = Queue()
+    begin = time.monotonic()
+    queue.mark({"late.md"}, delay=SOON, forced=True)
+    assert (len(queue), queue.is_ready) == (1, False)
+    while not queue.is_ready:
+        await queue.wait(5)
+    assert time.monotonic() - begin >= SOON
+    assert queue.take(100) == Dirty(frozenset({"late.md"}), forced=frozenset({"late.md"}))
+    assert len(queue) == 0
+
+
+async def test_delayed_marks_come_in_the_order_of_their_time() -> None:
+    queue = Queue()
+    queue.mark({"second.md"}, delay=SOON)
+    queue.mark({"third.md"}, delay=60)
+    queue.mark({"first.md"}, delay=SOON / 4)
+    order: list[str] = []
+    while len(queue) > 1:
+        await queue.wait(5)
+        order += queue.take(100).paths
+    assert order == ["first.md", "second.md"]
+
+
+async def test_waiting_ends_with_a_mark() -> None:
+    queue = Queue()
+    waiting = asyncio.ensure_future(queue.wait(60))
+    await asyncio.sleep(0)
+    queue.mark({"a.md"})
+    await asyncio.wait_for(waiting, 5)
+    assert queue.is_ready
+
+
+async def test_a_mark_made_before_waiting_is_not_waited_for() -> None:
+    queue = Queue()
+    queue.mark({"a.md"})
+    await asyncio.wait_for(queue.wait(60), 5)
+    assert queue.is_ready
+
+
+async def test_waiting_ends_when_its_time_is_over() -> None:
+    queue = Queue()
+    await asyncio.wait_for(queue.wait(SOON), 5)
+    assert not queue.is_ready
