@@ -272,11 +272,18 @@ class Engine:
         log.info("moved", extra={**facts, "move": decision.move.name, "place": decision.place.name})
 
     async def _delete(self, entries: set[EntryId], allowed: Sequence[EntryId] = ()) -> None:
-        """Look again at everything that seems gone, after a look everywhere: what moved is found by then."""
-        await self._scan()
-        while self.queue.is_ready:
-            await self._work_on(self.queue.take(CHUNK))
-        entries |= self.brake.gathered.take()
+        """Carry deletions over, after a look everywhere: what moved is found by then."""
+        try:
+            await self._scan()
+            while self.queue.is_ready:
+                await self._work_on(self.queue.take(CHUNK))
+            entries |= self.brake.gathered.take()
+            await self._delete_what_is_gone(entries, allowed)
+        except (Unavailable, Fenced):
+            self.brake.gathered.add(entries)
+            raise
+
+    async def _delete_what_is_gone(self, entries: set[EntryId], allowed: Sequence[EntryId]) -> None:
         observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
         decisions = self._decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
