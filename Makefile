@@ -31,8 +31,8 @@ test: $(EVERYTHING) ## Run the tests
 	@$(BIN)/python -m pytest
 
 lint: $(EVERYTHING) ## Check style and formatting
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check mirrord tests
+	@$(BIN)/ruff format --check mirrord tests
 
 types: $(EVERYTHING) ## Check types
 	@$(BIN)/mypy

@@ -80,7 +80,7 @@ class Daemon:
                 async with Database(self.postgres.dsn) as database:
                     await self._serve(database, fill)
             finally:
-                self._workers.close()
+                self._workers.end()
                 await self.postgres.stop()
                 await asyncio.to_thread(self._heart.remove)
                 log.info("stopped")

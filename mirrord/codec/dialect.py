@@ -40,7 +40,7 @@ class _Markdown(MarkdownIt):
 
 
 def parse(body: str, env: dict[str, Any]) -> list[Token]:
-    """The tokens of a page without its front matter; *env* receives `references` and `footnotes`."""
+    """The tokens of a page without its front matter; *env* receives `references`."""
     return _MARKDOWN.parse(body, env)
 
 
@@ -197,7 +197,7 @@ def _highlight_end(state: StateInline) -> int:
 
 def _made() -> MarkdownIt:
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
-    markdown.use(footnote_plugin, inline=False, move_to_end=False)
+    markdown.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
     markdown.enable(["table", "strikethrough"])
     markdown.disable("text_join")  # it would hide which characters were escaped
     block, inline = markdown.block.ruler, markdown.inline.ruler

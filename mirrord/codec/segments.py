@@ -1,8 +1,9 @@
 """Where the top-level blocks of a page stand, byte for byte: blocks and the gaps between them are the page."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Any
 
 from markdown_it.token import Token
@@ -31,25 +32,16 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
-    """What one block's meaning takes from the others: the labels of reference definitions and footnotes."""
-
-    references: Mapping[str, Any] = field(default_factory=dict)
-    footnotes: frozenset[str] = frozenset()
-
-    def env(self) -> dict[str, Any]:
-        """A parser's environment that knows them, for one use."""
-        refs = {f":{label}": -1 for label in self.footnotes}
-        return {"references": dict(self.references), "footnotes": {"refs": refs}}
-
-
-@dataclass(frozen=True, slots=True)
 class Outline:
-    """A page's body cut into blocks."""
+    """
+    A page's body cut into blocks.
+
+    references: what reference definitions say, the only thing a block's meaning takes from other blocks.
+    """
 
     body: str
     segments: Sequence[Segment]
-    labels: Labels
+    references: Mapping[str, Any]
 
     def source(self, index: int) -> str:
         """The exact characters of a block."""
@@ -93,17 +85,16 @@ def regions(body: str) -> list[Region]:
     return list(dict.fromkeys(found))
 
 
-def outline(body: str, labels: Labels = Labels()) -> Outline:
-    """*body* cut into blocks; never raises. *labels*: defined elsewhere, when *body* is not a whole page."""
+def outline(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Outline:
+    """*body* cut into blocks; never raises. *references*: defined elsewhere, when *body* is not a whole page."""
     if len(body) > MAX_CHARACTERS:
-        return Outline(body, [Segment(0, len(body), None)], labels)
-    env = labels.env()
+        return Outline(body, [Segment(0, len(body), None)], references)
+    env: dict[str, Any] = {"references": dict(references)}
     try:
         tokens = parse(body, env)
     except _TRIPS:
-        return Outline(body, [Segment(0, len(body), None)], labels)
-    footnotes = frozenset(key.removeprefix(":") for key in env["footnotes"]["refs"])
-    return Outline(body, _cut(body, tokens), Labels(env["references"], footnotes))
+        return Outline(body, [Segment(0, len(body), None)], references)
+    return Outline(body, _cut(body, tokens), env["references"])
 
 
 def _cut(body: str, tokens: Sequence[Token]) -> list[Segment]:

@@ -4,21 +4,28 @@ The result is read again as a whole and must equal what was wanted; nothing leav
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+from typing import Any
 
 from mirrord.codec.document import Document, Node, document
 from mirrord.codec.normal import difference, fingerprint, normal
 from mirrord.codec.reader import nodes
-from mirrord.codec.segments import SEPARATOR, Labels, Outline, outline
+from mirrord.codec.segments import SEPARATOR, Outline, outline
 from mirrord.codec.style import Style, style_of, variants
 from mirrord.codec.text import lines, newline
 from mirrord.codec.writer import LISTS, apart, write
 from mirrord.errors import Damaged
 
 _BREAK = re.compile(r"\r\n|\r|\n")
+_RESCUES = (  # blank lines around new blocks; a comment between lists; blocks that changed their meaning anew
+    (False, False, False),
+    (True, False, False),
+    (True, True, False),
+    (True, True, True),
+)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -49,17 +56,16 @@ def spliced(body: str, wanted: Document) -> str:
     new = [fingerprint(node) for node in after.get("content", [])]
     if old == new and set(after) <= {"type", "content"}:
         return body
-    blocks = _blocks(page, after.get("content", []), _paired(old, new))
-    for widen, separate in ((False, False), (True, False), (True, True)):
+    blocks = _blocks(page, after.get("content", []), list(_paired(old, new)))
+    for widen, separate, mend in _RESCUES:
+        if mend:
+            blocks = _mended(page, blocks, outline(result))
         result = _joined(page, blocks, widen=widen, separate=separate)
-        if (lost := _lost(result, after)) is None:
+        got = normal(document(nodes(outline(result))))
+        if fingerprint(got) == fingerprint(after):
             return result
+    lost = difference(after, got)
     raise Damaged(f"the change would lose {lost}: Markdown cannot hold it beside the blocks around it")
-
-
-def _lost(body: str, wanted: Node) -> str | None:
-    got = normal(document(nodes(outline(body))))
-    return None if fingerprint(got) == fingerprint(wanted) else difference(wanted, got)
 
 
 def _paired(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int | None, bool]]:
@@ -69,26 +75,39 @@ def _paired(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int | None
             yield (i + offset if i + offset < i_end else None), tag == "equal"
 
 
-def _blocks(page: Outline, wanted: Sequence[Node], pairs: Iterator[tuple[int | None, bool]]) -> list[_Block]:
+def _blocks(page: Outline, wanted: Sequence[Node], pairs: Sequence[tuple[int | None, bool]]) -> list[_Block]:
     """The blocks of the new page, old ones where they are equal, others written anew."""
-    labels = _labels(page.labels, wanted)
-    ending = newline(page.body)
     result: list[_Block] = []
-    for node, (old, same) in zip(wanted, pairs, strict=True):
+    for index, (node, (old, same)) in enumerate(zip(wanted, pairs, strict=True)):
         if same and old is not None:
             result.append(_Block(node, page.source(old), old, fresh=False))
             continue
-        style = _style(page, old)
-        if node["type"] in LISTS:
-            style = apart(node["type"], style, _markers(result[-1:]))
-        source = written(node, style, labels)
-        result.append(_Block(node, _BREAK.sub(ending, source), old, fresh=True))
+        following, stays = pairs[index + 1] if index + 1 < len(pairs) else (None, False)
+        beside = [block.source for block in result[-1:]]
+        if stays and following is not None:
+            beside.append(page.source(following))
+        result.append(_fresh(page, node, old, beside, page.references))
     return result
 
 
-def _labels(old: Labels, wanted: Sequence[Node]) -> Labels:
-    new = {str(node["attrs"].get("label")) for node in wanted if node["type"] == "footnoteDef" and "attrs" in node}
-    return Labels(old.references, old.footnotes | new)
+def _fresh(page: Outline, node: Node, old: int | None, beside: Sequence[str], references: Mapping[str, Any]) -> _Block:
+    """A block written anew in the style of the one it replaces, a list unlike those *beside* it."""
+    style = _style(page, old)
+    if node["type"] in LISTS:
+        style = apart(node["type"], style, {source.lstrip(" 0123456789")[:1] for source in beside})
+    source = written(node, style, references)
+    return _Block(node, _BREAK.sub(newline(page.body), source), old, fresh=True)
+
+
+def _mended(page: Outline, blocks: Sequence[_Block], found: Outline) -> list[_Block]:
+    """The blocks, those that mean something else in the new page (its definitions changed) written anew."""
+    got = [fingerprint(normal(node)) for node in nodes(found)]
+    if len(got) != len(blocks):
+        return list(blocks)
+    return [
+        block if meaning == fingerprint(block.node) else _fresh(page, block.node, block.old, (), found.references)
+        for block, meaning in zip(blocks, got, strict=True)
+    ]
 
 
 def _style(page: Outline, old: int | None) -> Style:
@@ -96,16 +115,7 @@ def _style(page: Outline, old: int | None) -> Style:
     return style_of(tokens) if tokens else Style()
 
 
-def _markers(blocks: Sequence[_Block]) -> set[str]:
-    """The markers of lists among *blocks*."""
-    found = set()
-    for block in blocks:
-        if block.node["type"] in LISTS:
-            found.add(block.source.lstrip(" 0123456789")[:1])
-    return found
-
-
-def written(node: Node, style: Style, labels: Labels) -> str:
+def written(node: Node, style: Style, references: Mapping[str, Any]) -> str:
     """
     Markdown of one normal block, lines ending with LF, that alone is read as that block.
 
@@ -115,7 +125,7 @@ def written(node: Node, style: Style, labels: Labels) -> str:
     wanted, lost = fingerprint(node), ""
     for variant in variants(style):
         source = write(node, variant)
-        got = [normal(block) for block in nodes(outline(source, labels))]
+        got = [normal(block) for block in nodes(outline(source, references))]
         if [fingerprint(block) for block in got] == [wanted]:
             return source
         lost = lost or difference(node, got[0] if len(got) == 1 else None)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
@@ -17,6 +18,7 @@ _ATTACHMENT = (
     "SELECT a.id, 'attachment', a.parent_id, a.name, false, a.name_key IS NOT NULL, a.version, a.digest, "
     "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %s"
 )
+_NO_PARENT = EntryId(UUID(int=0))  # page.parent_key of a page at the root
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +30,22 @@ class Wanted:
     digests: Sequence[Digest] = ()
 
 
+_OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s"
+
+
 async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Base]:
     """The bases of one mirror that *wanted* names."""
-    cursor = await connection.execute(
-        f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %s AND b.mirror_id = %s "
-        "AND (b.path = ANY (%s) OR b.entry_id = ANY (%s) OR b.digest = ANY (%s))",
-        (tenant, mirror, list(wanted.paths), list(wanted.entries), list(wanted.digests)),
-    )
-    return [_base(row) for row in await cursor.fetchall()]
+    asked = {"path": list(wanted.paths), "entry_id": list(wanted.entries), "digest": list(wanted.digests)}
+    # one statement a kind of key, all sent together: with OR between them no index serves
+    cursors = [
+        await connection.execute(
+            f"{_OF_MIRROR} AND b.{column} = ANY (%(keys)s)", {"tenant": tenant, "mirror": mirror, "keys": keys}
+        )
+        for column, keys in asked.items()
+        if keys
+    ]
+    found = [_base(row) for cursor in cursors for row in await cursor.fetchall()]
+    return list({base.entry: base for base in found}.values())
 
 
 async def load_all_bases(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[Base]:
@@ -64,13 +74,15 @@ async def rows_at(
     place, the newest last, and live rows this mirror has no base of.
     """
     cursor = await connection.execute(
-        f"{_PAGE} AND (p.parent_key, p.name) IN (SELECT coalesce(w.parent, '00000000-0000-0000-0000-000000000000'), "
-        "w.name FROM unnest(%s::uuid[], %s::text[]) AS w (parent, name)) AND NOT EXISTS (SELECT FROM "
-        "mirrord.mirror_base AS b WHERE b.tenant_id = %s AND b.mirror_id = %s AND b.entry_id = p.id) "
-        "ORDER BY p.deleted_at NULLS LAST",
-        (tenant, [parent for parent, _ in places], [name for _, name in places], tenant, mirror),
+        f"{_PAGE} AND p.parent_key = ANY (%s) AND p.name = ANY (%s) ORDER BY p.deleted_at NULLS LAST",
+        (tenant, [parent or _NO_PARENT for parent, _ in places], [name for _, name in places]),
     )
-    return [_row(row) for row in await cursor.fetchall()]
+    asked = set(places)
+    rows = [_row(row) for row in await cursor.fetchall()]
+    rows = [row for row in rows if (row.place.parent, row.place.name) in asked]
+    wanted = Wanted(entries=[row.entry for row in rows])
+    based = {base.entry for base in await load_bases(connection, tenant, mirror, wanted)}
+    return [row for row in rows if row.entry not in based]
 
 
 _DIFFERING_PAGES = """
@@ -95,22 +107,6 @@ WHERE a.id IS NULL
    OR b.version <> a.version
    OR a.deleted_at IS NULL AND a.name_key IS NULL
 """
-_FED = """
-WITH changed AS (
-    SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f
-    WHERE f.tenant_id = %(tenant)s AND f.seq > %(after)s
-    ORDER BY f.seq, f.entry_id FETCH FIRST %(limit)s ROWS WITH TIES)
-SELECT f.entry_id, f.seq,
-       b.version IS DISTINCT FROM coalesce(p.version, a.version)
-       OR p.id IS NOT NULL AND p.deleted_at IS NULL
-          AND (p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page' OR p.name_key IS NULL)
-       OR a.id IS NOT NULL AND a.deleted_at IS NULL AND a.name_key IS NULL
-FROM changed AS f
-LEFT JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = f.entry_id
-LEFT JOIN mirrord.attachment AS a ON a.tenant_id = %(tenant)s AND a.id = f.entry_id
-LEFT JOIN mirrord.mirror_base AS b
-  ON b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s AND b.entry_id = f.entry_id
-"""
 
 
 async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[EntryId]:
@@ -130,10 +126,26 @@ async def fed(
 
     A seq is never split: all entries of one transaction come together, so the result may exceed *limit*.
     """
-    cursor = await connection.execute(_FED, {"tenant": tenant, "mirror": mirror, "after": after, "limit": limit})
-    rows = await cursor.fetchall()
-    seq = max((row[1] for row in rows), default=after)
-    return [EntryId(row[0]) for row in rows if row[2]], seq, len(rows) >= limit
+    cursor = await connection.execute(
+        "SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.seq > %s "
+        "ORDER BY f.seq, f.entry_id FETCH FIRST %s ROWS WITH TIES",
+        (tenant, after, limit),
+    )
+    changed = {EntryId(entry): seq for entry, seq in await cursor.fetchall()}
+    if not changed:
+        return [], after, False
+    # looked up by key, not joined: without statistics a join reads every row of the tenant for each entry
+    rows = await load_rows(connection, tenant, changed)
+    bases = await load_bases(connection, tenant, mirror, Wanted(entries=list(changed)))
+    versions = {base.entry: base.version for base in bases}
+    odd = [entry for entry in changed if not _is_settled(rows.get(entry), versions.get(entry))]
+    return odd, max(changed.values()), len(changed) >= limit
+
+
+def _is_settled(row: Row | None, base_version: int | None) -> bool:
+    if row is None or row.deleted:
+        return base_version is None
+    return row.version == base_version and row.placed and not row.ahead and row.digest is not None
 
 
 async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId) -> int:
@@ -159,12 +171,12 @@ async def seen_versions(
 ) -> dict[EntryId, int]:
     """For each (entry, digest): the newest version in the entry's history that had these bytes, if any did."""
     cursor = await connection.execute(
-        "SELECT r.page_id, max(r.version) FROM mirrord.page_revision AS r "
-        "JOIN unnest(%s::uuid[], %s::bytea[]) AS q (entry, digest) ON r.page_id = q.entry AND r.digest = q.digest "
-        "WHERE r.tenant_id = %s GROUP BY r.page_id",
-        ([entry for entry, _ in questions], [digest for _, digest in questions], tenant),
+        "SELECT r.page_id, r.digest, max(r.version) FROM mirrord.page_revision AS r "
+        "WHERE r.tenant_id = %s AND r.page_id = ANY (%s) AND r.digest = ANY (%s) GROUP BY r.page_id, r.digest",
+        (tenant, [entry for entry, _ in questions], [digest for _, digest in questions]),
     )
-    return {EntryId(entry): version for entry, version in await cursor.fetchall()}
+    asked = set(questions)
+    return {entry: version for entry, digest, version in await cursor.fetchall() if (entry, digest) in asked}
 
 
 def _digest(kind: str, stored: bytes | None) -> Digest | None:

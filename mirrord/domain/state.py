@@ -27,7 +27,11 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What the tree shows now. data is None where it was not read again."""
+    """
+    What the tree shows now.
+
+    data: None where it was not read again. contested: another entry's base still says that this path is its own.
+    """
 
     kind: Kind
     path: str
@@ -35,6 +39,7 @@ class File:
     digest: Digest
     claimed: str | None = None
     data: bytes | None = None
+    contested: bool = False
 
 
 @dataclass(frozen=True, slots=True)

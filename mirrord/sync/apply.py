@@ -64,6 +64,7 @@ async def apply(sides: Sides, decisions: Sequence[Decision], applied: Applied) -
     if files:
         written = await to_files(sides, files)
         applied.add(written)
+        applied.written += written.written
         applied.displaced += written.displaced
 
 

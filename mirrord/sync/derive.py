@@ -5,7 +5,7 @@ import logging
 import multiprocessing
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import CancelledError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from mirrord.codec.stored import stored
@@ -39,11 +39,12 @@ class Workers:
                 max_workers=2, mp_context=context, initializer=begin, initargs=(os.getpid(), NICE)
             )
         future = asyncio.get_running_loop().run_in_executor(self._pool, stored, text)
-        try:
-            return await asyncio.wait_for(future, PATIENCE)
-        except (TimeoutError, BrokenProcessPool):
-            self.close()
-            raise
+        done, _ = await asyncio.wait([future], timeout=PATIENCE)
+        if not done:
+            future.add_done_callback(asyncio.Future.exception)  # nobody waits for it any more
+            self.end()
+            raise TimeoutError
+        return future.result()
 
     def rest(self) -> None:
         """Send the workers home if nothing came for a while."""
@@ -51,12 +52,17 @@ class Workers:
             self.close()
 
     def close(self) -> None:
-        """End the workers, a hanging one too."""
+        """Let the workers go home after what they are doing."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    def end(self) -> None:
+        """End the workers, hanging ones too."""
         if self._pool is not None:
             for process in list((self._pool._processes or {}).values()):
                 process.terminate()
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        self.close()
 
 
 class Deriver:
@@ -87,6 +93,8 @@ class Deriver:
             if alone and len(text) < SMALL:
                 return entry, version, await asyncio.to_thread(stored, text)
             return entry, version, await self._workers.document(text)
+        except CancelledError:  # the daemon stops
+            return None
         except (TimeoutError, BrokenProcessPool):
             log.warning("document_given_up", extra={"page": str(entry), "characters": len(text)})
             self._given_up.add(entry)

@@ -243,7 +243,8 @@ class Engine:
         self.queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)
-        await self.problems.update(observation.look, applied.troubles, [where(one) for one in applied.done])
+        moved = [*map(where, applied.done), *applied.written]
+        await self.problems.update(observation.look, applied.troubles, moved)
         await self._remember(applied.done)
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float) -> None:

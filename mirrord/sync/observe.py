@@ -220,7 +220,9 @@ class _Assembly:
         except KeyError:
             self.unowned.add(spot.folder)
             return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
-        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data)
+        here = self.memory.at_path.get(found.path)
+        contested = here is not None and here is not base
+        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested)
 
     def _has_page(self, base: Base) -> bool:
         """Whether a folder's directory has become the directory of a page."""

@@ -156,7 +156,7 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, numb
     file, row = state.file, state.row
     assert isinstance(file, File)
     base = new_base(state, file)
-    before = [] if state.base is not None and state.base.path == file.path else [writer.yield_path(base)]
+    before = [writer.yield_path(base)] if file.contested else []
     if isinstance(one.body, Bytes):
         await blobs.store(connection, sides.tenant, base.digest, one.data)
     if one.decision.place is PlaceMove.TO_ROW:

@@ -16,7 +16,7 @@ def value(connection: Connection, query: str, *values: object) -> Any:
     return row[0] if row else None
 
 
-def add(connection: Connection, table: str, **columns: object) -> UUID:
+def add(connection: Connection, table: str, /, **columns: object) -> UUID:
     """Insert a row; its id."""
     statement = sql.SQL("INSERT INTO mirrord.{} ({}) VALUES ({}) RETURNING id").format(
         sql.Identifier(table),
@@ -44,7 +44,7 @@ def add_attachment(connection: Connection, **columns: object) -> UUID:
     return add(connection, "attachment", **({"name": "a.png", "digest": digest_of(b"x"), "size": 1} | columns))
 
 
-def change(connection: Connection, entry: UUID, table: str = "page", **columns: object) -> int:
+def change(connection: Connection, entry: UUID, table: str = "page", /, **columns: object) -> int:
     """Update columns of an entry; how many rows that were, 0 or 1."""
     pairs = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Literal(new)) for name, new in columns.items()]
     statement = sql.SQL("UPDATE mirrord.{} SET {} WHERE id = {}").format(

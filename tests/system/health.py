@@ -1,7 +1,11 @@
 """Whether a daemon is well, and what it says is wrong."""
 
+import asyncio
 from uuid import uuid4
 
+from mirrord.cli.status import gather
+from mirrord.config import Config
+from mirrord.heartbeat import ask_flush
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 
@@ -16,6 +20,11 @@ def assert_syncs(mirrord: Mirrord) -> None:
     assert mirrord.running
 
 
+def look_everywhere(mirrord: Mirrord) -> None:
+    """What `mirrord flush` does, without the half second of starting a command."""
+    ask_flush(mirrord.mirror, 60.0)
+
+
 def problem(mirrord: Mirrord, path: str) -> str | None:
     """What is listed for a path, or for a tenant as a whole (""); None: nothing."""
     query = "SELECT string_agg(sentence, ' ' ORDER BY code) FROM mirrord.problem WHERE path = %s"
@@ -24,14 +33,14 @@ def problem(mirrord: Mirrord, path: str) -> str | None:
 
 
 def assert_listed(mirrord: Mirrord, path: str, *words: str) -> None:
-    """A problem of *path* that says *words* stays after everything was looked at, and `mirrord status` tells it."""
-    mirrord.flush()
+    """A problem of *path* that says *words* is still there after a look everywhere, and `mirrord status` knows it."""
+    look_everywhere(mirrord)
     found = problem(mirrord, path)
     assert found is not None, f"no problem is listed for {path!r}"
     missing = [word for word in words if word not in found]
     assert not missing, f"{found!r} does not say {missing}"
-    said = mirrord.run("status").stdout
-    assert found in said, f"`mirrord status` does not say {found!r}: {said}"
+    status = asyncio.run(gather(Config(mirrord.mirror, mirrord.data, mirrord.dsn)))
+    assert {"tenant": mirrord.tenant, "kind": "problem", "path": path, "sentence": found} in status["attention"]
 
 
 def assert_over(mirrord: Mirrord, path: str) -> None:

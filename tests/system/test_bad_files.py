@@ -11,6 +11,7 @@ from tests.system.editors import save
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_listed, assert_over, assert_syncs, problem
+from tests.system.readonly import read_only
 
 SECRET = "nobody may read this"
 LATIN = "Grüße aus Köln\n".encode("latin-1")
@@ -205,6 +206,29 @@ def test_a_fifo_is_named_and_never_opened(mirrord: Mirrord) -> None:
     save(pipe, "a file now\n")
     eventually(lambda: _markdown(mirrord, "Pipe.md") == "a file now\n", "a row of the file")
     assert_over(mirrord, "Pipe.md")
+
+
+def test_a_directory_that_cannot_be_written_keeps_its_files_until_it_can(mirrord: Mirrord) -> None:
+    save(mirrord.file("Shut/Page.md"), "as it was\n")
+    page = eventually(lambda: mirrord.page("Shut/Page.md"), "a row of Shut/Page.md")
+    with read_only(mirrord.file("Shut")):
+        mirrord.app.execute("UPDATE mirrord.page SET markdown = E'as it is\n' WHERE id = %s", [page.id])
+        eventually(lambda: problem(mirrord, "Shut/Page.md"), "a problem of Shut/Page.md")
+        assert_listed(mirrord, "Shut/Page.md", "'Shut/Page.md'", "cannot be written", "Read-only file system")
+        assert_syncs(mirrord)
+        assert mirrord.text("Shut/Page.md") == "as it was\n"
+    eventually(lambda: mirrord.text("Shut/Page.md") == "as it is\n", "the row's text in a directory open again", 60.0)
+    assert_over(mirrord, "Shut/Page.md")
+
+
+def test_status_says_every_sentence_to_a_person(mirrord: Mirrord) -> None:
+    save(mirrord.file("Said.md"), LATIN)
+    os.mkfifo(mirrord.file("Said too.md"))
+    assert_listed(mirrord, "Said.md", "UTF-8")
+    said = mirrord.run("status").stdout
+    listed = mirrord.app.execute("SELECT sentence FROM mirrord.problem").fetchall()
+    assert len(listed) >= 2
+    assert [sentence for (sentence,) in listed if sentence not in said] == []
 
 
 def test_problems_that_were_mended_while_the_daemon_was_down_are_over_when_it_is_up(mirrord: Mirrord) -> None:

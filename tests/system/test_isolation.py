@@ -89,7 +89,7 @@ def test_a_forgotten_tenant_is_an_error_on_every_table(
             connection.execute(f"SET mirrord.tenant = '{setting}'".encode())
         for table in filled:
             if connection is app or table not in ALL_TENANTS_OF_THE_DAEMON:
-                with pytest.raises(errors.InsufficientPrivilege, match="mirrord.tenant is not set") as refused:
+                with pytest.raises(errors.InsufficientPrivilege, match=r"mirrord\.tenant is not set") as refused:
                     _count(connection, table)
                 assert "mirrord dsn" in str(refused.value.diag.message_hint)
 
@@ -167,7 +167,7 @@ def test_the_guard_stops_what_row_level_security_lets_pass(
         superuser.execute(f"SET mirrord.tenant = '{other_tenant}'".encode())
         for table in sorted(set(filled) - ALL_TENANTS_OF_THE_DAEMON):
             query = sql.SQL("UPDATE mirrord.{} SET tenant_id = tenant_id WHERE tenant_id = %s")
-            with pytest.raises(errors.InsufficientPrivilege, match="cannot be written while mirrord.tenant is"):
+            with pytest.raises(errors.InsufficientPrivilege, match="cannot be written while"):
                 superuser.execute(query.format(sql.Identifier(table)), [tenant])
 
 

@@ -15,7 +15,7 @@ from tests.unit.states import THERE, UNREADABLE, A, B, C, all_states, base, file
 
 def moved_states() -> Iterator[State]:
     """Every content with the places of file and row moved or not, and with the row placed or not."""
-    for content, file_moved, row_moved, placed in product(all_states(), *[(False, True)] * 3):
+    for content, (file_moved, row_moved, placed) in product(all_states(), product((False, True), repeat=3)):
         shown, said = content.file, content.row
         if isinstance(shown, File) and file_moved:
             shown = replace(shown, place=THERE)

@@ -53,7 +53,9 @@ CREATE TABLE mirrord.page (
     CONSTRAINT page_name_is_free UNIQUE (tenant_id, parent_key, name_key) DEFERRABLE,
     CONSTRAINT page_is_not_its_own_parent CHECK (parent_id <> id)
 );
-CREATE INDEX page_children ON mirrord.page (tenant_id, parent_id);
+-- Keys that end in the tenant: before there are statistics, one that begins with it is taken for the primary key.
+CREATE INDEX page_by_name ON mirrord.page (name, parent_key, tenant_id);
+CREATE INDEX page_children ON mirrord.page (parent_id, tenant_id);
 CREATE INDEX page_underived ON mirrord.page (tenant_id, updated_at)
     WHERE deleted_at IS NULL AND kind = 'page' AND (content IS NULL OR digest IS NULL);
 
@@ -76,7 +78,7 @@ CREATE TABLE mirrord.page_revision (
     PRIMARY KEY (tenant_id, page_id, version),
     FOREIGN KEY (tenant_id, page_id) REFERENCES mirrord.page (tenant_id, id) ON DELETE CASCADE
 );
-CREATE INDEX page_revision_by_digest ON mirrord.page_revision (tenant_id, page_id, digest);
+CREATE INDEX page_revision_by_digest ON mirrord.page_revision (page_id, digest, tenant_id);
 CREATE UNIQUE INDEX page_revision_by_operation ON mirrord.page_revision (tenant_id, op_id) WHERE op_id IS NOT NULL;
 
 CREATE TABLE mirrord.page_link (
@@ -89,7 +91,7 @@ CREATE TABLE mirrord.page_link (
     PRIMARY KEY (tenant_id, source_id, number),
     FOREIGN KEY (tenant_id, source_id) REFERENCES mirrord.page (tenant_id, id) ON DELETE CASCADE
 );
-CREATE INDEX page_link_by_target ON mirrord.page_link (tenant_id, target_id);
+CREATE INDEX page_link_by_target ON mirrord.page_link (target_id, tenant_id);
 
 CREATE TABLE mirrord.attachment (
     tenant_id  uuid NOT NULL DEFAULT mirrord.current_tenant(),
@@ -111,7 +113,7 @@ CREATE TABLE mirrord.attachment (
         REFERENCES mirrord.page (tenant_id, id) DEFERRABLE,
     CONSTRAINT attachment_name_is_free UNIQUE (tenant_id, parent_key, name_key) DEFERRABLE
 );
-CREATE INDEX attachment_children ON mirrord.attachment (tenant_id, parent_id);
+CREATE INDEX attachment_children ON mirrord.attachment (parent_id, tenant_id);
 
 -- Bytes of attachments by their digest, in parts of at most 1 MiB, numbered from 0.
 CREATE TABLE mirrord.blob (
@@ -207,7 +209,8 @@ CREATE TABLE mirrord.mirror_base (
     FOREIGN KEY (tenant_id, mirror_id) REFERENCES mirrord.mirror (tenant_id, id) ON DELETE CASCADE
 );
 
-CREATE INDEX mirror_base_by_digest ON mirrord.mirror_base (tenant_id, mirror_id, digest);
+-- ends in the tenant for the same reason
+CREATE INDEX mirror_base_by_digest ON mirrord.mirror_base (digest, tenant_id, mirror_id);
 
 -- What needs a person.
 CREATE TABLE mirrord.conflict (
