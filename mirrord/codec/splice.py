@@ -57,6 +57,7 @@ def spliced(body: str, wanted: Document) -> str:
     if old == new and set(after) <= {"type", "content"}:
         return body
     blocks = _blocks(page, after.get("content", []), list(_paired(old, new)))
+    result, got = "", after
     for widen, separate, mend in _RESCUES:
         if mend:
             blocks = _mended(page, blocks, outline(result))

@@ -128,7 +128,7 @@ async def fed(
     """
     cursor = await connection.execute(
         "SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.seq > %s "
-        "ORDER BY f.seq, f.entry_id FETCH FIRST %s ROWS WITH TIES",
+        "ORDER BY f.seq FETCH FIRST %s ROWS WITH TIES",  # a second key would leave no ties
         (tenant, after, limit),
     )
     changed = {EntryId(entry): seq for entry, seq in await cursor.fetchall()}

@@ -83,17 +83,17 @@ class Engine:
     def ring(self) -> None:
         """Rows may have changed: read the feed as soon as possible."""
         self._rung = True
-        self.queue.mark()
+        self.queue.wake()
 
     def look_everywhere(self) -> None:
         """Scan the whole tree as soon as possible."""
         self._rescan = True
-        self.queue.mark()
+        self.queue.wake()
 
     def compare_soon(self) -> None:
         """Compare all rows, bases and files as soon as possible: whatever was missed is found."""
         self._recompare = True
-        self.queue.mark()
+        self.queue.wake()
 
     async def start(self) -> None:
         """Compare everything and settle what a crash left: the queue knows then what is to be done."""

@@ -37,11 +37,17 @@ class Queue:
     ) -> None:
         """Look at *paths* and *entries*. forced: read the files again in any case. delay: in seconds."""
         paths, entries = frozenset(paths), frozenset(entries)
+        if not (paths or entries):
+            return
         dirty = Dirty(paths, entries, paths if forced else frozenset())
         if delay:
             heapq.heappush(self._later, (time.monotonic() + delay, next(self._count), dirty))
         else:
             self._add(dirty)
+        self._bell.set()
+
+    def wake(self) -> None:
+        """Let whoever waits go on, although nothing is marked."""
         self._bell.set()
 
     def put_back(self, dirty: Dirty) -> None:

@@ -102,7 +102,7 @@ def test_new_lines_end_as_the_page_does(ending: str) -> None:
         ("a", lambda content: [*content, NEW], "a\n\nan \\*edited\\* block"),
         ("[a]: b\n\nc [a]\n", lambda content: content[1:], "c [a](b)\n"),
         ("x\n\nc [a]\n", lambda content: [raw("[a]: b"), content[1]], "[a]: b\n\nc \\[a\\]\n"),
-        ("x\n\n- a\n", lambda content: [content[1], content[1]], "* a\n\n- a\n"),
+        ("x\n\n- a\n", lambda content: [*read("- b")["content"], content[1]], "* b\n\n- a\n"),
         ("<!-- -->", lambda content: [NEW], "<!-- -->\nan \\*edited\\* block\n"),
     ],
 )
