@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mirrord.codec.properties import REMOVED, Json, Removed, load, properties, same
 from mirrord.codec.rewriting import rewritten
-from mirrord.codec.text import BOM, newline
+from mirrord.codec.text import BOM, lines, newline
 from mirrord.errors import Damaged
 
 __all__ = ["REMOVED", "Json", "Parts", "Removed", "inner", "same", "split", "values", "with_keys"]
@@ -43,9 +43,13 @@ def split(text: str) -> Parts:
 
 def inner(head: str) -> str:
     """The YAML between the fences of *head*."""
-    opening = _OPENING.match(head)
-    closing = _CLOSING.search(head, opening.end()) if opening else None
-    return head[opening.end() : closing.start()] if opening and closing else ""
+    return _fenced(head)[1]
+
+
+def _fenced(head: str) -> tuple[str, str, str]:
+    """The first fence, the YAML and the last fence of *head*."""
+    written = lines(head) or ["", ""]
+    return written[0], "".join(written[1:-1]), written[-1]
 
 
 def values(head: str) -> dict[str, Json]:
@@ -79,13 +83,11 @@ def with_keys(text: str, changes: Mapping[str, Json | Removed]) -> str:
 
 
 def _changed(parts: Parts, changes: Mapping[str, Json | Removed], ending: str) -> str:
-    head = parts.head or f"---{ending}---{ending}"
-    source = inner(head)
-    start = head.index(source, 3) if source else len(_OPENING.match(head).group())  # type: ignore[union-attr]
+    opening, source, closing = _fenced(parts.head or f"---{ending}---{ending}")
     new = rewritten(source, changes, ending)
     if not new.strip() and split(parts.bom + parts.body) == Parts(parts.bom, "", parts.body):
         return parts.bom + parts.body
-    return parts.bom + head[:start] + new + head[start + len(source) :] + parts.body
+    return parts.bom + opening + new + closing + parts.body
 
 
 def _check(old: Parts, new: Parts, wanted: Mapping[str, Json | Removed]) -> None:

@@ -47,8 +47,9 @@ def render(text: str | None, ahead: frozenset[str], wanted: Wanted, stem: str) -
 
 def _with_content(text: str, content: Document | None) -> str:
     parts = split(text)
-    body = spliced(parts.body, checked(content or {"type": "doc"}))
-    for lead in ("", newline(text)):  # without a front matter, `---` on the first line would begin one
+    ending = newline(text)
+    body = spliced(parts.body, checked(content or {"type": "doc"}), ending)
+    for lead in ("", ending):  # without a front matter, `---` on the first line would begin one
         result = parts.bom + parts.head + lead + body
         if split(result) == Parts(parts.bom, parts.head, lead + body):
             return result

@@ -14,6 +14,7 @@ from mirrord.codec.text import lines
 MAX_CHARACTERS = 2_000_000  # a longer page is one opaque block
 SEPARATOR = "<!-- -->"  # keeps two lists apart; part of the gap, not a block
 
+_BLANKS = " \t\r\n"
 _TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
 _CONTAINERS = frozenset(["bullet_list_open", "ordered_list_open", "footnote_reference_open", "blockquote_open"])
 
@@ -104,10 +105,10 @@ def _cut(body: str, tokens: Sequence[Token]) -> list[Segment]:
     for block in _top_level(tokens):
         first, last = block[0].map or (0, 0)
         if block[0].type in _CONTAINERS:
-            while last - 1 > first and not written[last - 1].strip():
+            while last - 1 > first and not written[last - 1].strip(_BLANKS):
                 last -= 1
         end = offsets[last - 1] + len(written[last - 1].rstrip("\r\n"))
-        if body[offsets[first] : end].strip() != SEPARATOR:
+        if body[offsets[first] : end].strip(_BLANKS) != SEPARATOR:
             result.append(Segment(offsets[first], end, block if _is_whole(block) else None))
     return result
 

@@ -5,7 +5,7 @@ The result is read again as a whole and must equal what was wanted; nothing leav
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from mirrord.codec.normal import difference, fingerprint, normal
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import SEPARATOR, Outline, outline
 from mirrord.codec.style import Style, style_of, variants
-from mirrord.codec.text import lines, newline
+from mirrord.codec.text import lines
 from mirrord.codec.writer import LISTS, apart, write
 from mirrord.errors import Damaged
 
@@ -32,8 +32,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 @dataclass(frozen=True, slots=True)
 class _Block:
     """
-    A block of the new page. source: its characters, line endings the page's own.
+    A block of the new page.
 
+    source: its characters; of a fresh one with LF.
     old: the block of the old page it is or replaces; fresh: it is not that one unchanged.
     """
 
@@ -43,15 +44,17 @@ class _Block:
     fresh: bool
 
 
-def spliced(body: str, wanted: Document) -> str:
+def spliced(body: str, wanted: Document, ending: str) -> str:
     """
     *body* with the blocks of *wanted*; unchanged ones keep their bytes and the gaps between them.
+
+    New lines end with *ending*.
 
     Raises:
         Damaged: Markdown cannot hold what is wanted, or not beside the blocks that stay.
     """
-    page = outline(body)
-    old = [fingerprint(normal(node)) for node in nodes(page)]
+    page, before = _meant(outline(body))
+    old = [fingerprint(node) for node in before]
     after = normal(wanted)
     new = [fingerprint(node) for node in after.get("content", [])]
     if old == new and set(after) <= {"type", "content"}:
@@ -61,12 +64,19 @@ def spliced(body: str, wanted: Document) -> str:
     for widen, separate, mend in _RESCUES:
         if mend:
             blocks = _mended(page, blocks, outline(result))
-        result = _joined(page, blocks, widen=widen, separate=separate)
+        result = _joined(page, blocks, ending, widen=widen, separate=separate)
         got = normal(document(nodes(outline(result))))
         if fingerprint(got) == fingerprint(after):
             return result
     lost = difference(after, got)
     raise Damaged(f"the change would lose {lost}: Markdown cannot hold it beside the blocks around it")
+
+
+def _meant(page: Outline) -> tuple[Outline, list[Node]]:
+    """The page and its normal blocks without those that mean nothing (lone breaks): these are in the gaps."""
+    found = [(segment, normal(node)) for segment, node in zip(page.segments, nodes(page), strict=True)]
+    found = [(segment, node) for segment, node in found if node != {"type": "paragraph"}]
+    return replace(page, segments=[segment for segment, _ in found]), [node for _, node in found]
 
 
 def _paired(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int | None, bool]]:
@@ -97,12 +107,12 @@ def _fresh(page: Outline, node: Node, old: int | None, beside: Sequence[str], re
     if node["type"] in LISTS:
         style = apart(node["type"], style, {source.lstrip(" 0123456789")[:1] for source in beside})
     source = written(node, style, references)
-    return _Block(node, _BREAK.sub(newline(page.body), source), old, fresh=True)
+    return _Block(node, source, old, fresh=True)
 
 
 def _mended(page: Outline, blocks: Sequence[_Block], found: Outline) -> list[_Block]:
     """The blocks, those that mean something else in the new page (its definitions changed) written anew."""
-    got = [fingerprint(normal(node)) for node in nodes(found)]
+    got = [fingerprint(node) for node in _meant(found)[1]]
     if len(got) != len(blocks):
         return list(blocks)
     return [
@@ -133,17 +143,20 @@ def written(node: Node, style: Style, references: Mapping[str, Any]) -> str:
     raise Damaged(f"the change would lose {lost}: Markdown cannot hold it")
 
 
-def _joined(page: Outline, blocks: Sequence[_Block], *, widen: bool, separate: bool) -> str:
-    ending = newline(page.body)
+def _joined(page: Outline, blocks: Sequence[_Block], ending: str, *, widen: bool, separate: bool) -> str:
     text = page.gap(-1)
     if not blocks:
         return text
     if text and text[-1] not in "\r\n":
         text += ending
     for left, right in pairwise(blocks):
-        text += left.source + _gap(page, left, right, ending, widen=widen, separate=separate)
+        text += _ended(left, ending) + _gap(page, left, right, ending, widen=widen, separate=separate)
     tail = page.gap(len(page.segments) - 1) if page.segments else ending
-    return text + blocks[-1].source + tail
+    return text + _ended(blocks[-1], ending) + tail
+
+
+def _ended(block: _Block, ending: str) -> str:
+    return block.source.replace("\n", ending) if block.fresh else block.source
 
 
 def _gap(page: Outline, left: _Block, right: _Block, ending: str, *, widen: bool, separate: bool) -> str:

@@ -35,13 +35,9 @@ def views_of(text: str) -> Views:
     except Damaged as damaged:
         return Views(None, None, None, None, {}, str(damaged))
     by_key = {entry.key: entry for entry in found}
+    shown = {key: by_key[key].text or None for key in by_key if values[key] is not None}
     return Views(
-        _id(source, by_key.get("id")),
-        _text(by_key.get("title")),
-        _text(by_key.get("icon")),
-        _text(by_key.get("position")),
-        values,
-        None,
+        _id(source, by_key.get("id")), shown.get("title"), shown.get("icon"), shown.get("position"), values, None
     )
 
 
@@ -49,7 +45,3 @@ def _id(source: str, entry: Property | None) -> str | None:
     if entry is None or entry.text is not None:
         return entry.text if entry else None
     return source[entry.start : entry.end].rstrip()
-
-
-def _text(entry: Property | None) -> str | None:
-    return (entry.text or None) if entry else None

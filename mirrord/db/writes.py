@@ -7,6 +7,7 @@ expected. Own writes of mirrord set every derived column; versions and history a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -220,12 +221,17 @@ class Writer:
 
 
 async def run(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
-    """Send all, then read all; per statement the version it wrote, or None where it found nothing to write."""
-    cursors = [await connection.execute(statement.sql, statement.values) for statement in statements]
+    """Send all, in order; per statement the version it wrote, or None where it found nothing to write."""
     versions: list[int | None] = []
-    for cursor in cursors:
-        row = await cursor.fetchone()
-        versions.append(row[0] if row else None)
+    for sql, alike in groupby(statements, key=lambda statement: statement.sql):
+        async with connection.cursor() as cursor:
+            # together, because one by one each costs a turn of the event loop
+            await cursor.executemany(sql, [statement.values for statement in alike], returning=True)
+            more: bool | None = True
+            while more:
+                row = await cursor.fetchone()
+                versions.append(row[0] if row else None)
+                more = cursor.nextset()
     return versions
 
 

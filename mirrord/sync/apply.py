@@ -1,9 +1,10 @@
 """Applying: rows made ready, then rows written, then files; each act names what it replaces."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mirrord.codec.views import Views
 from mirrord.domain.entry import EntryId
 from mirrord.domain.state import File, Row, State, Unknown
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -51,13 +52,13 @@ def _is_unrendered(row: Row) -> bool:
     return not row.deleted and (bool(row.ahead) or row.digest is None)
 
 
-async def apply(sides: Sides, decisions: Sequence[Decision], applied: Applied) -> None:
-    """Write rows, then files."""
+async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], applied: Applied) -> None:
+    """Write rows, then files. views: by path, of pages just read."""
     to_write = [one for one in decisions if one.step is Step.ROW]
     clashes = [one for one in to_write if _clashes(one)]
     plain = [one for one in to_write if not _clashes(one)]
     if plain:
-        applied.add(await to_rows(sides, plain))
+        applied.add(await to_rows(sides, plain, views))
     for decision in clashes:
         await _settle(sides, decision, applied)
     files = [one for one in decisions if one.step is Step.FILE]

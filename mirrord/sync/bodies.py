@@ -24,13 +24,13 @@ def data_of(tree: Tree, file: File) -> bytes:
     return data
 
 
-def body_of(file: File, data: bytes) -> Text | Bytes:
-    """What the row of *file* says. Raises Damaged where a page is no text."""
+def body_of(file: File, data: bytes, views: Views | None = None) -> Text | Bytes:
+    """What the row of *file* says. views: of its front matter, where known. Raises Damaged where a page is no text."""
     if file.kind is Kind.FOLDER:
         return Text(None, title=file.place.name)
     if file.kind is Kind.ATTACHMENT:
         return Bytes(len(data), mimetypes.guess_type(file.path)[0])
-    return text_of(decode(data))
+    return text_of(decode(data), views)
 
 
 def text_of(markdown: str, views: Views | None = None) -> Text:

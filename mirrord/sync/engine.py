@@ -223,7 +223,7 @@ class Engine:
         if unready:
             ready = await prepare(self.sides, unready, self.doubts, applied)
             decisions = [one for one in decisions if one.step is not Step.PREPARE] + self._decide(observation, ready)
-        await apply(self.sides, decisions, applied)
+        await apply(self.sides, decisions, observation.look.views, applied)
         self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
         await self._conclude(observation, applied)
@@ -307,7 +307,8 @@ class Engine:
         """The deletions were a mistake."""
         observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
         applied = Applied()
-        await apply(self.sides, restored(self._decide(observation, list(observation.states.values()))), applied)
+        back = restored(self._decide(observation, list(observation.states.values())))
+        await apply(self.sides, back, observation.look.views, applied)
         await self._conclude(observation, applied)
 
 

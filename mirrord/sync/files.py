@@ -228,7 +228,8 @@ async def _write(
         outcome.later.append(decision)
         return None
     except (Refused, OSError) as error:
-        outcome.troubles.append((path, "unwritable", f"{path!r} cannot be written: {error}."))
+        why = f"{error.strerror}." if isinstance(error, OSError) else str(error)
+        outcome.troubles.append((path, "unwritable", f"{path!r} cannot be written: {why}"))
         outcome.later.append(decision)
         return None
     if written.displaced is not None:

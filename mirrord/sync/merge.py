@@ -78,13 +78,22 @@ def _head(base: str, file: str, row: str) -> str | None:
     try:
         wanted = _values(values(base), values(file), values(row))
     except Damaged:
-        return woven
+        sound = _parses(file) and _parses(row)
+        return woven if woven is None or _parses(woven) or not sound else None
     if wanted is None:
         return None
     for head in (woven, *_by_keys(file, row, wanted)):
         if head is not None and _says(head, wanted) and _has_comments(head, base, file, row):
             return _with_endings(unix(head), file, row)
     return None
+
+
+def _parses(head: str) -> bool:
+    try:
+        values(head)
+    except Damaged:
+        return False
+    return True
 
 
 def _by_keys(file: str, row: str, wanted: Values) -> Iterator[str]:
@@ -98,10 +107,7 @@ def _by_keys(file: str, row: str, wanted: Values) -> Iterator[str]:
 
 
 def _says(head: str, wanted: Values) -> bool:
-    try:
-        return split(head).body == "" and same(values(head), dict(wanted))
-    except Damaged:
-        return False
+    return split(head).body == "" and _parses(head) and same(values(head), dict(wanted))
 
 
 def _has_comments(head: str, base: str, file: str, row: str) -> bool:

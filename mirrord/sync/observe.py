@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from mirrord.codec.views import Views
 from mirrord.db import states
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, id_of_path, new_id, parse_id
@@ -39,10 +38,6 @@ class Observation:
     look: Look
     seen: dict[EntryId, int] = field(default_factory=dict)
     unowned: set[str] = field(default_factory=set)
-
-    def views(self, path: str) -> Views | None:
-        """The front matter of the page read at *path*."""
-        return self.look.views.get(path)
 
 
 async def observe(sides: Sides, dirty: Dirty) -> Observation:

@@ -1,11 +1,12 @@
 """Acting on rows: what files say is written to Postgres by compare-and-set, with the base in the same transaction."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import psycopg
 
+from mirrord.codec.views import Views
 from mirrord.db import blobs
 from mirrord.db.connect import Connection
 from mirrord.db.writes import Bytes, Statement, Text, run
@@ -53,13 +54,13 @@ class _Prepared:
     body: Text | Bytes
 
 
-async def to_rows(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
-    """Carry out decisions for rows, parents first, many in a transaction."""
+async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
+    """Carry out decisions for rows, parents first, many in a transaction. views: by path, of pages just read."""
     outcome = Outcome()
     ordered = sorted(decisions, key=_order)
     for start in range(0, len(ordered), BATCH):
         chunk = ordered[start : start + BATCH]
-        prepared = await asyncio.to_thread(_read, sides, chunk, outcome)
+        prepared = await asyncio.to_thread(_read, sides, chunk, views, outcome)
         outcome.add(await _write_together(sides, prepared))
     return outcome
 
@@ -70,7 +71,7 @@ def _order(decision: Decision) -> tuple[bool, int, str]:
     return (decision.move is not Move.FORGET, *by_depth(file.path if isinstance(file, File) else ""))
 
 
-def _read(sides: Sides, decisions: Sequence[Decision], outcome: Outcome) -> list[_Prepared]:
+def _read(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], outcome: Outcome) -> list[_Prepared]:
     prepared = []
     for decision in decisions:
         file = decision.state.file
@@ -79,7 +80,8 @@ def _read(sides: Sides, decisions: Sequence[Decision], outcome: Outcome) -> list
                 prepared.append(_Prepared(decision, b"", Text(None)))
                 continue
             data = b"" if file.kind is Kind.FOLDER else data_of(sides.tree, file)
-            prepared.append(_Prepared(decision, data, body_of(file, data)))
+            known = views.get(file.path) if file.data is not None else None
+            prepared.append(_Prepared(decision, data, body_of(file, data, known)))
         except (Stale, FileNotFoundError):
             outcome.stale.append(decision)
         except Busy:

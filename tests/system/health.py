@@ -35,6 +35,11 @@ def problem(mirrord: Mirrord, path: str) -> str | None:
 def assert_listed(mirrord: Mirrord, path: str, *words: str) -> None:
     """A problem of *path* that says *words* is still there after a look everywhere, and `mirrord status` knows it."""
     look_everywhere(mirrord)
+    assert_said(mirrord, path, *words)
+
+
+def assert_said(mirrord: Mirrord, path: str, *words: str) -> None:
+    """The problem of *path* now; while something waits because of it, a look everywhere does not end."""
     found = problem(mirrord, path)
     assert found is not None, f"no problem is listed for {path!r}"
     missing = [word for word in words if word not in found]

@@ -10,7 +10,7 @@ import pytest
 from tests.system.editors import save
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_listed, assert_over, assert_syncs, problem
+from tests.system.health import assert_listed, assert_over, assert_said, assert_syncs, problem
 from tests.system.readonly import read_only
 
 SECRET = "nobody may read this"
@@ -214,7 +214,7 @@ def test_a_directory_that_cannot_be_written_keeps_its_files_until_it_can(mirrord
     with read_only(mirrord.file("Shut")):
         mirrord.app.execute("UPDATE mirrord.page SET markdown = E'as it is\n' WHERE id = %s", [page.id])
         eventually(lambda: problem(mirrord, "Shut/Page.md"), "a problem of Shut/Page.md")
-        assert_listed(mirrord, "Shut/Page.md", "'Shut/Page.md'", "cannot be written", "Read-only file system")
+        assert_said(mirrord, "Shut/Page.md", "'Shut/Page.md'", "cannot be written: Invalid cross-device link.")
         assert_syncs(mirrord)
         assert mirrord.text("Shut/Page.md") == "as it was\n"
     eventually(lambda: mirrord.text("Shut/Page.md") == "as it is\n", "the row's text in a directory open again", 60.0)

@@ -35,9 +35,9 @@ def mirrord(daemon: Mirrord) -> Iterator[Mirrord]:
 @pytest.mark.parametrize("name", ["../../outside", "../outside", "..", ".mirrord", ".mirrord/id", "assets", "_index"])
 def test_a_reserved_name_is_refused_with_a_sentence(mirrord: Mirrord, name: str) -> None:
     page = add_page(mirrord.app, name=f"Before {uuid4()}", markdown="text")
-    with pytest.raises(psycopg.errors.CheckViolation, match="reserved.*belong to the tree"):
+    with pytest.raises(psycopg.errors.CheckViolation, match=r"reserved.*belong to the tree"):
         add_page(mirrord.app, name=name, markdown="text")
-    with pytest.raises(psycopg.errors.CheckViolation, match="reserved.*belong to the tree"):
+    with pytest.raises(psycopg.errors.CheckViolation, match=r"reserved.*belong to the tree"):
         change(mirrord.app, page, name=name)
     assert row_of(mirrord.app, page)["name"].startswith("Before ")
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -20,6 +21,7 @@ from tests.system.readonly import read_only
 
 USAGE, REFUSED = 2, 4
 NOBODY = "65534"
+COMMAND = (sys.executable, "-c", "from mirrord.cli import main; main()", "up", "--plain", "--tenant", "demo")
 
 
 @pytest.fixture
@@ -46,6 +48,8 @@ def test_a_dsn_that_postgres_refuses_ends_with_its_reason(mirrord: Mirrord, part
 
 def test_a_database_that_is_down_at_start_is_awaited(tmp_path: Path) -> None:
     postgres = Embedded(tmp_path / "postgres")
+    postgres.start()  # so that there is a cluster
+    postgres.stop()
     with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
         save(mirrord.file("Page.md"), "a page\n")
         mirrord.start()
@@ -137,7 +141,7 @@ def _assert_refused(mirrord: Mirrord, code: int, *words: str) -> None:
     assert [word for word in words if word not in said[0]] == [], said[0]
 
 
-def _with_daemon(mirrord: Mirrord) -> dict[str, object] | None:
+def _with_daemon(mirrord: Mirrord) -> dict[str, Any] | None:
     status = mirrord.status()
     return status if status["daemon"]["alive"] else None
 
@@ -145,8 +149,7 @@ def _with_daemon(mirrord: Mirrord) -> dict[str, object] | None:
 def _up_as_nobody(directory: Path, dsn: str) -> subprocess.CompletedProcess[str]:
     places = ["--mirror", str(directory / "mirror"), "--data", str(directory / "data"), "--dsn", dsn]
     return subprocess.run(
-        ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", sys.executable]
-        + ["-c", "from mirrord.cli import main; main()", "up", "--plain", "--tenant", "demo", *places],
+        ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", *COMMAND, *places],
         cwd=directory,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(package.__file__).parents[1])},
         capture_output=True,

@@ -125,7 +125,7 @@ def test_rows_deleted_by_the_dozen_wait_for_a_decision(mirrord: Mirrord, pages: 
 def _halt(mirrord: Mirrord, act: Callable[[], None], words: str) -> str:
     """Do what must halt; the halt's number, as `mirrord halts` lists it."""
     act()
-    eventually(lambda: mirrord.app.execute("SELECT FROM mirrord.halt WHERE closed_at IS NULL").fetchone(), "a halt")
+    eventually(lambda: mirrord.app.execute("SELECT id FROM mirrord.halt WHERE closed_at IS NULL").fetchone(), "a halt")
     done = mirrord.run("halts")
     assert words in done.stdout
     assert "`mirrord resume ID --apply`" in done.stdout

@@ -189,7 +189,7 @@ END
 $$;
 
 -- A deleted folder takes what is in it along, with the same stamp; restored, it brings those back.
--- Where mirrord.cascade is off (mirrord's own writes, and keep_living_folder) only the row itself changes.
+-- Where mirrord.cascade is off (mirrord's own writes, and page_rings) only the row itself changes.
 CREATE FUNCTION mirrord.page_cascade() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 BEGIN
@@ -286,13 +286,15 @@ DECLARE
     current_seq bigint;
     known_kind text;
 BEGIN
-    UPDATE mirrord.tenant_clock SET seq = seq + 1, xid = pg_current_xact_id()
-     WHERE tenant_id = tenant AND xid IS DISTINCT FROM pg_current_xact_id();
-    -- The payload is opaque and the bell may be lost: readers look at the feed, and poll it too.
-    IF FOUND AND coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on' THEN
-        PERFORM pg_notify(mirrord.channel(tenant), tenant::text);
+    SELECT seq INTO current_seq FROM mirrord.tenant_clock WHERE tenant_id = tenant AND xid = pg_current_xact_id();
+    IF NOT FOUND THEN
+        UPDATE mirrord.tenant_clock SET seq = seq + 1, xid = pg_current_xact_id()
+         WHERE tenant_id = tenant RETURNING seq INTO STRICT current_seq;
+        -- The payload is opaque and the bell may be lost: readers look at the feed, and poll it too.
+        IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on' THEN
+            PERFORM pg_notify(mirrord.channel(tenant), tenant::text);
+        END IF;
     END IF;
-    SELECT seq INTO STRICT current_seq FROM mirrord.tenant_clock WHERE tenant_id = tenant;
     INSERT INTO mirrord.entry_feed AS feed (tenant_id, entry_id, kind, seq)
     VALUES (tenant, entry, entry_kind, current_seq)
     ON CONFLICT (tenant_id, entry_id) DO UPDATE SET seq = EXCLUDED.seq
@@ -304,38 +306,45 @@ END
 $$;
 
 -- Checks that need the clock's lock, because only then every earlier move is visible.
+-- Rows are looked up one by one, by their whole keys: joined, and without statistics, every row of the tenant is read.
 CREATE FUNCTION mirrord.page_rings() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
-    current_row mirrord.page;
+    is_dead boolean;
+    parent uuid;
+    parent_is_dead boolean := false;
 BEGIN
     PERFORM mirrord.ring(NEW.tenant_id, NEW.id, 'page');
-    SELECT * INTO current_row FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = NEW.id;
-    IF NOT FOUND THEN
-        RETURN NULL;
+    SELECT deleted_at IS NOT NULL, parent_id INTO is_dead, parent
+      FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = NEW.id;
+    IF parent IS NOT NULL THEN
+        IF TG_OP = 'INSERT' OR NEW.parent_id IS DISTINCT FROM OLD.parent_id THEN
+            PERFORM mirrord.refuse_cycle(NEW.tenant_id, NEW.id, parent);
+        END IF;
+        SELECT deleted_at IS NOT NULL INTO parent_is_dead
+          FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = parent;
     END IF;
-    IF current_row.parent_id IS NOT NULL
-       AND (TG_OP = 'INSERT' OR NEW.parent_id IS DISTINCT FROM OLD.parent_id) THEN
-        PERFORM mirrord.refuse_cycle(current_row);
+    IF is_dead AND mirrord.holds_life(NEW.tenant_id, NEW.id) THEN
+        PERFORM mirrord.restore_folder(NEW.tenant_id, NEW.id);
+    ELSIF NOT is_dead AND parent_is_dead THEN
+        PERFORM mirrord.restore_folder(NEW.tenant_id, parent);
     END IF;
-    PERFORM mirrord.keep_living_folder(current_row);
     RETURN NULL;
 END
 $$;
 
-CREATE FUNCTION mirrord.refuse_cycle(moved mirrord.page) RETURNS void
+CREATE FUNCTION mirrord.refuse_cycle(tenant uuid, moved uuid, ancestor uuid) RETURNS void
     LANGUAGE plpgsql AS $$
 DECLARE
-    ancestor uuid := moved.parent_id;
     depth integer := 0;
 BEGIN
     WHILE ancestor IS NOT NULL LOOP
         depth := depth + 1;
-        IF ancestor = moved.id OR depth > 256 THEN
-            RAISE EXCEPTION 'page % cannot be moved below itself or more than 256 folders deep', moved.id
+        IF ancestor = moved OR depth > 256 THEN
+            RAISE EXCEPTION 'page % cannot be moved below itself or more than 256 folders deep', moved
                 USING ERRCODE = 'check_violation', HINT = 'Choose a parent outside this page.';
         END IF;
-        SELECT parent_id INTO ancestor FROM mirrord.page WHERE tenant_id = moved.tenant_id AND id = ancestor;
+        SELECT parent_id INTO ancestor FROM mirrord.page WHERE tenant_id = tenant AND id = ancestor;
     END LOOP;
 END
 $$;
@@ -354,20 +363,10 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION mirrord.keep_living_folder(changed mirrord.page) RETURNS void
-    LANGUAGE plpgsql AS $$
-BEGIN
-    IF changed.deleted_at IS NULL THEN
-        PERFORM mirrord.restore_folder(changed.tenant_id, changed.parent_id)
-          FROM mirrord.page AS parent
-         WHERE parent.tenant_id = changed.tenant_id AND parent.id = changed.parent_id AND parent.deleted_at IS NOT NULL;
-    ELSIF EXISTS (SELECT FROM mirrord.page
-                  WHERE tenant_id = changed.tenant_id AND parent_id = changed.id AND deleted_at IS NULL)
-       OR EXISTS (SELECT FROM mirrord.attachment
-                  WHERE tenant_id = changed.tenant_id AND parent_id = changed.id AND deleted_at IS NULL) THEN
-        PERFORM mirrord.restore_folder(changed.tenant_id, changed.id);
-    END IF;
-END
+CREATE FUNCTION mirrord.holds_life(tenant uuid, folder uuid) RETURNS boolean
+    LANGUAGE sql STABLE AS $$
+SELECT EXISTS (SELECT FROM mirrord.page WHERE tenant_id = tenant AND parent_id = folder AND deleted_at IS NULL)
+    OR EXISTS (SELECT FROM mirrord.attachment WHERE tenant_id = tenant AND parent_id = folder AND deleted_at IS NULL)
 $$;
 
 CREATE FUNCTION mirrord.attachment_rings() RETURNS trigger

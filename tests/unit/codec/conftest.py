@@ -4,6 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# how long one example takes says nothing on a machine that does other things too
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 CORPORA = Path(__file__).parents[4] / "shared" / "corpora"
 

@@ -24,7 +24,7 @@ def paragraph(text: str) -> Node:
 
 
 @given(documents)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_document_is_read_back_as_it_was_written(content: Document) -> None:
     text = rendered(None, content)
 
@@ -112,6 +112,10 @@ def test_front_matter_that_cannot_be_read_is_never_rewritten_but_the_body_may_be
     with pytest.raises(Damaged, match="line 2 of the front matter"):
         render(text, frozenset(["title"]), replace(NOTHING, title="x"), stem="Page")
     assert rendered(text, document([paragraph("new")])) == "---\na: b: c\n---\nnew\n"
+
+
+def test_the_first_block_of_a_page_ends_its_lines_as_the_front_matter_does() -> None:
+    assert rendered("---\r\na: 1\r\n---\r\n", document([paragraph("b")])) == "---\r\na: 1\r\n---\r\nb\r\n"
 
 
 def test_a_rule_on_the_first_line_does_not_become_front_matter() -> None:

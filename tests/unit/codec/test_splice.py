@@ -8,18 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from mirrord.codec import splice
 from mirrord.codec.document import Document, Node, document, text_node
 from mirrord.codec.frontmatter import split
 from mirrord.codec.normal import normal
 from mirrord.codec.reader import nodes, read
 from mirrord.codec.segments import outline
-from mirrord.codec.splice import spliced, written
+from mirrord.codec.splice import written
 from mirrord.codec.style import style_of
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
 from tests.unit.codec.documents import blocks, markdown, meaning
 
 NEW: Node = {"type": "paragraph", "content": [text_node("an *edited* block")]}
+
+
+def spliced(body: str, wanted: Document) -> str:
+    return splice.spliced(body, wanted, newline(body))
 
 
 def raw(source: str) -> Node:
@@ -57,7 +62,7 @@ def test_an_edit_of_one_block_leaves_all_others_of_real_pages(pages: list[str]) 
 
 
 @given(markdown, st.integers(0, 100), blocks)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, node: Node) -> None:
     page = outline(body)
     content = nodes(page)

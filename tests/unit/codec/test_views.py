@@ -35,6 +35,9 @@ def test_an_id_is_shown_whatever_it_is(line: str, shown: str | None) -> None:
 def test_a_title_that_is_a_list_or_empty_is_none() -> None:
     assert views_of("---\ntitle: [a]\n---\n").title is None
     assert views_of("---\ntitle:\n---\n").title is None
+    assert views_of("---\ntitle: ~\n---\n").title is None
+    assert views_of("---\ntitle: ''\n---\n").title is None
+    assert views_of("---\ntitle: '~'\n---\n").title == "~"
 
 
 def test_the_last_of_two_equal_keys_counts() -> None:
