@@ -4,9 +4,12 @@ import asyncio
 import logging
 import multiprocessing
 import os
+import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 
 from mirrord.codec.stored import stored
 from mirrord.db import views
@@ -38,7 +41,8 @@ class Workers:
             self._pool = ProcessPoolExecutor(
                 max_workers=2, mp_context=context, initializer=begin, initargs=(os.getpid(), NICE)
             )
-        future = asyncio.get_running_loop().run_in_executor(self._pool, stored, text)
+        with _uninterrupted():
+            future = asyncio.get_running_loop().run_in_executor(self._pool, stored, text)
         done, _ = await asyncio.wait([future], timeout=PATIENCE)
         if not done:
             future.add_done_callback(asyncio.Future.exception)  # nobody waits for it any more
@@ -63,6 +67,16 @@ class Workers:
             for process in list((self._pool._processes or {}).values()):
                 process.terminate()
         self.close()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Workers started here inherit that SIGINT is blocked: Ctrl-C is the daemon's to handle."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Deriver:

@@ -11,6 +11,5 @@ def begin(parent: int, nice: int) -> None:
     """Called once in every worker. parent: the daemon's process id."""
     os.nice(nice)
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the daemon's to handle
     if os.getppid() != parent:  # it died before the line above
         os._exit(1)
