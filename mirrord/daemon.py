@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 SCAN = 60.0  # seconds between looks at the whole tree
 SCAN_SHARE = 200  # and at least so many times what a look takes
+REREAD = 86_400.0  # seconds between readings of every file
 COMPARE = 600.0  # seconds between full compares of rows with bases
 POLL = 1.0  # seconds between looks at the feed's clock
 POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
@@ -293,13 +294,16 @@ class Daemon:
                 wait.cancel()
 
     async def _look_regularly(self, worked: Worked) -> None:
-        compared = time.monotonic()
+        compared = reread = time.monotonic()
         while not self.stop.is_set():
             await self._sleep(max(SCAN, SCAN_SHARE * worked.engine.scan_seconds))
             worked.engine.look_everywhere()
             if time.monotonic() - compared > COMPARE:
                 compared = time.monotonic()
                 worked.engine.compare_soon()
+            if time.monotonic() - reread > REREAD:
+                reread = time.monotonic()
+                worked.engine.read_everything()
 
     async def _beat(self) -> None:
         while not self.stop.is_set():

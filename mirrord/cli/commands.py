@@ -155,6 +155,9 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool) -
             chosen = dict([await the_tenant(database, config, tenant)]) if tenant or config.tenants else known
             found = {}
             for name, one in chosen.items():
+                if not tenant and not (config.mirror / name).is_dir():
+                    click.echo(f"{name}: no tree below {config.mirror}", err=True)
+                    continue
                 tree = Tree(config.mirror / name)
                 try:
                     found[name] = await compare(database, one, tree)

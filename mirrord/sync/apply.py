@@ -65,7 +65,7 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
     if files:
         written = await to_files(sides, files)
         applied.add(written)
-        applied.written += written.written
+        applied.written |= written.written
         applied.displaced += written.displaced
 
 

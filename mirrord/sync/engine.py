@@ -90,6 +90,10 @@ class Engine:
         self._rescan = True
         self.queue.wake()
 
+    def read_everything(self) -> None:
+        """Read every file again, also those that look unchanged: a size and time stamps can be forged."""
+        self.queue.mark(self.sides.looker.index.paths(), forced=True)
+
     def compare_soon(self) -> None:
         """Compare all rows, bases and files as soon as possible: whatever was missed is found."""
         self._recompare = True
@@ -245,20 +249,20 @@ class Engine:
             self.recovery.add(row.entry, path, over, displaced)
         moved = [*map(where, applied.done), *applied.written]
         await self.problems.update(observation.look, applied.troubles, moved)
-        await self._remember(applied.done)
+        await self._remember(applied)
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]
         self.queue.mark(paths, [one.state.entry for one in decisions], forced=True, delay=delay)
 
-    async def _remember(self, done: Sequence[Decision]) -> None:
-        if not done:
+    async def _remember(self, applied: Applied) -> None:
+        if not applied.done:
             return
         index = self.sides.looker.index
-        paths = {path: one.state.entry for one in done if (path := path_of(one)) is not None}
+        paths = {path: one.state.entry for one in applied.done if (path := path_of(one)) is not None} | applied.written
         seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
         await asyncio.to_thread(self.sides.state.store, seen, [path for path in paths if path not in seen])
-        for decision in done:
+        for decision in applied.done:
             self.doubts.done(decision.state.entry)
             self._tick(decision)
         self.written.set()

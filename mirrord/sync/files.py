@@ -27,10 +27,11 @@ PARALLEL = 4  # writes at once: they wait for fsync, not for the processor
 @dataclass(slots=True)
 class FileOutcome(Outcome):
     """
-    written: paths that hold their row's text now. displaced: saves that came between look and write, with the row.
+    written: paths that hold their row's text now, and whose they are.
+    displaced: saves that came between look and write, with the row.
     """
 
-    written: list[str] = field(default_factory=list)
+    written: dict[str, EntryId] = field(default_factory=dict)
     displaced: list[tuple[Row, str, Digest | None, Displaced]] = field(default_factory=list)
 
 
@@ -239,7 +240,7 @@ async def _write(
     else:
         outcome.stale.append(decision)
     outcome.done.append(decision)
-    outcome.written.append(path)
+    outcome.written[path] = row.entry
     return Base(row.entry, row.kind, path, row.place, row.version, digest_of(data), _claimed(row.kind, data))
 
 
