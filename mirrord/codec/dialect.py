@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 from markdown_it import MarkdownIt
-from markdown_it.helpers import parseLinkLabel
 from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
@@ -23,6 +22,7 @@ _DISGUISE = re.compile(r"[\x00-\x20\x7f]")
 _SCRIPT = re.compile(r"(?:javascript|vbscript|data(?!:image/(?:gif|png|jpeg|webp);)):", re.IGNORECASE)
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
 _COMMENT = re.compile(r"%%.+?%%", re.DOTALL)
+_FOOTNOTE = re.compile(r"\^\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+\]", re.DOTALL)
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 
 
@@ -149,10 +149,8 @@ def _comment(state: StateInline, silent: bool) -> bool:
 
 
 def _inline_footnote(state: StateInline, silent: bool) -> bool:
-    if not state.src.startswith("^[", state.pos, state.posMax):
-        return False
-    end = parseLinkLabel(state, state.pos + 1)
-    return end >= 0 and _raw(state, end + 1, silent)
+    found = _FOOTNOTE.match(state.src, state.pos, state.posMax)
+    return bool(found) and _raw(state, found.end(), silent)  # type: ignore[union-attr]
 
 
 def _raw(state: StateInline, end: int, silent: bool) -> bool:
@@ -165,7 +163,8 @@ def _raw(state: StateInline, end: int, silent: bool) -> bool:
 def _highlight(state: StateInline, silent: bool) -> bool:
     """`==text==`; like link text, it is parsed by itself."""
     start, end = state.pos, state.posMax
-    if silent or not state.src.startswith("==", start, end) or state.src[start + 2 : start + 3] in ("", "=", " ", "\n"):
+    first = state.src[start + 2 : min(start + 3, end)]
+    if silent or not state.src.startswith("==", start, end) or first in ("", "=") or first.isspace():
         return False
     close = _highlight_end(state)
     if close < 0:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
@@ -18,7 +17,6 @@ _ATTACHMENT = (
     "SELECT a.id, 'attachment', a.parent_id, a.name, false, a.name_key IS NOT NULL, a.version, a.digest, "
     "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %s"
 )
-_NO_PARENT = EntryId(UUID(int=0))  # page.parent_key of a page at the root
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,7 @@ async def rows_at(
     place, the newest last, and live rows this mirror has no base of.
     """
     cursor = await connection.execute(
-        f"{_PAGE} AND p.parent_key = ANY (%s) AND p.name = ANY (%s) ORDER BY p.deleted_at NULLS LAST",
-        (tenant, [parent or _NO_PARENT for parent, _ in places], [name for _, name in places]),
+        f"{_PAGE} AND p.name = ANY (%s) ORDER BY p.deleted_at NULLS LAST", (tenant, [name for _, name in places])
     )
     asked = set(places)
     rows = [_row(row) for row in await cursor.fetchall()]

@@ -13,8 +13,11 @@ class Index:
     """Files and folders by path. Observations, never pending work: whatever it says, bases are compared with it."""
 
     def __init__(self, seen: dict[str, Seen]) -> None:
-        self._seen = seen
-        self._paths = {(one.device, one.inode): path for path, one in seen.items()}
+        self._seen: dict[str, Seen] = {}
+        self._paths: dict[Inode, str] = {}
+        self._children: dict[str, set[str]] = {}
+        for path, one in seen.items():
+            self.note(path, one)
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -35,9 +38,13 @@ class Index:
         return self._seen.keys()
 
     def below(self, directory: str) -> Iterator[str]:
-        """The paths below a directory, without itself."""
-        prefix = directory + "/" if directory else ""
-        return (path for path in list(self._seen) if path.startswith(prefix))
+        """The paths below a directory, without itself; the index may change meanwhile."""
+        pending = list(self._children.get(directory, ()))
+        while pending:
+            path = pending.pop()
+            pending += self._children.get(path, ())
+            if path in self._seen:
+                yield path
 
     def differs(self, path: str, stat: Stat) -> bool:
         """Whether what is at *path* is not what was last seen there. A directory differs when it is another one."""
@@ -52,6 +59,7 @@ class Index:
         """Remember a look."""
         self._seen[path] = seen
         self._paths[seen.device, seen.inode] = path
+        self._link(path)
 
     def own(self, path: str, entry: EntryId) -> Seen | None:
         """Remember whose file it is; what is then known of it."""
@@ -63,6 +71,11 @@ class Index:
     def forget(self, path: str) -> None:
         """Nothing is there any more."""
         self._seen.pop(path, None)
+        while path and path not in self._seen and not self._children.get(path):
+            self._children.pop(path, None)
+            above = path.rpartition("/")[0]
+            self._children.get(above, set()).discard(path)
+            path = above
 
     def prune(self) -> None:
         """Forget where inodes were that are nowhere now: the system gives their numbers to new files."""
@@ -70,7 +83,17 @@ class Index:
 
     def rename(self, old: str, new: str) -> None:
         """A directory we renamed ourselves: all below it is where it was, under another path."""
-        for path in [old, *self.below(old)]:
+        for path in [old, *list(self.below(old))]:
             if (seen := self._seen.get(path)) is not None:
                 self.forget(path)
                 self.note(new + path[len(old) :], seen)
+
+    def _link(self, path: str) -> None:
+        """Let it be found below the directories above it, those that are no folders (`assets`) too."""
+        while path:
+            above = path.rpartition("/")[0]
+            siblings = self._children.setdefault(above, set())
+            if path in siblings:
+                return
+            siblings.add(path)
+            path = above

@@ -15,7 +15,7 @@ from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import printable
-from mirrord.mirror.scan import scan
+from mirrord.mirror.scan import Scan, scan
 from mirrord.mirror.state import Seen
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
@@ -159,27 +159,29 @@ class Engine:
     async def compare_all(self) -> None:
         """Mark whatever is not equal on the two sides and in the base."""
         sides = self.sides
-        await self._scan()
+        found = await self._scan()
         async with sides.database.transaction(sides.tenant) as connection:
             bases = await states.load_all_bases(connection, sides.tenant, sides.mirror)
             entries = await states.differing(connection, sides.tenant, sides.mirror)
         agreed = {base.path: base for base in bases}
         index = sides.looker.index
         odd = [path for path in index.paths() if _differs(index.get(path), agreed.get(path))]
-        absent = [base.entry for base in bases if base.path is None or base.path not in index]
+        absent = [base.entry for base in bases if base.path is None or found.shows_absent(base.path)]
         self.queue.mark(odd, [*entries, *absent], forced=True)
 
-    async def _scan(self) -> None:
+    async def _scan(self) -> Scan:
         self._rescan = False
         began = time.monotonic()
-        look = await asyncio.to_thread(self._look_around)
+        found, differing, look = await asyncio.to_thread(self._look_around)
         self.scan_seconds = time.monotonic() - began
         await self.problems.update(look, (), ())
-        self.queue.mark({*look.found, *look.gone, *look.unknown}, forced=True)
+        self.queue.mark(differing, forced=True)
         self.queue.mark(entries=await self.recovery.settle_leftovers())
         self.queue.mark(entries=await self.recovery.sweep_trash())
+        return found
 
-    def _look_around(self) -> Look:
+    def _look_around(self) -> tuple[Scan, set[str], Look]:
+        """The whole tree without reading a file: what is there, what is not as last seen, what is wrong."""
         looker, look = self.sides.looker, Look()
         with suppress(Busy, Refused):
             try:
@@ -188,17 +190,17 @@ class Engine:
                 look.troubles.append((IGNORE_PATH, "damaged", str(error)))
         look.looked.add(IGNORE_PATH)
         found = scan(self.sides.tree, looker.ignore)
-        looker.compare(found, "", look)
+        look.list_troubles(found)
         # what could not be read is in no index: that it went is told by the list only
-        listed = set(self.problems.in_tree()) - look.looked
-        look.gone.update(path for path in listed if found.shows_absent(path))
+        look.gone.update(path for path in self.problems.in_tree() if found.shows_absent(path))
         looker.index.prune()
-        return look
+        return found, looker.differing(found), look
 
     async def _work_on(self, dirty: Dirty) -> None:
         if IGNORE_PATH in dirty.paths:
             self.look_everywhere()
         try:
+            dirty = await self._expanded(dirty)
             await self._pass(dirty)
         except (Unavailable, Fenced):
             self.queue.put_back(dirty)
@@ -206,6 +208,17 @@ class Engine:
         except Exception:  # one item must not stop the others
             log.exception("pass_failed", extra={"tenant": self.sides.name})
             await self._work_on_each(dirty)
+
+    async def _expanded(self, dirty: Dirty) -> Dirty:
+        """With everything below directories that differs; what is too much for one pass waits for the next."""
+        looker, fresh = self.sides.looker, dirty.paths - dirty.forced
+        if not fresh:
+            return dirty
+        found = await asyncio.to_thread(lambda: set().union(*map(looker.expand, fresh)))
+        if len(found) > CHUNK:
+            self.queue.mark(found - dirty.paths)
+            return dirty
+        return Dirty(dirty.paths | found, dirty.entries, dirty.forced)
 
     async def _work_on_each(self, dirty: Dirty) -> None:
         """A pass failed as nobody foresaw: find the one item that does it, and list that as a problem."""

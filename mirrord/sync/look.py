@@ -40,6 +40,11 @@ class Look:
     old_path: dict[Inode, str] = field(default_factory=dict)
     looked: set[str] = field(default_factory=set)
 
+    def list_troubles(self, found: Scan) -> None:
+        """What a scan could not take in, in the words of a look."""
+        for path, sentence in found.troubles:
+            self.troubles.append((path, "refused", f"{path!r} {sentence}."))
+
 
 @dataclass(slots=True)
 class Looker:
@@ -49,8 +54,30 @@ class Looker:
     index: Index
     ignore: Ignore
 
+    def expand(self, path: str) -> set[str]:
+        """What to look at because *path* changed: itself, and what differs below it if it is, or was, a directory."""
+        try:
+            stat = self.tree.stat(path)
+            if stat is None or not stat.is_directory or not self._is_taken(path):
+                return {path, *self.index.below(path)}
+            return {path, *self.differing(scan(self.tree, self.ignore, path), path)}
+        except (OSError, Refused):
+            return {path}
+
+    def differing(self, found: Scan, under: str = "") -> set[str]:
+        """Paths below *under* where a scan did not find what was last seen. Nothing is read, nothing remembered."""
+        index = self.index
+        paths = {
+            path for path, stat in found.directories.items() if spot_of_directory(path) and index.differs(path, stat)
+        }
+        paths.update(path for path, stat in found.files.items() if index.differs(path, stat))
+        # ignoring keeps new things out, it never deletes what is synced
+        paths.update(path for path, stat in found.ignored.items() if path in index and index.differs(path, stat))
+        paths.update(path for path in index.below(under) if found.shows_absent(path))
+        return paths | {path for path in found.unknown if path in index}
+
     def look(self, paths: Iterable[str], forced: frozenset[str] = frozenset()) -> Look:
-        """Look at *paths* and below those that are directories. forced: reported even where nothing changed."""
+        """Look at *paths*, not below them. forced: reported even where nothing changed."""
         result = Look()
         for path in sorted(paths):
             if path not in result.looked:
@@ -76,33 +103,16 @@ class Looker:
         elif path in self.index or not self.ignore.matches(path, False):
             self._trouble(path, describe_special(stat.mode), result)
 
-    def compare(self, found: Scan, under: str, result: Look, forced: frozenset[str] = frozenset()) -> None:
-        """Take in a scan of everything below *under*."""
-        for path, stat in found.directories.items():
-            self._folder(path, stat, result, forced)
-        for path, stat in found.files.items():
-            self._file(path, stat, result, forced)
-        for path in found.ignored:
-            if path in self.index:  # ignoring keeps new things out, it never deletes what is synced
-                self._look_at(path, result, forced)
-        for path, sentence in found.troubles:
-            self._trouble(path, sentence, result)
-        for path in self.index.below(under):
-            if path not in result.looked and found.shows_absent(path):
-                result.gone.add(path)
-                self.index.forget(path)
+    def _is_taken(self, path: str) -> bool:
+        """Whether a directory may hold entries; one that is ignored only if it does already."""
+        if spot_of_file(path + "/x.md") is None:
+            return False
+        return not self.ignore.matches(path, True) or any(self.index.below(path))
 
     def _directory(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
-        if spot_of_file(path + "/x.md") is None:
-            return
-        if self.ignore.matches(path, True) and not any(self.index.below(path)):
-            return
-        self._ancestors(path, result, forced)
-        self._folder(path, stat, result, forced)
-        try:
-            self.compare(scan(self.tree, self.ignore, path), path, result, forced)
-        except Refused as error:
-            self._cannot(path, result, error)
+        if self._is_taken(path):
+            self._ancestors(path, result, forced)
+            self._folder(path, stat, result, forced)
 
     def _folder(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
         result.looked.add(path)
@@ -159,7 +169,7 @@ class Looker:
         self._gone_below(path, result)
 
     def _gone_below(self, path: str, result: Look) -> None:
-        for below in self.index.below(path):
+        for below in list(self.index.below(path)):
             result.gone.add(below)
             self.index.forget(below)
 

@@ -54,7 +54,7 @@ CREATE TABLE mirrord.page (
     CONSTRAINT page_is_not_its_own_parent CHECK (parent_id <> id)
 );
 -- Keys that end in the tenant: before there are statistics, one that begins with it is taken for the primary key.
-CREATE INDEX page_by_name ON mirrord.page (name, parent_key, tenant_id);
+CREATE INDEX page_by_name ON mirrord.page (name, tenant_id);
 CREATE INDEX page_children ON mirrord.page (parent_id, tenant_id);
 CREATE INDEX page_underived ON mirrord.page (tenant_id, updated_at)
     WHERE deleted_at IS NULL AND kind = 'page' AND (content IS NULL OR digest IS NULL);
