@@ -1,4 +1,6 @@
--- Every key and foreign key contains tenant_id; nothing spans tenants.
+-- Every key and foreign key contains tenant_id; nothing spans tenants. Primary keys begin with it, other keys end in
+-- it: before there are statistics, the planner expects one row a tenant and takes any index that begins with the
+-- tenant for as good as the primary key, and then reads all of the tenant's rows to find one.
 SET ROLE mirrord_owner;
 
 CREATE TABLE mirrord.tenant (
@@ -50,10 +52,9 @@ CREATE TABLE mirrord.page (
     PRIMARY KEY (tenant_id, id),
     CONSTRAINT page_parent_exists FOREIGN KEY (tenant_id, parent_id)
         REFERENCES mirrord.page (tenant_id, id) DEFERRABLE,
-    CONSTRAINT page_name_is_free UNIQUE (tenant_id, parent_key, name_key) DEFERRABLE,
+    CONSTRAINT page_name_is_free UNIQUE (name_key, parent_key, tenant_id) DEFERRABLE,
     CONSTRAINT page_is_not_its_own_parent CHECK (parent_id <> id)
 );
--- Keys that end in the tenant: before there are statistics, one that begins with it is taken for the primary key.
 CREATE INDEX page_by_name ON mirrord.page (name, tenant_id);
 CREATE INDEX page_children ON mirrord.page (parent_id, tenant_id);
 CREATE INDEX page_underived ON mirrord.page (tenant_id, updated_at)
@@ -111,7 +112,7 @@ CREATE TABLE mirrord.attachment (
     PRIMARY KEY (tenant_id, id),
     CONSTRAINT attachment_parent_exists FOREIGN KEY (tenant_id, parent_id)
         REFERENCES mirrord.page (tenant_id, id) DEFERRABLE,
-    CONSTRAINT attachment_name_is_free UNIQUE (tenant_id, parent_key, name_key) DEFERRABLE
+    CONSTRAINT attachment_name_is_free UNIQUE (name_key, parent_key, tenant_id) DEFERRABLE
 );
 CREATE INDEX attachment_children ON mirrord.attachment (parent_id, tenant_id);
 
@@ -205,11 +206,10 @@ CREATE TABLE mirrord.mirror_base (
     digest    bytea,                        -- NULL: a folder
     claimed   text,                         -- the id: text the file showed when its identity was decided
     PRIMARY KEY (tenant_id, mirror_id, entry_id),
-    CONSTRAINT mirror_base_path_is_free UNIQUE (tenant_id, mirror_id, path) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT mirror_base_path_is_free UNIQUE (path, tenant_id, mirror_id) DEFERRABLE INITIALLY DEFERRED,
     FOREIGN KEY (tenant_id, mirror_id) REFERENCES mirrord.mirror (tenant_id, id) ON DELETE CASCADE
 );
 
--- ends in the tenant for the same reason
 CREATE INDEX mirror_base_by_digest ON mirrord.mirror_base (digest, tenant_id, mirror_id);
 
 -- What needs a person.
