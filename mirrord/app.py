@@ -203,12 +203,13 @@ async def _decide(database: Database, tree: Tree, tenant: TenantId) -> Decision:
     host, root = socket.gethostname(), str(tree.root)
     old = next((row for row in known if found and row.mirror == found.mirror and row.host == host), None)
     here = next((row for row in known if (row.host, row.root) == (host, root)), None)
+    is_lost = found is None or found.tenant_id != tenant
     seen = Circumstances(
         tenant=tenant,
         host=host,
         root=root,
         old_root_carries=_carries(old) if old is not None else None,
-        recognised=await _recognised(database, tree, tenant, here.mirror) if here is not None else 0.0,
+        recognised=await _recognised(database, tree, tenant, here.mirror) if here is not None and is_lost else 0.0,
     )
     return decide(found, known, seen)
 
@@ -232,8 +233,8 @@ def _carries(row: Known) -> bool | None:
 async def _recognised(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
     """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
     async with database.transaction(tenant) as connection:
-        bases = await states.load_all_bases(connection, tenant, mirror)
-    paths = [base.path for base in bases if base.path is not None]
+        agreed = await states.load_agreed(connection, tenant, mirror)
+    paths = [path for _, path, _ in agreed if path is not None]
     if not paths:
         return 1.0
     there = await asyncio.to_thread(lambda: sum(tree.stat(path) is not None for path in paths))

@@ -46,12 +46,16 @@ async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId,
     return list({base.entry: base for base in found}.values())
 
 
-async def load_all_bases(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[Base]:
-    """Every base of one mirror."""
+async def load_agreed(
+    connection: Connection, tenant: TenantId, mirror: MirrorId
+) -> list[tuple[EntryId, str | None, Digest]]:
+    """(entry, path, digest) of every base of one mirror: all that a comparison with the tree needs."""
     cursor = await connection.execute(
-        f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %s AND b.mirror_id = %s", (tenant, mirror)
+        "SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b "
+        "WHERE b.tenant_id = %s AND b.mirror_id = %s",
+        (tenant, mirror),
     )
-    return [_base(row) for row in await cursor.fetchall()]
+    return await cursor.fetchall()
 
 
 async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:

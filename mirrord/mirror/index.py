@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.state import Seen
 
@@ -36,6 +36,10 @@ class Index:
     def paths(self) -> Iterable[str]:
         """All paths."""
         return self._seen.keys()
+
+    def digests(self) -> Iterator[tuple[str, Digest]]:
+        """Every path with the digest it had."""
+        return ((path, seen.digest) for path, seen in self._seen.items())
 
     def below(self, directory: str) -> Iterator[str]:
         """The paths below a directory, without itself; the index may change meanwhile."""

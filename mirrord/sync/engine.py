@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from mirrord.db import states
 from mirrord.db.attention import Problem
 from mirrord.domain.entry import EntryId
-from mirrord.domain.state import Base, State
+from mirrord.domain.state import State
 from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import printable
 from mirrord.mirror.scan import Scan, scan
-from mirrord.mirror.state import Seen
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
 from mirrord.sync.decision import Decision, Step
@@ -161,12 +160,11 @@ class Engine:
         sides = self.sides
         found = await self._scan()
         async with sides.database.transaction(sides.tenant) as connection:
-            bases = await states.load_all_bases(connection, sides.tenant, sides.mirror)
+            agreed = await states.load_agreed(connection, sides.tenant, sides.mirror)
             entries = await states.differing(connection, sides.tenant, sides.mirror)
-        agreed = {base.path: base for base in bases}
-        index = sides.looker.index
-        odd = [path for path in index.paths() if _differs(index.get(path), agreed.get(path))]
-        absent = [base.entry for base in bases if base.path is None or found.shows_absent(base.path)]
+        digests = {path: digest for _, path, digest in agreed}
+        odd = [path for path, digest in sides.looker.index.digests() if digests.get(path) != digest]
+        absent = [entry for entry, path, _ in agreed if path is None or found.shows_absent(path)]
         self.queue.mark(odd, [*entries, *absent], forced=True)
 
     async def _scan(self) -> Scan:
@@ -327,10 +325,6 @@ class Engine:
         back = restored(self._decide(observation, list(observation.states.values())))
         await apply(self.sides, back, observation.look.views, applied)
         await self._conclude(observation, applied)
-
-
-def _differs(seen: Seen | None, base: Base | None) -> bool:
-    return base is None or seen is None or seen.digest != base.digest
 
 
 async def _pause(stop: asyncio.Event) -> None:
