@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -62,6 +62,7 @@ def test_an_edit_of_one_block_leaves_all_others_of_real_pages(pages: list[str]) 
 
 
 @given(markdown, st.integers(0, 100), blocks)
+@example("[a]: b\n\xa0", 0, {"type": "paragraph"})
 @settings(max_examples=60)
 def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, node: Node) -> None:
     page = outline(body)
@@ -74,10 +75,11 @@ def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, n
         return
 
     assert meaning(document(nodes(outline(result)))) == meaning(wanted)
-    kept = [source for place, source in enumerate(sources(body)) if place != index]
     position = 0
-    for source in kept:
-        position = result.index(source, position) + len(source)
+    for place, source in enumerate(sources(body)):
+        # a paragraph of blanks alone means nothing: it belongs to the gap, and goes with the block before it
+        if place != index and normal(content[place]) != {"type": "paragraph"}:
+            position = result.index(source, position) + len(source)
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
