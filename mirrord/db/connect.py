@@ -20,6 +20,10 @@ Connection = AsyncConnection[TupleRow]
 
 LEASE_LOST = "MR001"
 CONNECT_TIMEOUT = 5  # seconds
+# Of a daemon that stopped amid a transaction (SIGSTOP, a paused machine): its row locks must not hold up apps.
+IDLE_IN_TRANSACTION_TIMEOUT = 5  # seconds; a Flush of the pipeline disarms it, so that older servers have only this
+TRANSACTION_TIMEOUT = 30  # seconds; many times what the largest batch takes
+_KNOWS_TRANSACTION_TIMEOUT = 170000  # Postgres 17
 POOL_TIMEOUT = 3.0  # seconds; whoever needs a connection tries again himself
 _PASSING = ("starting up", "shutting down", "recovery", "connection slots", "too many")  # of refusals that end
 
@@ -75,7 +79,12 @@ def daemon_dsn(dsn: str) -> str:
     Statements look rows up by key, so one plan fits all values; planning anew took longer than the look-up.
     """
     known = parts_of(dsn)
-    options = f"{known.get('options') or ''} -c role=mirrord_daemon -c plan_cache_mode=force_generic_plan".strip()
+    settings = (
+        "role=mirrord_daemon",
+        "plan_cache_mode=force_generic_plan",
+        f"idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT}s",
+    )
+    options = " ".join([known.get("options") or "", *(f"-c {setting}" for setting in settings)]).strip()
     defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
     return make_conninfo("", **{**defaults, **known, "options": options})
 
@@ -96,6 +105,7 @@ class Database:
             max_size=size,
             open=False,
             kwargs={"prepare_threshold": 2},  # statements are few and repeat: parse and plan them once
+            configure=_limit,
             timeout=POOL_TIMEOUT,
             reconnect_timeout=2,
         )
@@ -138,6 +148,13 @@ class Database:
                     await _set_local(connection, "mirrord.cascade", "off")
                     await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
                 yield connection
+
+
+async def _limit(connection: Connection) -> None:
+    if connection.info.server_version >= _KNOWS_TRANSACTION_TIMEOUT:
+        await connection.set_autocommit(True)
+        await connection.execute(f"SET transaction_timeout = '{TRANSACTION_TIMEOUT}s'")
+        await connection.set_autocommit(False)
 
 
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:

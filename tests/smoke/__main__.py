@@ -14,6 +14,8 @@ from tests.system.harness import Mirrord
 
 Proof = Callable[[Mirrord], None]
 
+LONGEST = 120  # seconds that one proof may take
+
 
 def everything_starts(mirrord: Mirrord) -> None:
     """Postgres from nothing, the schema, the tenant, its tree."""
@@ -43,6 +45,7 @@ PROOFS: tuple[Proof, ...] = (
 def main() -> int:
     """The exit code: 0 only if every proof holds."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
+    signal.signal(signal.SIGALRM, _took_too_long)
     directory = Path(tempfile.mkdtemp(prefix="mirrord-smoke-"))
     began = time.monotonic()
     with Mirrord(directory) as mirrord:
@@ -64,6 +67,7 @@ def _count_held(mirrord: Mirrord) -> int:
 def _holds(proof: Proof, mirrord: Mirrord) -> bool:
     sentence = proof.__name__.replace("_", " ")
     began = time.monotonic()
+    signal.alarm(LONGEST)
     try:
         proof(mirrord)
     except Exception as seen:  # whatever goes wrong, the other proofs are still worth their lines
@@ -71,8 +75,14 @@ def _holds(proof: Proof, mirrord: Mirrord) -> bool:
         if not isinstance(seen, AssertionError):
             traceback.print_exc()
         return False
+    finally:
+        signal.alarm(0)
     print(f"ok      {sentence} ({time.monotonic() - began:.1f} s)", flush=True)
     return True
+
+
+def _took_too_long(*_: object) -> None:
+    raise AssertionError(f"not done after {LONGEST} s")
 
 
 if __name__ == "__main__":

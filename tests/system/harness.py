@@ -133,8 +133,8 @@ class Mirrord:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """The daemon does nothing inside this block, and does not know: what happens there happens at once."""
-        os.kill(self.pid, signal.SIGSTOP)
         try:
+            eventually(self._froze_between_transactions, "a moment when the daemon holds no lock")
             yield
         finally:
             os.kill(self.pid, signal.SIGCONT)
@@ -151,6 +151,8 @@ class Mirrord:
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
                 self.stop()
+            if self.running:
+                self.kill()
             self.end_workers()
             self._process.wait()
         self.postgres.stop()
@@ -212,6 +214,7 @@ class Mirrord:
         """An app's connection, autocommit; a new one where Postgres cut the last."""
         if self._app is None or not _answers(self._app):
             self._app = psycopg.connect(self.app_dsn, autocommit=True, connect_timeout=5)
+            self._app.execute("SET statement_timeout = '20s'")  # who waits in vain for a lock fails instead
         return self._app
 
     def page(self, path: str) -> Page | None:
@@ -240,6 +243,18 @@ class Mirrord:
     def log_end(self, lines: int = 20) -> str:
         """The last lines of the log, for a person."""
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+    def _froze_between_transactions(self) -> bool:
+        """Stopped amid a transaction, the daemon would hold up the app: then it goes on, to be stopped later."""
+        os.kill(self.pid, signal.SIGSTOP)
+        with psycopg.connect(self.dsn or self.postgres.dsn(), autocommit=True) as connection:
+            found = connection.execute(
+                "SELECT FROM pg_stat_activity WHERE application_name = 'mirrord' AND xact_start IS NOT NULL"
+            )
+            if found.rowcount == 0:
+                return True
+        os.kill(self.pid, signal.SIGCONT)
+        return False
 
     def _places(self) -> list[str]:
         named = ["--mirror", str(self.mirror), "--data", str(self.data)]
