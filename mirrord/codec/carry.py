@@ -62,7 +62,8 @@ class _Carrying:
 
     def __init__(self, new: Sequence[Block], *, whole: bool) -> None:
         self._whole = whole
-        self._own = {own for block in new for own in ids_in(block.nodes)}  # an id that is in use is not handed on
+        # An id that an app uses is not handed on; what is read from Markdown has none.
+        self._own: set[str] = set() if whole else {own for block in new for own in ids_in(block.nodes)}
 
     def carried(self, new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
         pairs = paired(old, new)

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from mirrord.codec.document import BLOCKS, TEXTBLOCKS, Node
@@ -60,17 +59,19 @@ def identified(blocks: Sequence[Block]) -> list[Block]:
 class _Ids:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = blocks
-        self._known = {own for block in blocks for own in ids_in(block.nodes)}  # wherever they are: not to be given
+        self._known = {own for block in blocks for own in block.ids or ids_in(block.nodes)}  # not to be given again
         self._seen: set[str] = set()
         self._given: dict[str, int] = {}  # how many of one meaning got an id
 
     def identified(self) -> list[Block]:
-        result = []
-        for block in self._blocks:
-            nodes = tuple(self._complete(node, block.meaning, needs=True) for node in block.nodes)
-            same = all(node is other for node, other in zip(nodes, block.nodes, strict=True))
-            result.append(block if same else replace(block, nodes=nodes))
-        return result
+        return [self._completed(block) for block in self._blocks]
+
+    def _completed(self, block: Block) -> Block:
+        if block.ids and self._seen.isdisjoint(block.ids):
+            self._seen.update(block.ids)
+            return block
+        nodes = tuple(self._complete(node, block.meaning, needs=True) for node in block.nodes)
+        return Block(nodes, block.meaning, tuple(ids_in(nodes)))
 
     def _complete(self, node: Node, meaning: str | None, *, needs: bool) -> Node:
         """*node* with ids; it needs one itself if it *needs* one or has somebody else's."""

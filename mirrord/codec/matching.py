@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from mirrord.codec.document import TEXTBLOCKS, Node
 from mirrord.codec.normal import fingerprint, normal, wrapped
@@ -24,10 +25,12 @@ class Block:
 
     nodes: its node, or a run of inline nodes that stands for a paragraph, as an image alone does.
     meaning: the fingerprint of its normal form.
+    ids: those in it and below, once none is missing and none is there twice.
     """
 
     nodes: tuple[Node, ...]
     meaning: str
+    ids: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -51,8 +54,7 @@ def blocks_of(content: Sequence[Node]) -> list[Block]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """The old block a new one was. equal: it means the same."""
 
     old: int
@@ -61,12 +63,33 @@ class Pair:
 
 def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     """For each of *new* what it was among *old*, each at most once; None: it was not there."""
+    start, end = _edges(old, new)
+    rest = _paired(old[start : len(old) - end], new[start : len(new) - end])
+    return [
+        *(Pair(i, True) for i in range(start)),
+        *(pair and Pair(start + pair.old, pair.equal) for pair in rest),
+        *(Pair(i, True) for i in range(len(old) - end, len(old))),
+    ]
+
+
+def _edges(old: Sequence[Block], new: Sequence[Block]) -> tuple[int, int]:
+    """How many blocks are equal at the beginning, and how many others at the end."""
+    start, most = 0, min(len(old), len(new))
+    while start < most and old[start].meaning == new[start].meaning:
+        start += 1
+    end, most = 0, most - start
+    while end < most and old[-1 - end].meaning == new[-1 - end].meaning:
+        end += 1
+    return start, end
+
+
+def _paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     matching = _Matching([block.meaning for block in old], [block.meaning for block in new])
     matching.match()
-    found: list[Pair | None] = [None if i is None else Pair(i, equal=True) for i in matching.of_new]
+    found: list[Pair | None] = [None if i is None else Pair(i, True) for i in matching.of_new]
     for olds, news in matching.gaps():
         for i, j in _edited(old, [i for i in olds if not old[i].is_blank], new, news):
-            found[j] = Pair(i, equal=False)
+            found[j] = Pair(i, False)
     return found
 
 
@@ -79,8 +102,6 @@ class _Matching:
         self.of_new: list[int | None] = [None] * len(new)
 
     def match(self) -> None:
-        self._extend(-1, -1, 1)
-        self._extend(len(self._old), len(self._new), -1)
         anchors = self._unique()
         for i, j in anchors:
             self._pair(i, j)
