@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import orjson
 
 from mirrord.codec.carry import carried_blocks, content_of, joined
-from mirrord.codec.document import Document
+from mirrord.codec.document import Document, Node
 from mirrord.codec.frontmatter import split
 from mirrord.codec.ids import identified
 from mirrord.codec.increment import Reading, read_whole, reread
@@ -44,10 +44,7 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
     reading = reread(before.reading, split(text).body)
     if reading is None:
         return None
-    content = content_of(_loaded(prior))
-    if content == joined(before.blocks).get("content"):
-        return _made(reading, before.blocks)
-    return _made(reading, identified(blocks_of(content)))
+    return _made(reading, identified(_blocks_again(before.blocks, content_of(_loaded(prior)))))
 
 
 def stored(text: str, prior: str | None) -> bytes:
@@ -62,6 +59,17 @@ def _made(reading: Reading, prior: Sequence[Block]) -> Derived:
     except orjson.JSONEncodeError:  # attributes of an app, nested too deep
         blocks = carried_blocks(reading.blocks, ())
         return Derived(reading, blocks, _json(joined(blocks)))
+
+
+def _blocks_again(known: Sequence[Block], content: Sequence[Node]) -> list[Block]:
+    """The blocks of *content*; those *known* that still are at its beginning and end are not looked into again."""
+    start, first = 0, 0
+    while first < len(known) and known[first].nodes == tuple(content[start : start + len(known[first].nodes)]):
+        start, first = start + len(known[first].nodes), first + 1
+    end, last = len(content), len(known)
+    while last > first and known[last - 1].nodes == tuple(content[max(start, end - len(known[last - 1].nodes)) : end]):
+        end, last = end - len(known[last - 1].nodes), last - 1
+    return [*known[:first], *blocks_of(content[start:end]), *known[last:]]
 
 
 def _json(document: Document) -> bytes:
