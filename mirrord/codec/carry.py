@@ -8,8 +8,8 @@ place keeps its id, and so do the items in it.
 from collections.abc import Sequence
 from itertools import chain
 
-from mirrord.codec.document import Document, Node, checked, document
-from mirrord.codec.ids import children_of, id_of, identified, ids_in, may_have_id, with_id
+from mirrord.codec.document import BLOCKS, Document, Node, checked, document
+from mirrord.codec.ids import children_of, id_of, identified, ids_in, with_id
 from mirrord.codec.matching import Block, Pair, blocks_of, paired
 from mirrord.errors import Damaged
 
@@ -82,8 +82,8 @@ class _Carrying:
 
     def _node(self, new: Node, old: Node) -> Node:
         inherited = id_of(old)
-        free = inherited is not None and inherited not in self._own and may_have_id(new) and id_of(new) is None
-        result = with_id(new, inherited) if free and inherited else new
+        needs = inherited not in self._own and new["type"] in BLOCKS and id_of(new) is None
+        result = with_id(new, inherited) if inherited and needs else new
         children, before = children_of(new), children_of(old)
         if not children or not before:
             return result

@@ -15,14 +15,9 @@ LENGTH: Final = 12  # characters of a derived id: 60 bits
 _WITHOUT_BLOCKS = TEXTBLOCKS | {"codeBlock"}
 
 
-def may_have_id(node: Node) -> bool:
-    """Whether an `id` of *node* is only a name for it; in a type the codec does not know it may be content."""
-    return node["type"] in BLOCKS or node["type"] == "image"
-
-
 def id_of(node: Node) -> str | None:
-    """The id of a block; None if it has none of the kind that is only a name."""
-    if not may_have_id(node):
+    """The id of a block; None if it has none, or if its `id` may be content: the type is not a block's we know."""
+    if node["type"] not in BLOCKS:
         return None
     own = (node.get("attrs") or {}).get("id")
     return own if isinstance(own, str) and own else None
@@ -78,7 +73,7 @@ class _Ids:
         own = id_of(node)
         if own is not None and own not in self._seen:
             self._seen.add(own)
-        elif own is not None or (needs and may_have_id(node)):
+        elif own is not None or (needs and node["type"] in BLOCKS):
             node = with_id(node, self._new_id(meaning or fingerprint(normal(node))))
         children = children_of(node)
         completed = [self._complete(child, None, needs=child["type"] in ITEMS) for child in children]

@@ -30,12 +30,14 @@ class Reading:
 
     spans: where each block begins and ends, as in `segments.Segment`. blocks: what each is; the same number.
     references: as in `segments.Outline`, but for the lines they stand in.
+    opaque: some block was over a limit of the parser.
     """
 
     body: str
     spans: Sequence[tuple[int, int]]
     blocks: Sequence[Block]
     references: Mapping[str, Any]
+    opaque: bool
 
 
 def read_whole(body: str) -> Reading:
@@ -45,7 +47,7 @@ def read_whole(body: str) -> Reading:
 
 def reread(before: Reading, body: str) -> Reading | None:
     """What `read_whole` makes of *body*, made of *before* where an edit left it; None: only that can tell."""
-    if len(body) > MAX_CHARACTERS:
+    if len(body) > MAX_CHARACTERS or before.opaque:
         return None
     head, tail = _unchanged(before.body, body)
     first = _first(before, head)
@@ -54,9 +56,11 @@ def reread(before: Reading, body: str) -> Reading | None:
     end = before.spans[rest + 1][0] if rest + 1 < len(before.spans) else len(before.body)
     shift = len(body) - len(before.body)
     part = body[start : end + shift]
-    if _reaches_far(before.body[:start], before.body[start:end], part):
+    if _reaches_far(before, first, before.body[start:end], part):
         return None
     found = _read(part, before.references)
+    if found.opaque:
+        return None
     spans, blocks = [(start + a, start + b) for a, b in found.spans], list(found.blocks)
     if rest < len(before.spans):
         if not spans or spans.pop() != _shifted(before.spans[rest], shift):
@@ -67,13 +71,18 @@ def reread(before: Reading, body: str) -> Reading | None:
         [*before.spans[:first], *spans, *(_shifted(span, shift) for span in before.spans[rest:])],
         [*before.blocks[:first], *_known(before.blocks[first:rest], blocks), *before.blocks[rest:]],
         before.references,
+        opaque=False,
     )
 
 
 def _read(body: str, references: Mapping[str, Any]) -> Reading:
     page = outline(body, references)
     return Reading(
-        body, [(segment.start, segment.end) for segment in page.segments], blocks_of(nodes(page)), page.references
+        body,
+        [(segment.start, segment.end) for segment in page.segments],
+        blocks_of(nodes(page)),
+        page.references,
+        opaque=any(segment.tokens is None for segment in page.segments),
     )
 
 
@@ -107,8 +116,12 @@ def _is_behind_blank(gap: str) -> bool:
     return len(written) > 1 and not written[-1].strip(_BLANKS)
 
 
-def _reaches_far(above: str, old: str, new: str) -> bool:
-    return bool(_FAR_REACHING.search(old) or _FAR_REACHING.search(new) or _TOGGLE.search(above))
+def _reaches_far(before: Reading, first: int, old: str, new: str) -> bool:
+    """Whether the part that was *old* and is *new* has to do with what is not beside it."""
+    if _FAR_REACHING.search(old) or _FAR_REACHING.search(new):
+        return True
+    above = zip(before.spans[:first], before.blocks[:first], strict=True)
+    return any(_TOGGLE.search(before.body, *span) for span, block in above if block.kind != "details")
 
 
 def _shifted(span: tuple[int, int], shift: int) -> tuple[int, int]:

@@ -174,7 +174,7 @@ def test_what_an_editor_adds_to_its_nodes_stays_while_they_do() -> None:
         [
             paragraph("left", id="a", textAlign="left", extra=None),
             {"type": "blockquote", "attrs": {"id": "b"}, "content": quoted},
-            {"type": "image", "attrs": {"id": "e", "src": "x.png", "alt": None}},
+            {"type": "image", "attrs": {"src": "x.png", "alt": None}},
         ]
     )
     text = "left\n\n> in\n>\n> other\n\n![](x.png)\n"

@@ -72,12 +72,12 @@ def test_nul_is_replaced_and_its_escape_in_a_text_is_not() -> None:
 @pytest.mark.parametrize("depth", [1, 300, 3000])
 def test_an_attribute_that_an_app_nested_too_deep_does_not_stop_the_document(depth: int) -> None:
     before = stored("[a](b)\n", None).decode()
-    prior = before.replace('"href"', f'"class":{"[" * depth}{"]" * depth},"href"')
+    prior = before.replace('"href"', f'"auto":{"[" * depth}{"]" * depth},"href"')
 
     (paragraph,) = blocks(stored("[a](b)\n", prior))
 
     attrs = paragraph["content"][0]["marks"][0]["attrs"]
-    assert attrs == ({"href": "b", "class": []} if depth == 1 else {"href": "b"})
+    assert attrs == ({"href": "b", "auto": []} if depth == 1 else {"href": "b"})
 
 
 def test_a_prior_that_is_no_document_counts_for_nothing() -> None:
