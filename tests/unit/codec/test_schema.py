@@ -1,0 +1,147 @@
+"""The table of nodes, marks and attributes: the JSON Schema made from it, and what the codec's own names say."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+
+from mirrord.cli import main
+from mirrord.codec.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, document, text_node
+from mirrord.codec.json_schema import json_schema
+from mirrord.codec.normal import normal
+from mirrord.codec.properties import Json
+from mirrord.codec.reader import read
+from mirrord.codec.schema import MARKS as MARK_TABLE
+from mirrord.codec.schema import NODES, Attribute, attributes_of
+from mirrord.codec.text import decode
+from tests.unit.codec.documents import documents, markdown
+
+ROOT = Path(__file__).parents[3]
+JUDGE = jsonschema.Draft202012Validator(json_schema())
+
+# What the table has and the codec does not know yet. To be emptied as it learns them.
+AWAITED_NODES = {"details", "detailsSummary", "detailsContent", "mention"}
+AWAITED_MARKS = {"textStyle"}
+
+
+def is_valid(content: Node) -> bool:
+    return JUDGE.is_valid(content)
+
+
+def in_paragraph(*content: Node) -> Document:
+    return document([{"type": "paragraph", "content": list(content)}])
+
+
+def test_it_is_a_json_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+
+
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["schema"])
+
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out) == json_schema()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted((ROOT / "tests" / "cases").glob("*.md")), *sorted((ROOT / "data" / "sample").rglob("*.md"))],
+    ids=lambda path: path.stem,
+)
+def test_every_page_of_ours_is_read_as_a_valid_document(path: Path) -> None:
+    JUDGE.validate(read(decode(path.read_bytes())))
+
+
+def test_real_pages_are_read_as_valid_documents(pages: list[str]) -> None:
+    for page in pages[::4]:
+        JUDGE.validate(read(page))
+
+
+def test_the_examples_of_the_specifications_are_read_as_valid_documents(examples: list[str]) -> None:
+    for example in examples:
+        JUDGE.validate(read(example))
+
+
+@given(markdown)
+@settings(max_examples=60)
+def test_any_markdown_is_read_as_a_valid_document(text: str) -> None:
+    JUDGE.validate(read(text))
+
+
+@given(documents)
+@settings(max_examples=60)
+def test_documents_of_known_and_unknown_nodes_are_valid(content: Document) -> None:
+    JUDGE.validate(content)
+
+
+def test_what_nobody_knows_may_stand_anywhere() -> None:
+    poll: Node = {"type": "poll", "attrs": {"id": 1}, "content": [{"type": "paragraph"}]}
+    emoji: Node = {"type": "emoji", "attrs": {"name": "x"}, "marks": [{"type": "colour", "attrs": {"value": 1}}]}
+    centred: Node = {"type": "paragraph", "attrs": {"id": "a", "textAlign": "center"}, "content": [emoji]}
+
+    assert is_valid(document([poll, centred, {"type": "bulletList", "content": [poll]}]))
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        ({"type": "paragraph"}, "'doc' was expected"),
+        (document([text_node("a")]), "'text' should not be valid"),
+        (document([{"type": "listItem", "content": [{"type": "paragraph"}]}]), "'listItem' should not be valid"),
+        (document([{"type": "bulletList"}]), "'content' is a required property"),
+        (document([{"type": "bulletList", "content": []}]), "should be non-empty"),
+        (document([{"type": "bulletList", "content": [{"type": "taskItem"}]}]), "'taskItem' should not be valid"),
+        (document([{"type": "heading", "content": [text_node("a")]}]), "'attrs' is a required property"),
+        (document([{"type": "heading", "attrs": {"level": "1"}}]), "'1' is not of type 'integer'"),
+        (document([{"type": "heading", "attrs": {}}]), "'level' is a required property"),
+        (document([{"type": "paragraph", "attrs": {"id": 1}}]), "1 is not of type 'string', 'null'"),
+        (document([{"type": "callout", "attrs": {"type": "a", "fold": "x"}, "content": []}]), "'x' is not one of"),
+        (document([{"type": "details", "content": [{"type": "detailsSummary"}]}]), "is too short"),
+        (document([{"type": "codeBlock", "content": [text_node("a", [{"type": "bold"}])]}]), "expected to be empty"),
+        (document([{"type": "codeBlock", "content": [{"type": "hardBreak"}]}]), "'text' was expected"),
+        (in_paragraph({"type": "text"}), "'text' is a required property"),
+        (in_paragraph({"type": "paragraph"}), "'paragraph' should not be valid"),
+        (in_paragraph(text_node("a", [{"type": "link"}])), "'attrs' is a required property"),
+        (in_paragraph(text_node("a", [{"type": "highlight", "attrs": {"color": 1}}])), "1 is not of type 'string'"),
+        ({"type": "doc", "content": [{"type": "poll", "colour": 1}]}, "'colour' was unexpected"),
+        ({"type": "doc", "content": [{"type": "poll", "content": [{"type": "heading"}]}]}, "'attrs' is a required"),
+        ({"type": "doc", "content": ["words"]}, "'words' is not of type 'object'"),
+    ],
+)
+def test_a_wrong_document_is_refused_and_the_reason_named(content: Node, wrong: str) -> None:
+    assert any(wrong in error.message for error in JUDGE.iter_errors(content))
+
+
+def test_the_codec_knows_the_nodes_and_marks_of_the_table() -> None:
+    inline = {name for name, node in NODES.items() if node.group == "inline"}
+
+    assert inline - AWAITED_NODES == INLINE
+    assert NODES.keys() - inline - {"doc"} - AWAITED_NODES == BLOCKS
+    assert MARK_TABLE.keys() - AWAITED_MARKS == MARKS
+
+
+def test_what_an_attribute_is_without_being_said_is_not_missed_in_the_normal_form() -> None:
+    kept = set()
+    for name in NODES.keys() - {"doc", "text"} - AWAITED_NODES:
+        for key, attribute in attributes_of(name).items():
+            if (value := _unsaid(attribute)) is not None and "attrs" in normal({"type": name, "attrs": {key: value}}):
+                kept.add(f"{name}.{key}")
+    for name, attributes in MARK_TABLE.items():
+        for key, attribute in attributes.items():
+            if (value := _unsaid(attribute)) is not None and _marked(name, key, value):
+                kept.add(f"{name}.{key}")
+
+    assert kept == set()
+
+
+def _unsaid(attribute: Attribute) -> Json:
+    """A value Markdown need not hold: the default, or any of what only the row keeps; None: there is none."""
+    return attribute.default if attribute.written else "x"
+
+
+def _marked(name: str, key: str, value: Json) -> bool:
+    mark: Mark = {"type": name, "attrs": {key: value}}
+    return "attrs" in normal(text_node("a", [mark]))["marks"][0]
