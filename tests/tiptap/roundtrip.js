@@ -1,32 +1,46 @@
-// Reads documents from standard input, a JSON object a line, loads each with TipTap, and writes what TipTap makes of it.
+// Loads documents with TipTap, as an editor in a browser would, and answers with what TipTap makes of them.
 //
-// in:  {"content": DOCUMENT, "typed"?: TEXT}      typed: inserted at the end of the first text block, as by a person
-// out: {"content": DOCUMENT, "plain": DOCUMENT} or {"error": SENTENCE}      plain: as the schema alone gives it back
+// A request and an answer are a line of JSON each, on standard input and output:
+//   {"content": DOCUMENT, "typed"?: TEXT} → {"content": DOCUMENT}   typed: put after the first text, as by a person
+//   {"schema": true} → {"nodes": {NAME: {ATTRIBUTE: DEFAULT}}, "marks": …}
+//   what TipTap refuses → {"error": SENTENCE}
 import { createInterface } from 'node:readline'
 import { Editor, getSchema } from '@tiptap/core'
 import { extensions, hold, release } from './mirrord.js'
 
 const schema = getSchema(extensions)
 
-function answer({ content, typed }) {
-  const held = hold(content, schema)
+function answer(request) {
+  if (request.schema) return { nodes: defaults(schema.nodes), marks: defaults(schema.marks) }
+  const held = hold(request.content, schema)
   const node = schema.nodeFromJSON(held)
   node.check()
   const editor = new Editor({ element: null, extensions, content: held, enableContentCheck: true })
-  if (typed !== undefined) type(editor, typed)
-  const result = { content: release(editor.getJSON()), plain: release(node.toJSON()) }
+  if (!editor.state.doc.eq(editor.schema.nodeFromJSON(held)))
+    throw new Error('the editor shows something else than the document')
+  if (request.typed) type(editor, request.typed)
+  const content = release(editor.getJSON())
   editor.destroy()
-  return result
+  return { content }
 }
 
+const defaults = (types) =>
+  Object.fromEntries(
+    Object.entries(types).map(([name, type]) => [
+      name,
+      Object.fromEntries(Object.entries(type.spec.attrs ?? {}).map(([key, attribute]) => [key, attribute.default])),
+    ]),
+  )
+
 function type(editor, text) {
-  let end = null
+  let end
   editor.state.doc.descendants((node, position) => {
-    if (end === null && node.isTextblock && !node.type.spec.code) end = position + 1 + node.content.size
-    return end === null
+    if (end === undefined && node.isTextblock && !node.type.spec.code && node.lastChild?.isText)
+      end = position + 1 + node.content.size
+    return end === undefined
   })
-  if (end === null) throw new Error('there is no text block to type in')
-  editor.commands.insertContentAt(end, { type: 'text', text })
+  if (end === undefined) throw new Error('there is no text to type after')
+  editor.view.dispatch(editor.state.tr.insertText(text, end))
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
@@ -34,7 +48,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   try {
     result = answer(JSON.parse(line))
   } catch (error) {
-    result = { error: String(error.message) }
+    result = { error: error.message }
   }
   process.stdout.write(`${JSON.stringify(result)}\n`)
 }
