@@ -163,15 +163,15 @@ MARKS: Mapping[str, Mapping[str, Attribute]] = MappingProxyType(
             "rel": Attribute("the editor's", written=False),
             "class": Attribute("the editor's", written=False),
         },
-        "highlight": {"color": Attribute("as in CSS; none for the plain `==`")},
+        "highlight": {"color": Attribute("as in CSS; none for the plain `==`", default="")},
         "underline": {},
         "subscript": {},
         "superscript": {},
         "textStyle": {
-            "color": Attribute("as in CSS"),
-            "backgroundColor": Attribute("as in CSS"),
-            "fontSize": Attribute("as in CSS"),
-            "fontFamily": Attribute("as in CSS"),
+            "color": Attribute("as in CSS", default=""),
+            "backgroundColor": Attribute("as in CSS", default=""),
+            "fontSize": Attribute("as in CSS", default=""),
+            "fontFamily": Attribute("as in CSS", default=""),
         },
     }
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mirrord.codec.document import Document, Node, document, text_node
+from mirrord.codec.document import Document, Mark, Node, document, text_node
 from mirrord.codec.normal import fingerprint, normal
 from mirrord.codec.properties import Json
 from mirrord.codec.reader import read
@@ -17,13 +17,15 @@ from mirrord.codec.schema import MARKS, NODES, attributes_of
 from mirrord.codec.text import decode
 from tests.system.tiptap import TipTap, installed, running
 from tests.unit.codec.documents import documents, markdown
+from tests.unit.codec.test_tiptap_guide import examples
 
 ROOT = Path(__file__).parents[2]
 CORPORA = ROOT.parent / "shared" / "corpora"
 FILES = [*sorted((ROOT / "tests" / "cases").glob("*.md")), *sorted((ROOT / "data" / "sample").rglob("*.md"))]
 AWAITED = pytest.mark.xfail(strict=True, reason="the normal form keeps `mentionSuggestionChar`, which TipTap adds")
 OURS = [pytest.param(path, marks=[AWAITED] if path.name == "write.md" else [], id=path.stem) for path in FILES]
-PATIENT = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+GUIDE = [pytest.param(content, id=text.split("\n")[0][:20]) for text, content in examples()]
+PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,31 @@ def identified(node: Node, path: str = "b") -> Node:
 def ids(node: Node) -> list[Json]:
     own = node.get("attrs", {}).get("id")
     return [own, *(each for child in node.get("content", []) for each in ids(child))]
+
+
+def lost(given: Node, got: Node) -> Iterator[str]:
+    """What of *given* is not in *got*, whatever the normal form thinks of it."""
+    if given["type"] != got["type"] or given.get("text") != got.get("text"):
+        yield f"{given['type']} became {got}"
+    for one, other in zip(in_order(given), in_order(got), strict=True):
+        yield from _lost_attributes(one, other)
+    children, others = given.get("content", []), got.get("content", [])
+    if len(children) != len(others):
+        yield f"{given['type']}: {others} instead of {children}"
+    for child, other in zip(children, others, strict=False):
+        yield from lost(child, other)
+
+
+def in_order(node: Node) -> list[Node | Mark]:
+    """The node and its marks."""
+    return [node, *sorted(node.get("marks", []), key=lambda mark: mark["type"])]
+
+
+def _lost_attributes(given: Node | Mark, got: Node | Mark) -> Iterator[str]:
+    attrs = got.get("attrs", {})
+    for key, value in given.get("attrs", {}).items():
+        if value is not None and attrs.get(key) != value:
+            yield f"{given['type']}.{key}"
 
 
 def changed(before: str, after: str) -> tuple[str, str]:
@@ -119,6 +146,16 @@ def test_what_the_editor_does_not_know_comes_back_as_it_was(tiptap: TipTap) -> N
     content = document([poll, odd, centred])
 
     assert meaning(tiptap.load(content)) == meaning(content)
+
+
+@pytest.mark.parametrize("content", GUIDE)
+def test_the_examples_of_the_guide_go_through_the_editor(tiptap: TipTap, content: Document) -> None:
+    assert list(lost(identified(content), tiptap.load(identified(content)))) == []
+
+
+@pytest.mark.parametrize("content", GUIDE)
+def test_copy_and_paste_keeps_all_but_the_end_of_a_code_blocks_language(tiptap: TipTap, content: Document) -> None:
+    assert set(lost(identified(content), tiptap.paste(identified(content)))) <= {"codeBlock.language"}
 
 
 def test_an_empty_page_has_a_paragraph_to_type_in(tiptap: TipTap) -> None:

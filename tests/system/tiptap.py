@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import cast
 
 import pytest
@@ -31,6 +32,10 @@ class TipTap:
         """What the editor holds after loading *content*, and after somebody typed. Fails where TipTap refuses."""
         return cast(Document, self._asked({"content": content, "typed": typed})["content"])
 
+    def paste(self, content: Document) -> Document:
+        """What an empty editor holds after *content* was copied in another and pasted."""
+        return cast(Document, self._asked({"content": content, "pasted": True})["content"])
+
     def schema(self) -> Schema:
         """The default of each attribute of each type, under `nodes` and `marks`."""
         return cast(Schema, self._asked({"schema": True}))
@@ -49,12 +54,22 @@ def installed(cache: Path) -> Path:
     """A directory with TipTap in it, ours or *cache*; skips where there is no Node or nowhere to get TipTap from."""
     if not shutil.which("node") or not shutil.which("npm"):
         pytest.skip("Node with npm is needed to try the real TipTap")
-    if (SOURCE / "node_modules").is_dir():
+    if _is_current(SOURCE):
         return SOURCE
     for name in FILES:
         shutil.copy(SOURCE / name, cache)
     _install(cache)
     return cache
+
+
+def _is_current(directory: Path) -> bool:
+    """Whether what is installed is what the lock file says."""
+    lock, got = directory / "package-lock.json", directory / "node_modules" / ".package-lock.json"
+    if not got.exists():
+        return False
+    wanted = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+    del wanted[""]
+    return bool(wanted == json.loads(got.read_text(encoding="utf-8"))["packages"])
 
 
 def _install(directory: Path) -> None:
@@ -73,7 +88,7 @@ def _install(directory: Path) -> None:
 def running(directory: Path) -> Iterator[TipTap]:
     """The editor's process, as long as it is asked."""
     command = ["node", "roundtrip.js"]
-    with subprocess.Popen(command, cwd=directory, stdin=-1, stdout=-1, text=True, encoding="utf-8") as process:
+    with subprocess.Popen(command, cwd=directory, stdin=PIPE, stdout=PIPE, text=True, encoding="utf-8") as process:
         yield TipTap(process)
         assert process.stdin is not None
         process.stdin.close()

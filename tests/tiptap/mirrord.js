@@ -32,10 +32,10 @@ const own = (name, group, names, content) =>
     atom: content === undefined,
     defining: content !== undefined,
     addAttributes: () => attributes(names),
-    parseHTML: () => [{ tag: `[data-type="${name}"]` }],
+    parseHTML: () => [{ tag: `[data-mirrord="${name}"]` }],
     renderHTML: ({ HTMLAttributes }) => [
       group === 'inline' ? 'span' : 'div',
-      mergeAttributes(HTMLAttributes, { 'data-type': name }),
+      mergeAttributes(HTMLAttributes, { 'data-mirrord': name }),
       ...(content ? [0] : []),
     ],
   })
@@ -61,7 +61,7 @@ export const extensions = [
   Heading.extend({ whitespace: 'pre' }),
   Code.extend({ excludes: '' }), // Markdown has bold code and code that is a link
   Highlight.configure({ multicolor: true }),
-  TextStyleKit,
+  TextStyleKit.configure({ lineHeight: false }),
   Subscript,
   Superscript,
   TaskList,
@@ -83,7 +83,13 @@ export const extensions = [
   own('rawInline', 'inline', ['raw']),
   own('unknownBlock', 'block', ['json']),
   own('unknownInline', 'inline', ['json']),
-  Mark.create({ name: 'unknownMark', excludes: '', addAttributes: () => attributes(['json']) }),
+  Mark.create({
+    name: 'unknownMark',
+    excludes: '',
+    addAttributes: () => attributes(['json']),
+    parseHTML: () => [{ tag: '[data-mirrord="unknownMark"]' }],
+    renderHTML: ({ HTMLAttributes }) => ['span', mergeAttributes(HTMLAttributes, { 'data-mirrord': 'unknownMark' }), 0],
+  }),
   Attributes,
 ]
 

@@ -2,19 +2,24 @@
 //
 // A request and an answer are a line of JSON each, on standard input and output:
 //   {"content": DOCUMENT, "typed"?: TEXT} → {"content": DOCUMENT}   typed: put after the first text, as by a person
+//   {"content": DOCUMENT, "pasted": true} → {"content": DOCUMENT}   copied as HTML and pasted
 //   {"schema": true} → {"nodes": {NAME: {ATTRIBUTE: DEFAULT}}, "marks": …}
 //   what TipTap refuses → {"error": SENTENCE}
 import { createInterface } from 'node:readline'
 import { Editor, getSchema } from '@tiptap/core'
+import { DOMParser, DOMSerializer } from '@tiptap/pm/model'
+import { Window } from 'happy-dom'
 import { extensions, hold, release } from './mirrord.js'
 
 const schema = getSchema(extensions)
+const { document } = new Window()
 
 function answer(request) {
   if (request.schema) return { nodes: defaults(schema.nodes), marks: defaults(schema.marks) }
   const held = hold(request.content, schema)
   const node = schema.nodeFromJSON(held)
   node.check()
+  if (request.pasted) return { content: release(pasted(node).toJSON()) }
   const editor = new Editor({ element: null, extensions, content: held, enableContentCheck: true })
   if (!editor.state.doc.eq(editor.schema.nodeFromJSON(held)))
     throw new Error('the editor shows something else than the document')
@@ -22,6 +27,13 @@ function answer(request) {
   const content = release(editor.getJSON())
   editor.destroy()
   return { content }
+}
+
+function pasted(node) {
+  const element = document.createElement('div')
+  element.append(DOMSerializer.fromSchema(schema).serializeFragment(node.content, { document }))
+  element.innerHTML = String(element.innerHTML)
+  return DOMParser.fromSchema(schema).parse(element)
 }
 
 const defaults = (types) =>
