@@ -15,16 +15,16 @@ from mirrord.codec.reader import read
 from mirrord.codec.render import Wanted, render
 from mirrord.codec.schema import MARKS, NODES, attributes_of
 from mirrord.codec.text import decode
+from tests.guide import examples, name_of
 from tests.system.tiptap import TipTap, installed, running
 from tests.unit.codec.documents import documents, markdown
-from tests.unit.codec.test_tiptap_guide import examples
 
 ROOT = Path(__file__).parents[2]
 CORPORA = ROOT.parent / "shared" / "corpora"
 FILES = [*sorted((ROOT / "tests" / "cases").glob("*.md")), *sorted((ROOT / "data" / "sample").rglob("*.md"))]
 AWAITED = pytest.mark.xfail(strict=True, reason="the normal form keeps `mentionSuggestionChar`, which TipTap adds")
 OURS = [pytest.param(path, marks=[AWAITED] if path.name == "write.md" else [], id=path.stem) for path in FILES]
-GUIDE = [pytest.param(content, id=text.split("\n")[0][:20]) for text, content in examples()]
+GUIDE = [pytest.param(content, id=name_of(text)) for text, content in examples()]
 PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -135,6 +135,12 @@ def test_typing_in_the_editor_changes_one_block_of_the_file(tiptap: TipTap, path
     (old, new) = changed(text, edited)
     assert new.replace(" typed", "", 1).split("\n")[0] == old.split("\n")[0]
     assert "\n\n" not in old + new
+
+
+def test_a_block_that_is_split_leaves_its_id_to_the_first_half(tiptap: TipTap) -> None:
+    content = identified(read("one\n\ntwo\n"))
+
+    assert [block["attrs"]["id"] for block in tiptap.load(content, typed="\n")["content"]] == ["b.0", None, "b.1"]
 
 
 def test_what_the_editor_does_not_know_comes_back_as_it_was(tiptap: TipTap) -> None:

@@ -44,7 +44,7 @@ const own = (name, group, names, content) =>
 const Attributes = Extension.create({
   name: 'mirrordAttributes',
   addGlobalAttributes: () => [
-    { types: IDENTIFIED, attributes: attributes(['id']) },
+    { types: IDENTIFIED, attributes: { id: { ...attribute('id'), keepOnSplit: false } } },
     { types: '*', attributes: attributes(['beyond']) },
     { types: ['link'], attributes: attributes(['auto']) },
   ],

@@ -1,7 +1,7 @@
 // Loads documents with TipTap, as an editor in a browser would, and answers with what TipTap makes of them.
 //
 // A request and an answer are a line of JSON each, on standard input and output:
-//   {"content": DOCUMENT, "typed"?: TEXT} → {"content": DOCUMENT}   typed: put after the first text, as by a person
+//   {"content": DOCUMENT, "typed"?: TEXT} → {"content": DOCUMENT}   typed after the first text; "\n" is Enter
 //   {"content": DOCUMENT, "pasted": true} → {"content": DOCUMENT}   copied as HTML and pasted
 //   {"schema": true} → {"nodes": {NAME: {ATTRIBUTE: DEFAULT}}, "marks": …}
 //   what TipTap refuses → {"error": SENTENCE}
@@ -52,7 +52,8 @@ function type(editor, text) {
     return end === undefined
   })
   if (end === undefined) throw new Error('there is no text to type after')
-  editor.view.dispatch(editor.state.tr.insertText(text, end))
+  if (text === '\n') editor.chain().setTextSelection(end).splitBlock().run()
+  else editor.view.dispatch(editor.state.tr.insertText(text, end))
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

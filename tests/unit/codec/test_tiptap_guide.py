@@ -1,23 +1,21 @@
 """What docs/tiptap.md tells people who connect an editor is so."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from mirrord.codec.document import Document, Node, document
+from mirrord.codec.document import Document, Node
 from mirrord.codec.json_schema import json_schema
 from mirrord.codec.normal import fingerprint, normal
 from mirrord.codec.reader import read
 from mirrord.codec.render import Wanted, render
 from mirrord.codec.schema import MARKS, NODES, Attribute
+from tests.guide import GUIDE, examples, name_of
 
-ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs" / "tiptap.md").read_text(encoding="utf-8")
-PAIR = re.compile(r"^(`{3,})markdown\n(.*?)^\1\n\n```json\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+EDITOR = Path(__file__).parents[2] / "tiptap" / "mirrord.js"
 ROW = re.compile(r"^\| `(\w+)` \|(?:.*\|)? ?(.*?) ?\|$", re.MULTILINE)
 
 # Examples the codec does not read and write yet, by their first characters. To be emptied as it learns them.
@@ -30,11 +28,6 @@ WITHOUT_EXAMPLE = {
 }
 
 
-def examples() -> Iterator[tuple[str, Document]]:
-    for _, text, content in PAIR.findall(GUIDE):
-        yield text, document(json.loads(content))
-
-
 def meaning(node: Node) -> str:
     return fingerprint(normal(node))
 
@@ -43,7 +36,7 @@ EXAMPLES = [
     pytest.param(
         text,
         content,
-        id=text.split("\n")[0][:20],
+        id=name_of(text),
         marks=[pytest.mark.xfail(strict=True, reason="not read and written yet")] if text.startswith(AWAITED) else [],
     )
     for text, content in examples()
@@ -59,8 +52,10 @@ def test_an_example_is_read_and_written_as_shown(text: str, content: Document) -
 
 
 def test_the_examples_keep_to_the_schema() -> None:
+    judge = jsonschema.Draft202012Validator(json_schema())
+
     for _, content in examples():
-        jsonschema.validate(content, json_schema())
+        judge.validate(content)
 
 
 def test_every_example_is_found() -> None:
@@ -100,6 +95,4 @@ def _cell(attributes: Mapping[str, Attribute]) -> str:
 
 
 def test_the_editor_it_shows_is_the_one_that_is_tested() -> None:
-    source = (ROOT / "tests" / "tiptap" / "mirrord.js").read_text(encoding="utf-8")
-
-    assert f"```js\n{source}```\n" in GUIDE
+    assert f"```js\n{EDITOR.read_text(encoding='utf-8')}```\n" in GUIDE
