@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from mirrord.codec.properties import Json
-from mirrord.codec.schema import MARKS, NODES, Attribute, Inside, attributes_of
+from mirrord.codec.vocabulary import MARKS, NODES, Attribute, Inside, attributes_of
 
 JsonObject = dict[str, Json]
 

@@ -13,8 +13,8 @@ from mirrord.codec.normal import fingerprint, normal
 from mirrord.codec.properties import Json
 from mirrord.codec.reader import read
 from mirrord.codec.render import Wanted, render
-from mirrord.codec.schema import MARKS, NODES, attributes_of
 from mirrord.codec.text import decode
+from mirrord.codec.vocabulary import MARKS, NODES, attributes_of
 from tests.guide import examples, name_of
 from tests.system.tiptap import TipTap, installed, running
 from tests.unit.codec.documents import documents, markdown
@@ -188,7 +188,7 @@ def test_what_tiptap_adds_by_itself_says_nothing_in_the_schema(tiptap: TipTap) -
         f"{name}.{key}"
         for name, attributes in (declared["nodes"] | declared["marks"]).items()
         for key, default in attributes.items()
-        if default is not None and known[name][key].written and known[name][key].default != default
+        if default is not None and known[name][key].default != default
     }
 
     assert said == {"heading.level"}  # which every heading says anyway

@@ -1,4 +1,4 @@
-"""The schema of TipTap documents as one table, from which the JSON Schema is made and against which names are checked.
+"""The nodes, marks and attributes of documents as one table: the JSON Schema is made from it, names are checked by it.
 
 Nodes, marks and attributes that are not in the table may stand anywhere; those that are keep to it.
 """
@@ -19,7 +19,7 @@ class Attribute:
     An attribute of a node or mark.
 
     default: what its absence means, beside null. values: all it may be; () for anything of its kind.
-    written: Markdown has a place for it; else editors add it, and it is kept in the row alone.
+    native: Markdown has a form for it; else it is kept as JSON there, unless it is the default.
     """
 
     about: str
@@ -27,7 +27,7 @@ class Attribute:
     default: Json = None
     required: bool = False
     values: tuple[Json, ...] = ()
-    written: bool = True
+    native: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,14 @@ class NodeType:
 
 _TEXT = Inside(("inline",))
 _BLOCKS = Inside(("block",), filled=True)
-_ID = Attribute("unique in the document; Markdown has no place for it", written=False)
+_ID = Attribute("unique in the document; never in the Markdown", native=False)
 _LABEL = {"label": Attribute("as in `[^label]`", required=True)}
 _RAW = {"raw": Attribute("Markdown, kept as it is", required=True)}
 _LATEX = Attribute("without the dollars", required=True)
 _CELL = {
     "align": Attribute("of its column", values=("left", "center", "right")),
-    "colspan": Attribute("Markdown has 1 only", "integer", default=1),
-    "rowspan": Attribute("Markdown has 1 only", "integer", default=1),
+    "colspan": Attribute("Markdown has 1 only", "integer", default=1, native=False),
+    "rowspan": Attribute("Markdown has 1 only", "integer", default=1, native=False),
 }
 _TARGET = {
     "target": Attribute("the page's name or path; empty for a heading of the page itself", required=True),
@@ -131,7 +131,7 @@ NODES: Mapping[str, NodeType] = MappingProxyType(
         "mathInline": NodeType(
             "inline",
             None,
-            {"latex": _LATEX, "display": Attribute("`$$` instead of `$`", "boolean")},
+            {"latex": _LATEX, "display": Attribute("`$$` instead of `$`", "boolean", default=False)},
         ),
         "footnoteRef": NodeType("inline", None, _LABEL),
         "wikilink": NodeType("inline", None, _TARGET),
@@ -141,8 +141,8 @@ NODES: Mapping[str, NodeType] = MappingProxyType(
             None,
             {
                 "id": Attribute("of whom or what is mentioned", required=True),
-                "label": Attribute("what is shown"),
-                "mentionSuggestionChar": Attribute("what was typed to find it", default="@"),
+                "label": Attribute("what is shown", default=""),
+                "mentionSuggestionChar": Attribute("what was typed to find it", default="@", native=False),
             },
         ),
         "rawInline": NodeType("inline", None, _RAW),
@@ -158,10 +158,10 @@ MARKS: Mapping[str, Mapping[str, Attribute]] = MappingProxyType(
         "link": {
             "href": Attribute("as it is written", required=True),
             "title": Attribute("the hint", default=""),
-            "auto": Attribute("written as `<…>`", "boolean", written=False),
-            "target": Attribute("the editor's", written=False),
-            "rel": Attribute("the editor's", written=False),
-            "class": Attribute("the editor's", written=False),
+            "auto": Attribute("whether it is written as `<…>`", "boolean"),
+            "target": Attribute("where it opens", default="_blank", native=False),
+            "rel": Attribute("what browsers are told of it", default="noopener noreferrer nofollow", native=False),
+            "class": Attribute("of its HTML element", native=False),
         },
         "highlight": {"color": Attribute("as in CSS; none for the plain `==`", default="")},
         "underline": {},

@@ -13,9 +13,9 @@ from mirrord.codec.json_schema import json_schema
 from mirrord.codec.normal import normal
 from mirrord.codec.properties import Json
 from mirrord.codec.reader import read
-from mirrord.codec.schema import MARKS as MARK_TABLE
-from mirrord.codec.schema import NODES, Attribute, attributes_of
 from mirrord.codec.text import decode
+from mirrord.codec.vocabulary import MARKS as MARK_TABLE
+from mirrord.codec.vocabulary import NODES, attributes_of
 from tests.unit.codec.documents import documents, markdown
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +24,10 @@ JUDGE = jsonschema.Draft202012Validator(json_schema())
 # What the table has and the codec does not know yet. To be emptied as it learns them.
 AWAITED_NODES = {"details", "detailsSummary", "detailsContent", "mention"}
 AWAITED_MARKS = {"textStyle"}
-AWAITED_DEFAULTS = {"highlight.color", *(f"textStyle.{key}" for key in MARK_TABLE["textStyle"])}
+AWAITED_DEFAULTS = {
+    *("mathInline.display", "highlight.color"),
+    *(f"textStyle.{key}" for key in MARK_TABLE["textStyle"]),
+}
 
 
 def is_valid(content: Node) -> bool:
@@ -124,25 +127,29 @@ def test_the_codec_knows_the_nodes_and_marks_of_the_table() -> None:
     assert MARK_TABLE.keys() - AWAITED_MARKS == MARKS
 
 
-def test_what_an_attribute_is_without_being_said_is_not_missed_in_the_normal_form() -> None:
-    kept = set()
-    for name in NODES.keys() - {"doc", "text"} - AWAITED_NODES:
-        for key, attribute in attributes_of(name).items():
-            if (value := _unsaid(attribute)) is not None and "attrs" in normal({"type": name, "attrs": {key: value}}):
-                kept.add(f"{name}.{key}")
-    for name, attributes in MARK_TABLE.items():
-        for key, attribute in attributes.items():
-            if (value := _unsaid(attribute)) is not None and _marked(name, key, value):
-                kept.add(f"{name}.{key}")
+def test_a_default_is_not_missed_in_the_normal_form() -> None:
+    things = {name: attributes_of(name) for name in NODES.keys() - {"doc", "text"} - AWAITED_NODES} | dict(MARK_TABLE)
+    kept = {
+        f"{name}.{key}"
+        for name, attributes in things.items()
+        for key, attribute in attributes.items()
+        if attribute.default is not None and key in _kept(name, {key: attribute.default})
+    }
 
     assert kept == AWAITED_DEFAULTS
 
 
-def _unsaid(attribute: Attribute) -> Json:
-    """A value Markdown need not hold: the default, or any of what only the row keeps; None: there is none."""
-    return attribute.default if attribute.written else "x"
+def test_ids_and_the_spelling_of_links_are_not_missed_in_the_normal_form() -> None:
+    identified = [name for name in NODES.keys() - AWAITED_NODES if "id" in attributes_of(name)]
+
+    assert [name for name in identified if _kept(name, {"id": "a"})] == []
+    assert _kept("link", {"auto": True}) == {}
 
 
-def _marked(name: str, key: str, value: Json) -> bool:
-    mark: Mark = {"type": name, "attrs": {key: value}}
-    return "attrs" in normal(text_node("a", [mark]))["marks"][0]
+def _kept(name: str, attrs: dict[str, Json]) -> dict[str, Json]:
+    """What the normal form keeps of the attributes of a node or mark."""
+    if name in MARK_TABLE:
+        mark: Mark = {"type": name, "attrs": attrs}
+        marks = normal(text_node("a", [mark])).get("marks")
+        return marks[0].get("attrs", {}) if marks else {}
+    return normal({"type": name, "attrs": attrs, "content": [text_node("a")]}).get("attrs", {})
