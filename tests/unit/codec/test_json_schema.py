@@ -5,14 +5,15 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from mirrord.cli import main
 from mirrord.codec.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, document, text_node
 from mirrord.codec.json_schema import json_schema
 from mirrord.codec.normal import normal
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import read
+from mirrord.codec.reader import OPAQUE, read
+from mirrord.codec.render import Wanted, render
 from mirrord.codec.text import decode
 from mirrord.codec.vocabulary import MARKS as MARK_TABLE
 from mirrord.codec.vocabulary import NODES, attributes_of
@@ -77,8 +78,12 @@ def test_any_markdown_is_read_as_a_valid_document(text: str) -> None:
 
 @given(documents)
 @settings(max_examples=25)
-def test_documents_of_known_and_unknown_nodes_are_valid(content: Document) -> None:
-    JUDGE.validate(content)
+def test_any_document_is_read_as_a_valid_one_where_markdown_has_a_form_for_it(content: Document) -> None:
+    wanted = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    text = render(None, frozenset(["content"]), wanted, stem="Page")
+
+    assume(OPAQUE not in text)
+    JUDGE.validate(read(text))
 
 
 def test_what_nobody_knows_may_stand_anywhere() -> None:
