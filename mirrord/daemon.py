@@ -22,7 +22,7 @@ from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
-from mirrord.sync.derive import Deriver, Workers
+from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
 
 log = logging.getLogger(__name__)
@@ -63,6 +63,7 @@ class Daemon:
     _changed: float = 0.0
     _flushes: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
+    _recent: Recent = field(default_factory=Recent)
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -123,7 +124,7 @@ class Daemon:
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting)
-        self.worked[name] = Worked(opened, engine, Deriver(opened.sides, self._workers))
+        self.worked[name] = Worked(opened, engine, Deriver(opened.sides, self._workers, self._recent))
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})

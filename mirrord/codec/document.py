@@ -83,10 +83,16 @@ def _check(value: object, depth: int) -> None:
         raise Damaged(f"the content holds a {name} with the unknown key `{min(map(str, unknown))}`")
     _check_parts(name, value)
     for mark in value.get("marks") or ():
-        if not isinstance(mark, dict) or not isinstance(mark.get("type"), str) or len(mark) > 2:
+        if not _is_mark(mark):
             raise Damaged(f"the content holds a {name} with a mark that is none")
     for child in value.get("content") or ():
         _check(child, depth + 1)
+
+
+def _is_mark(value: object) -> bool:
+    if not isinstance(value, dict) or value.keys() - {"type", "attrs"}:
+        return False
+    return isinstance(value.get("type"), str) and isinstance(value.get("attrs"), dict | None)
 
 
 def _check_parts(name: str, value: Mapping[str, object]) -> None:

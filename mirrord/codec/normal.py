@@ -115,7 +115,7 @@ def _content(name: str, content: Sequence[Node]) -> list[Node]:
         return _trimmed(_merged(_hoisted(_split(content))))
     if name == "codeBlock":
         return _code(content)
-    children = [normal(child) for child in _wrapped(content)]
+    children = [normal(child) for child in wrapped(content)]
     return [child for child in children if child["type"] != "paragraph" or len(child) > 1]
 
 
@@ -126,7 +126,7 @@ def _code(content: Sequence[Node]) -> list[Node]:
     return [text_node(text)] if text else []
 
 
-def _wrapped(content: Sequence[Node]) -> Iterator[Node]:
+def wrapped(content: Sequence[Node]) -> Iterator[Node]:
     """Runs of inline nodes where blocks are due, in paragraphs: to some editors an image is a block."""
     run: list[Node] = []
     for child in content:
