@@ -1,4 +1,4 @@
-"""The document of every page: derived from its text after the text is safe, never on the event loop."""
+"""The document and the links of every page: derived from its text after the text is safe, never on the event loop."""
 
 import asyncio
 import logging
@@ -11,8 +11,9 @@ from concurrent.futures import CancelledError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from mirrord.codec.stored import stored
-from mirrord.db import views
+from mirrord.codec.derived import derived
+from mirrord.codec.links import Link
+from mirrord.db import links, views
 from mirrord.domain.entry import EntryId
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 from mirrord.sync.worker import begin
@@ -33,8 +34,8 @@ class Workers:
         self._pool: ProcessPoolExecutor | None = None
         self._used = 0.0
 
-    async def document(self, text: str) -> bytes:
-        """Parse *text* in another process. Raises TimeoutError when that takes too long."""
+    async def derived(self, text: str) -> tuple[bytes, list[Link]]:
+        """Parse *text* in another process: its document and its links. Raises TimeoutError when that takes too long."""
         self._used = time.monotonic()
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
@@ -42,7 +43,7 @@ class Workers:
                 max_workers=2, mp_context=context, initializer=begin, initargs=(os.getpid(), NICE)
             )
         with _uninterrupted():
-            future = asyncio.get_running_loop().run_in_executor(self._pool, stored, text)
+            future = asyncio.get_running_loop().run_in_executor(self._pool, derived, text)
         done, _ = await asyncio.wait([future], timeout=PATIENCE)
         if not done:
             future.add_done_callback(asyncio.Future.exception)  # nobody waits for it any more
@@ -80,7 +81,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 class Deriver:
-    """Fills `content` of one tenant's pages, the newest change first."""
+    """Fills `content` and `page_link` of one tenant's pages, the newest change first."""
 
     def __init__(self, sides: Sides, workers: Workers) -> None:
         self._sides = sides
@@ -95,18 +96,23 @@ class Deriver:
         self._workers.rest()
         if not batch:
             return 0
-        documents = await asyncio.gather(*(self._document(*page, alone=len(batch) == 1) for page in batch))
+        found = await asyncio.gather(*(self._derived(*page, alone=len(batch) == 1) for page in batch))
+        pages = [one for one in found if one is not None]
         async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
-            await views.store_content(connection, sides.tenant, [one for one in documents if one is not None])
+            documents = [(page, version, document) for page, version, document, _ in pages]
+            await views.store_content(connection, sides.tenant, documents)
+            await links.store_links(
+                connection, sides.tenant, [(page, version, said) for page, version, _, said in pages]
+            )
         return len(batch)
 
-    async def _document(
+    async def _derived(
         self, entry: EntryId, version: int, text: str, *, alone: bool
-    ) -> tuple[EntryId, int, bytes] | None:
+    ) -> tuple[EntryId, int, bytes, list[Link]] | None:
         try:
             if alone and len(text) < SMALL:
-                return entry, version, await asyncio.to_thread(stored, text)
-            return entry, version, await self._workers.document(text)
+                return entry, version, *await asyncio.to_thread(derived, text)
+            return entry, version, *await self._workers.derived(text)
         except CancelledError:  # the daemon stops
             return None
         except (TimeoutError, BrokenProcessPool):
