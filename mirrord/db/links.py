@@ -74,7 +74,8 @@ SELECT source_id, number, kind, target, heading, alias, target_id, target_key, a
 _PUT = """
 INSERT INTO mirrord.page_link
     (tenant_id, source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+SELECT %s, * FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::uuid[], %s::text[],
+                         %s::boolean[])
 ON CONFLICT (tenant_id, source_id, number) DO UPDATE SET
     kind = EXCLUDED.kind, target = EXCLUDED.target, heading = EXCLUDED.heading, alias = EXCLUDED.alias,
     target_id = EXCLUDED.target_id, target_key = EXCLUDED.target_key, ambiguous = EXCLUDED.ambiguous, due = true"""
@@ -96,9 +97,9 @@ async def store_links(
     old: dict[EntryId, list[Row]] = {page: [] for page, _ in current}
     for source, *row in await (await connection.execute(_OLD, (tenant, list(old)))).fetchall():
         old[source].append(tuple(row))
-    rows = [(tenant, page, *row) for page, links in current for row in _changed(old[page], links)]
+    rows = [(page, *row) for page, links in current for row in _changed(old[page], links)]
     cuts = [(tenant, page, len(links)) for page, links in current if len(old[page]) > len(links)]
-    await _each(connection, _PUT, rows)
+    await _together(connection, _PUT, tenant, rows)
     await _each(connection, _CUT, cuts)
 
 
@@ -116,6 +117,12 @@ def _changed(old: Sequence[Row], links: Sequence[Link]) -> list[Row]:
 def _storable(text: str | None) -> str | None:
     """Postgres has no place for NUL, which `%00` spells."""
     return text.replace("\0", "\ufffd") if text else text
+
+
+async def _together(connection: Connection, statement: str, tenant: TenantId, rows: Sequence[Row]) -> None:
+    """New rows by one statement, a column an array: one by one they take twice as long."""
+    if rows:
+        await connection.execute(statement.encode(), (tenant, *map(list, zip(*rows, strict=True))))
 
 
 async def _each(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
@@ -221,7 +228,8 @@ SELECT entry_id, number, kind, parent_id, index, called, name, key FROM mirrord.
  WHERE tenant_id = %s AND {} = ANY (%s) ORDER BY entry_id, number"""
 _ADD_NAME = """
 INSERT INTO mirrord.link_name (tenant_id, entry_id, number, kind, parent_id, index, called, name, key)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+SELECT %s, * FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::uuid[], %s::boolean[], %s::text[], %s::text[],
+                         %s::text[])"""
 
 
 async def names_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Name]:
@@ -249,8 +257,8 @@ async def replace_names(
     await connection.execute(
         "DELETE FROM mirrord.link_name WHERE tenant_id = %s AND entry_id = ANY (%s)", (tenant, list(entries))
     )
-    rows = [(tenant, n.entry, n.number, n.kind, n.parent, n.index, n.called, n.name, n.key) for n in names]
-    await _each(connection, _ADD_NAME, rows)
+    rows = [(n.entry, n.number, n.kind, n.parent, n.index, n.called, n.name, n.key) for n in names]
+    await _together(connection, _ADD_NAME, tenant, rows)
 
 
 _MARK = "UPDATE mirrord.page_link SET due = true WHERE tenant_id = %s AND {} = ANY (%s) AND NOT due"
