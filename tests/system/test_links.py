@@ -153,6 +153,37 @@ def test_a_link_means_a_page_by_its_title_or_alias_while_it_has_it(mirrord: Mirr
     _await_meaning(mirrord, "Called/Source", "p1", None)
 
 
+def test_a_link_to_a_file_lasts_as_long_as_the_file(mirrord: Mirrord) -> None:
+    save(mirrord.file("Files/Source.md"), "![p](assets/plan.png) ![[plan.png]]\n")
+    _await_meaning(mirrord, "Files/Source", None, None)
+    save(mirrord.file("Files/assets/plan.png"), b"\x89PNG")
+    _await_meaning(mirrord, "Files/Source", "plan.png", "plan.png")
+    mirrord.file("Files/assets/plan.png").rename(mirrord.file("Files/assets/other.png"))
+    _await_meaning(mirrord, "Files/Source", None, None)
+
+
+def test_what_happened_while_the_daemon_was_down_is_noticed(mirrord: Mirrord) -> None:
+    save(mirrord.file("Down/Source.md"), "[[Down Old]] [[Down New]]\n")
+    save(mirrord.file("Down/Down Old.md"), "x\n")
+    _await_meaning(mirrord, "Down/Source", "Down Old", None)
+    page = _id(mirrord, "Down/Down Old")
+    mirrord.stop()
+    mirrord.app.execute("UPDATE page SET name = 'Down New' WHERE id = %s", [page])
+    mirrord.up()
+    _await_meaning(mirrord, "Down/Source", None, "Down New")
+
+
+def test_a_link_that_is_only_shown_otherwise_never_loses_its_meaning(mirrord: Mirrord) -> None:
+    save(mirrord.file("Shown/Shown Target.md"), "x\n")
+    save(mirrord.file("Shown/Source.md"), "[[Shown Target]]\n")
+    _await_meaning(mirrord, "Shown/Source", "Shown Target")
+    save(mirrord.file("Shown/Source.md"), "new [[Nobody]] [[Shown Target|otherwise]]\n")
+    query = "SELECT target_id FROM page_link WHERE source_id = %s AND alias = 'otherwise'"
+    page = _id(mirrord, "Shown/Source")
+    first = eventually(lambda: mirrord.app.execute(query, [page]).fetchone(), "the link in its new form")
+    assert first == (_id(mirrord, "Shown/Shown Target"),)
+
+
 def test_a_moved_folder_takes_its_links_along(mirrord: Mirrord) -> None:
     save(mirrord.file("Old/Deep/Inner.md"), "[up](../../Moves.md) [beside](Beside.md)\n")
     save(mirrord.file("Old/Deep/Beside.md"), "x\n")

@@ -58,4 +58,20 @@ $$;
 GRANT SELECT ON mirrord.link_name, mirrord.link_cursor TO mirrord_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON mirrord.link_name, mirrord.link_cursor TO mirrord_daemon;
 
+-- Links come with documents, so documents that are there already are derived once more. One tenant after the other, as
+-- everywhere; only the list of tenants is read across, and feeds ring at once, while their tenant is set.
+SET CONSTRAINTS ALL IMMEDIATE;
+ALTER TABLE mirrord.tenant NO FORCE ROW LEVEL SECURITY;
+DO $$
+DECLARE
+    tenant uuid;
+BEGIN
+    FOR tenant IN SELECT id FROM mirrord.tenant LOOP
+        PERFORM set_config('mirrord.tenant', tenant::text, true);
+        UPDATE mirrord.page SET content = NULL WHERE tenant_id = tenant AND content IS NOT NULL AND ahead = '{}';
+    END LOOP;
+END
+$$;
+ALTER TABLE mirrord.tenant FORCE ROW LEVEL SECURITY;
+
 RESET ROLE;
