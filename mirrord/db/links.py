@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from mirrord.codec.links import Link
 from mirrord.db.connect import Connection
@@ -13,6 +14,7 @@ FEED = 500  # entries noticed at once
 DUE = 500  # links resolved at once
 
 Row = tuple[Any, ...]
+Cursor = tuple[int, UUID]  # a seq of the feed and an entry: everything up to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,43 +133,48 @@ async def _each(connection: Connection, statement: str, rows: Sequence[Row]) -> 
             await cursor.executemany(statement, rows)
 
 
+_BEGIN = (0, UUID(int=0))
 _WAITS = """
-SELECT coalesce((SELECT seq FROM mirrord.link_cursor WHERE tenant_id = %(t)s), 0)
-       < (SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(t)s)
+SELECT EXISTS (SELECT FROM mirrord.entry_feed WHERE tenant_id = %(t)s AND (seq, entry_id) > (%(seq)s, %(entry)s))
     OR EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due)"""
 
 
 async def waiting(connection: Connection, tenant: TenantId) -> bool:
     """Whether entries changed that were not noticed, or links are due."""
-    row = await (await connection.execute(_WAITS, {"t": tenant})).fetchone()
+    seq, entry = await _cursor(connection, tenant, "")
+    row = await (await connection.execute(_WAITS, {"t": tenant, "seq": seq, "entry": entry})).fetchone()
     return bool(row and row[0])
 
 
-async def hold_cursor(connection: Connection, tenant: TenantId) -> int:
-    """The seq up to which names are known; nobody else resolves links of the tenant until this transaction ends."""
+async def hold_cursor(connection: Connection, tenant: TenantId) -> Cursor:
+    """Up to where names are known; nobody else resolves links of the tenant until this transaction ends."""
     await connection.execute(
-        "INSERT INTO mirrord.link_cursor (tenant_id, seq) VALUES (%s, 0) ON CONFLICT DO NOTHING", (tenant,)
+        "INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (tenant, *_BEGIN),
     )
-    cursor = await connection.execute("SELECT seq FROM mirrord.link_cursor WHERE tenant_id = %s FOR UPDATE", (tenant,))
-    row = await cursor.fetchone()
-    assert row is not None
-    return int(row[0])
+    return await _cursor(connection, tenant, "FOR UPDATE")
 
 
-async def move_cursor(connection: Connection, tenant: TenantId, seq: int) -> None:
-    """Names are known up to *seq*."""
-    await connection.execute("UPDATE mirrord.link_cursor SET seq = %s WHERE tenant_id = %s", (seq, tenant))
+async def _cursor(connection: Connection, tenant: TenantId, lock: str) -> Cursor:
+    statement = f"SELECT seq, entry_id FROM mirrord.link_cursor WHERE tenant_id = %s {lock}"
+    row = await (await connection.execute(statement.encode(), (tenant,))).fetchone()
+    return (row[0], row[1]) if row else _BEGIN
 
 
-async def changed_after(connection: Connection, tenant: TenantId, seq: int) -> tuple[list[EntryId], int]:
-    """Entries that changed after *seq*, and the seq up to which they are all; a transaction's come together."""
-    cursor = await connection.execute(
-        "SELECT entry_id, seq FROM mirrord.entry_feed WHERE tenant_id = %s AND seq > %s "
-        "ORDER BY seq FETCH FIRST %s ROWS WITH TIES",
-        (tenant, seq, FEED),
+async def move_cursor(connection: Connection, tenant: TenantId, cursor: Cursor) -> None:
+    """Names are known up to *cursor*."""
+    statement = "UPDATE mirrord.link_cursor SET seq = %s, entry_id = %s WHERE tenant_id = %s"
+    await connection.execute(statement, (*cursor, tenant))
+
+
+async def changed_after(connection: Connection, tenant: TenantId, cursor: Cursor) -> list[Cursor]:
+    """Some of the entries that changed after *cursor*, with their seq, in the feed's order."""
+    found = await connection.execute(
+        "SELECT seq, entry_id FROM mirrord.entry_feed WHERE tenant_id = %s AND (seq, entry_id) > (%s, %s) "
+        "ORDER BY seq, entry_id LIMIT %s",
+        (tenant, *cursor, FEED),
     )
-    rows = await cursor.fetchall()
-    return [EntryId(entry) for entry, _ in rows], max((seq for _, seq in rows), default=seq)
+    return [(seq, EntryId(entry)) for seq, entry in await found.fetchall()]
 
 
 _PAGES = """
@@ -259,6 +266,16 @@ async def replace_names(
     )
     rows = [(n.entry, n.number, n.kind, n.parent, n.index, n.called, n.name, n.key) for n in names]
     await _together(connection, _ADD_NAME, tenant, rows)
+
+
+_CLEAR = """
+DELETE FROM mirrord.page_link WHERE tenant_id = %(t)s AND source_id = ANY (%(ids)s) AND source_id IN (
+    SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND id = ANY (%(ids)s) AND kind = 'folder')"""
+
+
+async def clear(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> None:
+    """Those of *entries* that are folders, without a text, have no links."""
+    await connection.execute(_CLEAR, {"t": tenant, "ids": list(entries)})
 
 
 _MARK = "UPDATE mirrord.page_link SET due = true WHERE tenant_id = %s AND {} = ANY (%s) AND NOT due"

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mirrord.db import links
 from mirrord.db.connect import Connection
-from mirrord.db.links import Due, Name, Spot
+from mirrord.db.links import Cursor, Due, Name, Spot
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.linking import Called, Candidate, Found, Origin, Path, called, key_of, resolve, target_key
 from mirrord.domain.place import ASSETS
 from mirrord.sync.paths import path_in
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
+_Change = tuple[list[Name], list[Name]]  # an entry's names before and after
 Parents = Mapping[EntryId, tuple[EntryId | None, str]]
 
 
@@ -35,29 +36,38 @@ class Linker:
             if not await links.waiting(connection, tenant):
                 return 0
         async with sides.database.transaction(tenant, sides.lease, DAEMON_ACTOR) as connection:
-            seq = await links.hold_cursor(connection, tenant)
-            return await _notice(connection, tenant, seq) + await _look_up(connection, tenant)
+            cursor = await links.hold_cursor(connection, tenant)
+            return await _notice(connection, tenant, cursor) + await _look_up(connection, tenant)
 
 
-async def _notice(connection: Connection, tenant: TenantId, seq: int) -> int:
+async def _notice(connection: Connection, tenant: TenantId, cursor: Cursor) -> int:
     """Learn the names of entries that changed, and make the links due that may mean something else now."""
-    entries, upto = await links.changed_after(connection, tenant, seq)
-    if not entries:
+    changed = await links.changed_after(connection, tenant, cursor)
+    if not changed:
         return 0
+    entries = [EntryId(entry) for _, entry in changed]
     known, spots = defaultdict[EntryId, list[Name]](list), await links.load_spots(connection, tenant, entries)
     for name in await links.names_of(connection, tenant, entries):
         known[name.entry].append(name)
     fresh = {entry: _names(spots.get(entry), known[entry]) for entry in entries}
-    renamed = [entry for entry in entries if fresh[entry] != known[entry]]
+    renamed = {entry: (known[entry], fresh[entry]) for entry in entries if fresh[entry] != known[entry]}
     if renamed:
-        await links.replace_names(connection, tenant, renamed, [name for entry in renamed for name in fresh[entry]])
-        keys = {name.key for entry in renamed for name in (*known[entry], *fresh[entry])}
-        placed = [entry for entry in renamed if _place(known[entry]) != _place(fresh[entry])]
-        below = await _moved_along(connection, tenant, [entry for entry in placed if known[entry] and fresh[entry]])
-        keys |= {name.key for name in below}
-        await links.mark_due(connection, tenant, keys, {*placed, *(name.entry for name in below)})
-    await links.move_cursor(connection, tenant, upto)
-    return len(entries)
+        await _rename(connection, tenant, renamed)
+    await links.move_cursor(connection, tenant, changed[-1])
+    return len(changed)
+
+
+async def _rename(connection: Connection, tenant: TenantId, renamed: Mapping[EntryId, _Change]) -> None:
+    await links.replace_names(connection, tenant, renamed, [name for _, new in renamed.values() for name in new])
+    keys = {name.key for old, new in renamed.values() for name in (*old, *new)}
+    placed = [entry for entry, (old, new) in renamed.items() if _place(old) != _place(new)]
+    moved = [entry for entry in placed if _carries_along(*renamed[entry])]
+    below = await _moved_along(connection, tenant, moved)
+    keys |= {name.key for name in below}
+    await links.mark_due(connection, tenant, keys, {*placed, *(name.entry for name in below)})
+    folders = [entry for entry, (_, new) in renamed.items() if new and new[0].kind is Kind.FOLDER]
+    if folders:
+        await links.clear(connection, tenant, folders)
 
 
 def _names(spot: Spot | None, known: list[Name]) -> list[Name]:
@@ -77,6 +87,11 @@ def _names(spot: Spot | None, known: list[Name]) -> list[Name]:
 
 def _place(names: Sequence[Name]) -> tuple[EntryId | None, str, bool] | None:
     return (names[0].parent, names[0].name, names[0].index) if names else None
+
+
+def _carries_along(old: Sequence[Name], new: Sequence[Name]) -> bool:
+    """Whether what is below an entry has another path now; a new index file alone changes none."""
+    return bool(old and new) and (old[0].parent, old[0].name) != (new[0].parent, new[0].name)
 
 
 async def _moved_along(connection: Connection, tenant: TenantId, moved: Sequence[EntryId]) -> list[Name]:

@@ -22,7 +22,7 @@ INSERT INTO mirrord.mirror (tenant_id, id) VALUES (mirrord.current_tenant(), gen
 INSERT INTO mirrord.page_link (source_id, number, target, kind) SELECT id, 0, 'x', 'page' FROM mirrord.page;
 INSERT INTO mirrord.link_name (tenant_id, entry_id, number, kind, index, called, name, key)
     SELECT tenant_id, id, 0, 'page', false, 'name', 'x', 'x' FROM mirrord.page;
-INSERT INTO mirrord.link_cursor (tenant_id, seq) VALUES (mirrord.current_tenant(), 0);
+INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id) VALUES (mirrord.current_tenant(), 0, gen_random_uuid());
 INSERT INTO mirrord.blob (digest, part, bytes) VALUES ('x', 0, 'x');
 INSERT INTO mirrord.event (type) VALUES ('PageCreated');
 INSERT INTO mirrord.approval (id, command, arguments, arguments_digest, actor)

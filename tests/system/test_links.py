@@ -59,7 +59,7 @@ def _settled(mirrord: Mirrord) -> bool:
     query = (
         "SELECT NOT EXISTS (SELECT FROM page WHERE content IS NULL AND kind = 'page' AND deleted_at IS NULL) "
         "AND NOT EXISTS (SELECT FROM page_link WHERE due) "
-        "AND (SELECT seq FROM link_cursor) >= (SELECT max(seq) FROM entry_feed)"
+        "AND NOT EXISTS (SELECT FROM entry_feed WHERE (seq, entry_id) > (SELECT seq, entry_id FROM link_cursor))"
     )
     row = mirrord.app.execute(query).fetchone()
     return bool(row and row[0])
@@ -148,6 +148,7 @@ def test_a_link_means_a_page_by_its_title_or_alias_while_it_has_it(mirrord: Mirr
 
     mirrord.app.execute("UPDATE page SET title = 'Short' WHERE id = %s", [_id(mirrord, "Called/p1")])
     _await_meaning(mirrord, "Called/Source", None, "p1")
+    eventually(lambda: "Short" in (mirrord.text("Called/p1.md") or ""), "the title in the file")
 
     save(mirrord.file("Called/p1.md"), "---\ntitle: A long title\n---\nx\n")
     _await_meaning(mirrord, "Called/Source", "p1", None)
@@ -283,6 +284,17 @@ def test_a_page_without_a_document_has_no_links(mirrord: Mirrord) -> None:
         "WHERE l.target_id = %s AND p.deleted_at IS NULL"
     )
     assert mirrord.app.execute(backlinks, [target]).fetchall() == []
+
+
+def test_a_page_that_becomes_a_folder_has_no_links(mirrord: Mirrord) -> None:
+    save(mirrord.file("Emptied/_index.md"), "[[Down New]]\n")
+    save(mirrord.file("Emptied/Child.md"), "[[Emptied]]\n")
+    _await_meaning(mirrord, "Emptied/Child", "Emptied")
+    eventually(lambda: len(_links(mirrord, "Emptied")) == 1, "the link of the index page")
+    mirrord.file("Emptied/_index.md").unlink()
+    eventually(lambda: (page := mirrord.page("Emptied")) is not None and page.kind == "folder", "the folder")
+    _await_links(mirrord, "Emptied")
+    _await_meaning(mirrord, "Emptied/Child", "Emptied")
 
 
 def test_the_command_lists_what_is_broken_and_what_leads_to_a_page(mirrord: Mirrord) -> None:

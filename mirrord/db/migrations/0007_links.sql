@@ -28,10 +28,11 @@ CREATE TABLE mirrord.link_name (
 );
 CREATE INDEX link_name_by_key ON mirrord.link_name (key, tenant_id);
 
--- How far of the feed link_name is. Whoever resolves links holds this row.
+-- Up to which entry of the feed link_name is. Whoever resolves links holds this row.
 CREATE TABLE mirrord.link_cursor (
     tenant_id uuid PRIMARY KEY,
-    seq       bigint NOT NULL
+    seq       bigint NOT NULL,
+    entry_id  uuid NOT NULL
 );
 
 DO $$
