@@ -36,8 +36,13 @@ class Linker:
             if not await links.waiting(connection, tenant):
                 return 0
         async with sides.database.transaction(tenant, sides.lease, DAEMON_ACTOR) as connection:
-            cursor = await links.hold_cursor(connection, tenant)
-            return await _notice(connection, tenant, cursor) + await _look_up(connection, tenant)
+            return await link_batch(connection, tenant)
+
+
+async def link_batch(connection: Connection, tenant: TenantId) -> int:
+    """Notice and resolve one batch in the open transaction; how many entries and links it held."""
+    cursor = await links.hold_cursor(connection, tenant)
+    return await _notice(connection, tenant, cursor) + await _look_up(connection, tenant)
 
 
 async def _notice(connection: Connection, tenant: TenantId, cursor: Cursor) -> int:
