@@ -1,4 +1,4 @@
-"""The document of a text as Postgres stores it. Imports the codec only, so that a worker process stays small."""
+"""What Postgres stores of a text: its document and its links. Imports the codec only, so that a worker stays small."""
 
 import re
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from mirrord.codec.document import Document, Node
 from mirrord.codec.frontmatter import split
 from mirrord.codec.ids import identified
 from mirrord.codec.increment import Reading, read_whole, reread
+from mirrord.codec.links import Link, links_of
 from mirrord.codec.matching import Block, blocks_of
 
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
@@ -19,7 +20,7 @@ _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 @dataclass(frozen=True, slots=True)
 class Derived:
     """
-    A page's document with what a later text's document is quickly made of.
+    A page's document and links, with what a later text's document is quickly made of.
 
     blocks: those of the document, with ids. json: the document as `jsonb` takes it, which has no place for NUL.
     """
@@ -27,6 +28,7 @@ class Derived:
     reading: Reading
     blocks: Sequence[Block]
     json: bytes
+    links: Sequence[Link]
 
 
 def derived(text: str, prior: str | None) -> Derived:
@@ -36,7 +38,7 @@ def derived(text: str, prior: str | None) -> Derived:
     prior: that one as JSON; None, or what is no document, counts for nothing.
     """
     reading = read_whole(split(text).body)
-    return _made(reading, identified(blocks_of(content_of(_loaded(prior)))))
+    return _made(reading, identified(blocks_of(content_of(_loaded(prior)))), text)
 
 
 def derived_again(before: Derived, text: str, prior: str | None) -> Derived | None:
@@ -44,21 +46,22 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
     reading = reread(before.reading, split(text).body)
     if reading is None:
         return None
-    return _made(reading, identified(_blocks_again(before.blocks, content_of(_loaded(prior)))))
+    return _made(reading, identified(_blocks_again(before.blocks, content_of(_loaded(prior)))), text)
 
 
-def stored(text: str, prior: str | None) -> bytes:
-    """The document of `derived` alone."""
-    return derived(text, prior).json
+def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
+    """The document and the links of `derived` alone: all that has to leave a worker."""
+    result = derived(text, prior)
+    return result.json, result.links
 
 
-def _made(reading: Reading, prior: Sequence[Block]) -> Derived:
+def _made(reading: Reading, prior: Sequence[Block], text: str) -> Derived:
     blocks = carried_blocks(reading.blocks, prior)
     try:
-        return Derived(reading, blocks, _json(joined(blocks)))
+        return Derived(reading, blocks, _json(joined(blocks)), links_of(text))
     except orjson.JSONEncodeError:  # attributes of an app, nested too deep
         blocks = carried_blocks(reading.blocks, ())
-        return Derived(reading, blocks, _json(joined(blocks)))
+        return Derived(reading, blocks, _json(joined(blocks)), links_of(text))
 
 
 def _blocks_again(known: Sequence[Block], content: Sequence[Node]) -> list[Block]:

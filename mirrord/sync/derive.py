@@ -1,4 +1,4 @@
-"""The document of every page: derived from its text after the text is safe, never on the event loop."""
+"""The document and the links of every page: derived from its text after the text is safe, never on the event loop."""
 
 import asyncio
 import logging
@@ -7,14 +7,15 @@ import os
 import signal
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
+from mirrord.codec.links import Link
 from mirrord.codec.stored import Derived, derived, derived_again, stored
-from mirrord.db import views
+from mirrord.db import links, views
 from mirrord.db.views import Underived
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
@@ -110,7 +111,7 @@ class Recent:
 
 
 class Deriver:
-    """Fills `content` of one tenant's pages, the newest change first."""
+    """Fills `content` and `page_link` of one tenant's pages, the newest change first."""
 
     def __init__(self, sides: Sides, workers: Workers, recent: Recent) -> None:
         self._sides = sides
@@ -126,16 +127,21 @@ class Deriver:
         self._workers.rest()
         if not batch:
             return 0
-        documents = await asyncio.gather(*(self._document(page, alone=len(batch) == 1) for page in batch))
+        found = await asyncio.gather(*(self._derived(page, alone=len(batch) == 1) for page in batch))
+        pages = [one for one in found if one is not None]
         async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
-            await views.store_content(connection, sides.tenant, [one for one in documents if one is not None])
+            documents = [(page, version, document) for page, version, document, _ in pages]
+            await views.store_content(connection, sides.tenant, documents)
+            await links.store_links(
+                connection, sides.tenant, [(page, version, said) for page, version, _, said in pages]
+            )
         return len(batch)
 
-    async def _document(self, page: Underived, *, alone: bool) -> tuple[EntryId, int, bytes] | None:
+    async def _derived(self, page: Underived, *, alone: bool) -> tuple[EntryId, int, bytes, Sequence[Link]] | None:
         try:
             if alone and len(page.markdown) <= MEDIUM:
-                return page.entry, page.version, await self._of_edited(page)
-            return page.entry, page.version, await self._workers.run(stored, page.markdown, page.prior)
+                return page.entry, page.version, *await self._of_edited(page)
+            return page.entry, page.version, *await self._workers.run(stored, page.markdown, page.prior)
         except CancelledError:  # the daemon stops
             return None
         except (TimeoutError, BrokenProcessPool):
@@ -143,11 +149,11 @@ class Deriver:
             self._given_up.add(page.entry)
             return None
 
-    async def _of_edited(self, page: Underived) -> bytes:
+    async def _of_edited(self, page: Underived) -> tuple[bytes, Sequence[Link]]:
         """Of a page that comes alone, and so is probably being edited: the next time it is quicker."""
         result = await self._again(page) or await self._anew(page)
         self._recent.keep(self._sides.tenant, page.entry, result)
-        return result.json
+        return result.json, result.links
 
     async def _again(self, page: Underived) -> Derived | None:
         before = self._recent.get(self._sides.tenant, page.entry)

@@ -9,8 +9,9 @@ from psycopg.errors import UniqueViolation
 
 from mirrord.codec.carry import completed
 from mirrord.codec.document import Document
+from mirrord.codec.links import links_of
 from mirrord.codec.render import Wanted, render
-from mirrord.db import views
+from mirrord.db import links, views
 from mirrord.db.views import Written
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.place import clean, name_key, numbered
@@ -93,6 +94,9 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[E
                 connection, sides.tenant, page.entry, page.version, text_of(text), digest, content
             ):
                 place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
+                if page.ahead:  # its document may be there already; where it is not, its links come with it
+                    said = await asyncio.to_thread(links_of, text)
+                    await links.store_links(connection, sides.tenant, [(page.entry, page.version, said)])
                 ready[page.entry] = replace(row, kind=Kind.PAGE, place=place, digest=digest, ahead=frozenset())
     return ready, refusals
 
