@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mirrord.codec import splice
+from mirrord.codec.anew import written
 from mirrord.codec.document import Document, Node, document, text_node
 from mirrord.codec.frontmatter import split
 from mirrord.codec.normal import normal
 from mirrord.codec.reader import nodes, read
 from mirrord.codec.segments import outline
-from mirrord.codec.splice import written
 from mirrord.codec.style import style_of
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
@@ -131,7 +131,7 @@ def test_blocks_that_would_run_together_are_kept_apart(
         ("_a_ and __b__\n", "_a_ and __b!__\n"),
         ("a  \nb\n", "a  \nb!\n"),
         ("a\\\nb\n", "a\\\nb!\n"),
-        ("| a | b |\n|:--|--:|\n| c | [[d\\|e]] f |\n", "| a | b |\n| :-- | --: |\n| c | [[d\\|e]] f! |\n"),
+        ("| a | b |\n|:--|--:|\n| c | [[d\\|e]] f |\n", "| a | b |\n|:--|--:|\n| c | [[d\\|e]] f! |\n"),
         ("> [!tip]- A *title*\n> text\n", "> [!tip]- A *title*\n> text!\n"),
     ],
 )
