@@ -14,7 +14,7 @@ from mirrord.codec.gaps import Piece, Spacing, block_gap, joined
 from mirrord.codec.normal import fingerprint
 from mirrord.codec.pairing import Match, matched
 from mirrord.codec.style import Style, style_of
-from mirrord.codec.writer import LISTS, apart
+from mirrord.codec.writer import LISTS, apart, is_glued
 from mirrord.errors import Damaged
 
 _PREFIXED = frozenset(["blockquote", "callout", "footnoteDef"])
@@ -35,7 +35,7 @@ class Setting:
     What writing a block depends on besides the block.
 
     habit: what is usual in the page. depth: it is in so many containers.
-    item: the innermost is a list's item; tight: of a list without blank lines.
+    item: the innermost is a list's item; tight: of a list without blank lines. titled: it is a callout.
     """
 
     references: Mapping[str, Any]
@@ -43,6 +43,7 @@ class Setting:
     effort: Effort
     item: bool = False
     tight: bool = False
+    titled: bool = False
     depth: int = 0
 
 
@@ -54,9 +55,29 @@ def rearranged(cut: Cut, wanted: Sequence[Node], setting: Setting, spacing: Spac
         Damaged: Markdown cannot hold a block.
     """
     pieces = _pieces(cut, wanted, setting)
-    if setting.item and pieces:
-        pieces[0] = _beside_marker(pieces[0])
-    return joined(cut, pieces, block_gap(cut, spacing, tight=setting.tight))
+    between = block_gap(cut, spacing, tight=setting.tight)
+    result = joined(cut, pieces, between)
+    if setting.item and pieces and _is_misread(result):
+        result = joined(cut, [_unindented(pieces[0]), *pieces[1:]], between)
+    return [Line(""), *result] if setting.titled and _would_continue(cut, pieces) else result
+
+
+def _is_misread(content: Sequence[Line]) -> bool:
+    """Whether the indent of an item's first line, taken for part of its marker, is more than that of another line."""
+    indents = [len(line.text) - len(line.text.lstrip(" ")) for line in content if line.text.strip()]
+    return content[0].at != 0 and indents[0] > min(indents)
+
+
+def _unindented(piece: Piece) -> Piece:
+    indent = len(piece.lines[0].text) - len(piece.lines[0].text.lstrip(" "))
+    return replace(piece, lines=[Line(dedented(line.text, indent)) for line in piece.lines])
+
+
+def _would_continue(cut: Cut, pieces: Sequence[Piece]) -> bool:
+    """Whether the first block would be read as more of the line above, a callout's title."""
+    if not pieces or cut.gap(-1) or pieces[0].old == 0 or pieces[0].node["type"] == "paragraph":
+        return False
+    return not is_glued({"type": "paragraph"}, pieces[0].node)
 
 
 def _beside_marker(piece: Piece) -> Piece:
@@ -124,7 +145,10 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
     if name == "table":
         return tables.rearranged(lines, part.node, node, style_of(part.tokens, setting.habit))
     if name in _PREFIXED:
-        frame, inner = framed(part.node, lines), replace(setting, depth=setting.depth + 1, item=False, tight=False)
+        frame, inner = (
+            framed(part.node, lines),
+            replace(setting, depth=setting.depth + 1, item=False, tight=False, titled=name == "callout"),
+        )
         content = _within(frame.inner, part.node.get("content", []), node.get("content", []), cut, inner)
         return headed(frame, content, part.node, node)
     return []
@@ -133,7 +157,7 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
 def _in_list(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:
     style = style_of(part.tokens, setting.habit)
     inner = replace(setting, depth=setting.depth + 1, habit=setting.habit.deeper())
-    inner = replace(inner, item=True, tight=not style.lists[0].loose)
+    inner = replace(inner, item=True, titled=False, tight=not style.lists[0].loose)
 
     def inside(lines: Sequence[str], old: Sequence[Node], wanted: Sequence[Node]) -> list[Line]:
         return _within(lines, old, wanted, cut, inner)

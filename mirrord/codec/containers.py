@@ -15,6 +15,7 @@ _QUOTE = re.compile(r" {0,3}> ?")
 _FOOTNOTE = re.compile(r"( {0,3}\[\^)([^\]]*)(\]:[ \t]*)")
 _ITEM = re.compile(r"([ \t]*)([-+*]|\d{1,9}[.)])(?:([ \t]+)(?=\S)|[ \t]*\Z)")
 _BOX = re.compile(r"\[[ xX]\](?:[ \t]+|\Z)")
+_MARKS = re.compile(r"(?:[ \t>]|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))*")
 _CODE = 5  # so many blanks after a marker are one, and the rest is the indent of code
 
 
@@ -73,7 +74,7 @@ class Marker:
 
 def marker_of(line: str, *, task: bool) -> Marker:
     """
-    What the item that begins with *line* is marked with.
+    What the item that begins with *line* is marked with; *task*: its box too.
 
     Raises:
         Damaged: it is not to be seen there.
@@ -94,7 +95,8 @@ def marked(lines: Sequence[str], marker: Marker) -> Frame:
     """The frame of an item that begins with *marker*; no *lines*: of a new one."""
     if not lines:
         return Frame([], 0, marker.first, marker.rest, [])
-    inner = [lines[0][len(marker.first) :], *(dedented(line, len(marker.rest)) for line in lines[1:])]
+    start = _with_columns(lines[0][len(marker.first) :], len(marker.first.expandtabs(TAB)))
+    inner = [start, *(dedented(line, len(marker.rest)) for line in lines[1:])]
     return Frame(lines, 0, marker.first, marker.rest, inner)
 
 
@@ -137,7 +139,8 @@ def _footnote(lines: Sequence[str]) -> Frame:
     found = _FOOTNOTE.match(lines[0])
     if not found:
         raise Damaged("a footnote does not begin with its label")
-    inner = [lines[0][found.end() :], *(dedented(line, TAB) for line in lines[1:])]
+    start = _with_columns(lines[0][found.end() :], len(found[0].expandtabs(TAB)))
+    inner = [start, *(dedented(line, TAB) for line in lines[1:])]
     return Frame(lines, 0, found[0], " " * TAB, inner)
 
 
@@ -145,11 +148,17 @@ def _unquoted(line: str) -> str:
     found = _QUOTE.match(line)
     if not found:
         return line
-    text = line[found.end() :]
-    if found[0].endswith(">") and text.startswith("\t"):
-        column = len(found[0])
-        return " " * (TAB - column % TAB - 1) + text[1:]
-    return text
+    text = _with_columns(line[found.end() :], found.end())
+    return text[1:] if found[0].endswith(">") and text.startswith(" ") else text
+
+
+def _with_columns(text: str, column: int) -> str:
+    """*text* from *column* on, with blanks for tabs around markers, whose width would be another at a line's start."""
+    prefix = _MARKS.match(text) if "\t" in text and column % TAB else None
+    if not prefix or not prefix[0].strip():
+        return text
+    end = prefix.end()
+    return (" " * column + text[:end]).expandtabs(TAB)[column:] + text[end:]
 
 
 def dedented(line: str, width: int) -> str:
@@ -157,6 +166,8 @@ def dedented(line: str, width: int) -> str:
     column = 0
     for index, char in enumerate(line):
         if column >= width or char not in " \t":
-            return " " * max(column - width, 0) + line[index:]
+            return " " * max(column - width, 0) + (
+                _with_columns(line[index:], column) if char != "\t" else line[index:]
+            )
         column += TAB - column % TAB if char == "\t" else 1
     return ""

@@ -96,5 +96,7 @@ def _closing(piece: Piece) -> list[Line]:
 
 
 def _would_merge(left: Piece, right: Piece) -> bool:
-    indented = right.lines[0].text[:1] in ("\t", " ")
-    return left.node["type"] in LISTS and (right.node["type"] in LISTS or indented)
+    if left.old is not None and right.old == left.old + 1 and not left.fresh and not right.fresh:
+        return False  # they stood like this
+    markers, indented = LISTS.get(left.node["type"]), right.lines[0].text[:1] in ("\t", " ")
+    return markers is not None and (indented or markers == LISTS.get(right.node["type"]))

@@ -8,7 +8,9 @@ from mirrord.codec.containers import Marker, marked, marked_anew, marker_of
 from mirrord.codec.cuts import Cut, Line
 from mirrord.codec.document import Node
 from mirrord.codec.gaps import Piece, item_gap, joined
+from mirrord.codec.normal import normal
 from mirrord.codec.pairing import Match, matched
+from mirrord.codec.reader import DONE, TODO
 
 Inside = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
 
@@ -41,7 +43,7 @@ def _old_marker(cut: Cut, index: int | None) -> Marker | None:
     if index is None:
         return None
     part = cut.parts[index]
-    return marker_of(cut.lines[part.start], task=part.node["type"] == "taskItem")
+    return marker_of(cut.lines[part.start], task=_state(part.node) is not None)
 
 
 def _marker(cut: Cut, wanted: Node, item: Node, own: Marker | None, above: Marker | None) -> Marker:
@@ -56,13 +58,36 @@ def _marker(cut: Cut, wanted: Node, item: Node, own: Marker | None, above: Marke
     return replace(marker, box=_box(item, own))
 
 
+def _state(item: Node) -> bool | None:
+    """Whether a task is done; None: the item has no box. Among items without one, a box is raw text."""
+    if item["type"] == "taskItem":
+        return bool(item.get("attrs", {}).get("checked"))
+    raw = _first_inline(item).get("attrs", {}).get("raw")
+    return raw == DONE if raw in (DONE, TODO) else None
+
+
+def _first_inline(item: Node) -> Node:
+    first: Node = next(iter(item.get("content", [])), item)
+    return next(iter(first.get("content", [])), first) if first["type"] == "paragraph" else first
+
+
+def _content(item: Node) -> Sequence[Node]:
+    """The blocks of an item, without its box."""
+    content = item.get("content", [])
+    if item["type"] == "taskItem" or _state(item) is None:
+        return content
+    _, *rest = content[0].get("content", [])
+    first = normal({"type": "paragraph", "content": rest})
+    return [first, *content[1:]] if rest else content[1:]
+
+
 def _box(item: Node, own: Marker | None) -> str:
-    if item["type"] != "taskItem":
+    state = _state(item)
+    if state is None:
         return ""
-    checked = bool(item.get("attrs", {}).get("checked"))
-    if own and own.box and ("x" in own.box.lower()) == checked:
+    if own and own.box and ("x" in own.box.lower()) == state:
         return own.box
-    return "[x] " if checked else "[ ] "
+    return f"{DONE if state else TODO} "
 
 
 def _number(marker: Marker) -> int:
@@ -87,10 +112,10 @@ def _counts(cut: Cut) -> bool:
 def _rewritten(cut: Cut, item: Node, match: Match, marker: Marker, inside: Inside) -> list[Line]:
     if match.old is None:
         frame = marked([], marker)
-        return frame.around(inside([], [], item.get("content", [])))
+        return frame.around(inside([], [], _content(item)))
     part = cut.parts[match.old]
     own = _old_marker(cut, match.old) or marker
     frame = marked(cut.lines[part.start : part.end], own)
-    lines = inside(frame.inner, part.node.get("content", []), item.get("content", []))
+    lines = inside(frame.inner, _content(part.node), _content(item))
     result = frame.around(lines) if own == marker else marked_anew(frame, lines, marker)
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]

@@ -65,9 +65,7 @@ def _anywhere(old: Sequence[str], new: Sequence[str], mine: range, theirs: range
     return result
 
 
-def _runs(
-    equal: dict[int, int], olds: int, news: int, free: set[int]
-) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+def _runs(equal: dict[int, int], olds: int, news: int, free: set[int]) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """Each run of changed new nodes with the free old ones next to what stands before and behind it."""
     index = 0
     while index < news:

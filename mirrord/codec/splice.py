@@ -83,7 +83,12 @@ def _attempts(page: _Page, after: Node, ending: str) -> Iterator[str]:
 def _arranged(page: _Page, after: Node, effort: Effort, spacing: Spacing, ending: str) -> str:
     setting = Setting(page.cut.references, page.habit, effort)
     result = rearranged(page.cut, after.get("content", []), setting, spacing)
-    ended = [line.text + _ending(page, line, ending) for line in result]
+    ended: list[str] = []
+    for line in result:
+        last = _ending(page, line, ending)
+        if not line.text and last == "\n" and ended and ended[-1].endswith("\r"):
+            last = "\r"  # else the two would be one line ending
+        ended.append(line.text + last)
     if after.get("content") and page.cut.parts and page.endings[-1] == "":
         ended[-1] = result[-1].text
     return "".join(ended)

@@ -92,8 +92,7 @@ def _unaligned(cell: Node) -> Node:
 def _columns(lines: Sequence[str]) -> list[int]:
     header, rule = _cut(lines[0]), _cut(lines[1])
     return [
-        len(cell) if len(cell) == len(dashes) else 0
-        for cell, dashes in zip(header.cells, rule.cells, strict=False)
+        len(cell) if len(cell) == len(dashes) else 0 for cell, dashes in zip(header.cells, rule.cells, strict=False)
     ]
 
 

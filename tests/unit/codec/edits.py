@@ -14,7 +14,7 @@ from mirrord.codec.document import Document, Node, document, text_node
 from mirrord.codec.normal import normal
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import outline
-from mirrord.codec.text import lines
+from mirrord.codec.text import lines, newline
 
 ITEMS = ("listItem", "taskItem")
 ROWS = ("tableRow",)
@@ -130,7 +130,8 @@ def edited(body: str, random: Random, fresh: Sequence[Node]) -> Edit | None:
     content = tree
     for index in path:
         content = content[index]["content"]
-    place = random.randrange(len(siblings))
+    first = 1 if siblings[0].node["type"] in ROWS else 0  # a table keeps its header
+    place = random.randrange(first, len(siblings))
     name = random.choice(["replace", "change", "change", "insert", "delete", "move"])
     at, to = place, place
     if name == "change" and not _changed(content[place], random):
@@ -141,11 +142,11 @@ def edited(body: str, random: Random, fresh: Sequence[Node]) -> Edit | None:
         content.insert(place, _new(content[place], random, fresh))
         at, to = place, place - 1
     elif name == "delete":
-        if len(content) == 1 and path:
+        if len(content) == 1:
             return None
         del content[place]
     elif name == "move":
-        to = random.randrange(len(siblings))
+        to = random.randrange(first, len(siblings))
         content.insert(to, content.pop(place))
         at, to = sorted((place, to))
     head = siblings[at - 1].end if at else siblings[0].start
@@ -207,7 +208,9 @@ def _new(like: Node, random: Random, fresh: Sequence[Node]) -> Node:
 
 
 def _row(like: Node) -> Node:
-    cells: list[Node] = [{**cell, "content": [_paragraph(f"new {index}")]} for index, cell in enumerate(like["content"])]
+    cells: list[Node] = [
+        {**cell, "content": [_paragraph(f"new {index}")]} for index, cell in enumerate(like["content"])
+    ]
     return {"type": "tableRow", "content": cells}
 
 
@@ -218,10 +221,10 @@ def _paragraph(text: str) -> Node:
 def touched(body: str, result: str, edit: Edit) -> str:
     """What of the lines that had to stay did not; "" if all did."""
     old, new = lines(body), lines(result)
-    if edit.tail == 0 and old and not old[-1].endswith(("\r", "\n")):
-        old[-1] += "\n"
-        if new and not new[-1].endswith(("\r", "\n")):
-            new[-1] += "\n"
+    if old and not old[-1].endswith(("\r", "\n")):
+        ending = newline(old[edit.head - 1] if 0 < edit.head < len(old) else body)
+        old[-1] += newline(body)
+        new[-1:] = [line + (ending if len(new) == edit.head else newline(body)) for line in new[-1:]]
     if new[: edit.head] != old[: edit.head]:
         return "head"
     if edit.tail and new[-edit.tail :] != old[len(old) - edit.tail :]:
