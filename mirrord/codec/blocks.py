@@ -139,7 +139,7 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
     """
     lines, name = cut.lines[part.start : part.end], part.node["type"]
     if name in LISTS and LISTS[name] == LISTS.get(node["type"]) and part.tokens:
-        return _in_list(cut_items(lines, part.tokens, cut.references), part, node, setting)
+        return _in_list(cut_items(cut, part), part, node, setting)
     if name != node["type"]:
         return []
     if name == "table":
@@ -172,16 +172,23 @@ def _within(
     The *lines* in a container, which mean *old*, turned into *wanted*.
 
     Raises:
-        Damaged: without the container they mean something else, or cannot be made to mean *wanted*.
+        Damaged: without the container they are other blocks, or cannot be made to mean *wanted*.
     """
-    cut = cut_blocks(lines, around.references)
-    if [fingerprint(part.node) for part in cut.parts] != [fingerprint(node) for node in old]:
+    read = cut_blocks(lines, around.references)
+    if len(read.parts) != len(old):
         raise Damaged("the lines mean something else without what they are in")
+    cut = replace(read, parts=[_trusted(part, node) for part, node in zip(read.parts, old, strict=True)])
     if setting.effort is Effort.TRUSTING:
         return rearranged(cut, wanted, setting, Spacing.AS_WAS)
-    after = [fingerprint(node) for node in wanted]
+    alone = {fingerprint(part.node): fingerprint(other.node) for part, other in zip(cut.parts, read.parts, strict=True)}
+    after = [alone.get(meant, meant) for meant in map(fingerprint, wanted)]
     for spacing in Spacing:
         result = rearranged(cut, wanted, setting, spacing)
         if meaning(result, cut.references) == after:
             return result
     raise Damaged("the blocks run together in what they are in")
+
+
+def _trusted(part: Part, node: Node) -> Part:
+    """*part*; only its lines where without the container they do not mean *node*, which they mean in it."""
+    return part if fingerprint(part.node) == fingerprint(node) else replace(part, node=node, tokens=())

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from mirrord.codec.document import Node
 from mirrord.codec.normal import fingerprint, normal
-from mirrord.codec.reader import nodes, read_block
+from mirrord.codec.reader import nodes
 from mirrord.codec.segments import outline
 
 
@@ -81,18 +81,18 @@ def cut_blocks(lines: Sequence[str], references: Mapping[str, Any]) -> Cut:
     return Cut(lines, parts, page.references)
 
 
-def cut_items(lines: Sequence[str], tokens: Sequence[Token], references: Mapping[str, Any]) -> Cut:
-    """The *lines* of a list, whose *tokens* are these, cut into its items."""
+def cut_items(around: Cut, part: Part) -> Cut:
+    """A list cut into its items."""
+    lines, tokens = around.lines[part.start : part.end], part.tokens
     origin = _first_line(tokens)
-    items = normal(read_block(tokens)).get("content", [])
     spans = [token.map for token in tokens if token.type == "list_item_open" and token.level == tokens[0].level + 1]
     parts = []
-    for node, span in zip(items, spans, strict=True):
+    for node, span in zip(part.node.get("content", []), spans, strict=True):
         start, end = (span[0] - origin, min(span[1] - origin, len(lines))) if span else (0, 0)
         while end - 1 > start and not lines[end - 1].strip():
             end -= 1
         parts.append(Part(node, start, end, ()))
-    return Cut(lines, parts, references)
+    return Cut(lines, parts, around.references)
 
 
 def _first_line(tokens: Sequence[Token]) -> int:
