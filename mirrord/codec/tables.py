@@ -30,8 +30,12 @@ class _Row:
         """The same row with other *cells*."""
         if len(cells) == 1 and not self.trailing:  # one cell without pipes is no row
             return f"|{cells[0]}|"
-        bare = "" if self.leading.strip() or cells[0].strip() else "|"  # nor is the pipe after an empty cell its end
-        return self.leading + bare + "|".join(cells) + (self.trailing or ("" if cells[-1].strip() else "|"))
+        # where a cell is empty the pipe that is left out could not be told from one between cells
+        opening = self.leading if "|" in self.leading or cells[0].strip() else self.leading + "|"
+        closing = self.trailing if self.trailing or cells[-1].strip() else "|"
+        text = "|".join(cells)
+        text = text if "|" in opening else text.lstrip()
+        return opening + (text if closing else text.rstrip()) + closing
 
 
 @dataclass(frozen=True, slots=True)
