@@ -190,5 +190,5 @@ def _within(
 
 
 def _trusted(part: Part, node: Node) -> Part:
-    """*part*; only its lines where without the container they do not mean *node*, which they mean in it."""
-    return part if fingerprint(part.node) == fingerprint(node) else replace(part, node=node, tokens=())
+    """*part* as it is meant in the container, even where without it its lines mean something else."""
+    return replace(part, node=node, tokens=part.tokens if part.node["type"] == node["type"] else ())

@@ -14,6 +14,7 @@ from mirrord.codec.document import Node
 from mirrord.codec.normal import fingerprint, normal
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import outline
+from mirrord.errors import Damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,17 @@ def cut_blocks(lines: Sequence[str], references: Mapping[str, Any]) -> Cut:
 
 
 def cut_items(around: Cut, part: Part) -> Cut:
-    """A list cut into its items."""
+    """
+    A list cut into its items.
+
+    Raises:
+        Damaged: they cannot be told apart.
+    """
     lines, tokens = around.lines[part.start : part.end], part.tokens
     origin = _first_line(tokens)
     spans = [token.map for token in tokens if token.type == "list_item_open" and token.level == tokens[0].level + 1]
+    if len(spans) != len(part.node.get("content", [])):
+        raise Damaged("the items of the list are not to be seen in its lines")
     parts = []
     for node, span in zip(part.node.get("content", []), spans, strict=True):
         start, end = (span[0] - origin, min(span[1] - origin, len(lines))) if span else (0, 0)

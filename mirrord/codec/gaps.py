@@ -63,7 +63,7 @@ def block_gap(cut: Cut, spacing: Spacing, *, tight: bool) -> Callable[[Piece, Pi
         gap = _old_gap(cut, left, right)
         if gap is None:
             gap = [*_closing(left), *([] if tight and is_glued(left.node, right.node) else [Line("")])]
-        if not gap and (left.fresh or right.fresh) and (spacing is not Spacing.AS_WAS or _is_wider(cut, left, right)):
+        if not gap and not _stood(left, right) and (spacing is not Spacing.AS_WAS or _is_wider(cut, left, right)):
             gap = [Line("")]
         if spacing is Spacing.SEPARATE and _would_merge(left, right) and SEPARATOR not in (line.text for line in gap):
             gap = [Line(""), Line(SEPARATOR), Line("")]
@@ -81,8 +81,16 @@ def _old_gap(cut: Cut, left: Piece, right: Piece) -> list[Line] | None:
 
 def _is_wider(cut: Cut, left: Piece, right: Piece) -> bool:
     """Whether blocks of these kinds, which did not touch here before, cannot."""
-    was = [cut.parts[piece.old].node["type"] if piece.old is not None else "" for piece in (left, right)]
-    return was != [left.node["type"], right.node["type"]] and not is_glued(left.node, right.node)
+    if is_glued(left.node, right.node) or left.old is None or right.old is None:
+        return False
+    kinds = [left.node["type"], right.node["type"]]
+    touched = (cut.parts[left.old : left.old + 2], cut.parts[max(right.old - 1, 0) : right.old + 1])
+    return all([part.node["type"] for part in parts] != kinds for parts in touched)
+
+
+def _stood(left: Piece, right: Piece) -> bool:
+    """Whether both are unchanged and were neighbours."""
+    return left.old is not None and right.old == left.old + 1 and not left.fresh and not right.fresh
 
 
 def _closing(piece: Piece) -> list[Line]:
@@ -96,7 +104,7 @@ def _closing(piece: Piece) -> list[Line]:
 
 
 def _would_merge(left: Piece, right: Piece) -> bool:
-    if left.old is not None and right.old == left.old + 1 and not left.fresh and not right.fresh:
-        return False  # they stood like this
+    if _stood(left, right):
+        return False
     markers, indented = LISTS.get(left.node["type"]), right.lines[0].text[:1] in ("\t", " ")
     return markers is not None and (indented or markers == LISTS.get(right.node["type"]))

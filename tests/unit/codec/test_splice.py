@@ -75,6 +75,8 @@ def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, n
         return
 
     assert meaning(document(nodes(outline(result)))) == meaning(wanted)
+    if outline(result).references != page.references:
+        return  # with a definition blocks lose what they meant, and are written anew
     position = 0
     for place, source in enumerate(sources(body)):
         # a paragraph of blanks alone means nothing: it belongs to the gap, and goes with the block before it
@@ -101,6 +103,7 @@ def test_new_lines_end_as_the_page_does(ending: str) -> None:
         ("- a\n\nx\n", lambda content: [content[0], content[0]], "- a\n\n* a\n"),
         ("# a\nb\n# c\n", lambda content: replaced(content, 1), "# a\nan \\*edited\\* block\n# c\n"),
         ("a\n# b\nc\n", lambda content: replaced(content, 1), "a\n\nan \\*edited\\* block\n\nc\n"),
+        ("a\n***\nb\n", lambda content: [content[0], content[2], content[1]], "a\n\nb\n\n***\n"),
         ("[a]: b\n[c]: d\n[e]: f\n", lambda content: [content[0], content[2]], "[a]: b\n[e]: f\n"),
         ("```\na\n", lambda content: [*content, NEW], "```\na\n```\n\nan \\*edited\\* block\n"),
         ("a\n\n\n\nb\n", lambda content: [content[1], content[0]], "b\n\na\n"),
