@@ -14,7 +14,7 @@ TAB = 4  # columns between tab stops
 _QUOTE = re.compile(r" {0,3}> ?")
 _FOOTNOTE = re.compile(r"( {0,3}\[\^)([^\]]*)(\]:[ \t]*)")
 _ITEM = re.compile(r"([ \t]*)([-+*]|\d{1,9}[.)])(?:([ \t]+)(?=\S)|[ \t]*\Z)")
-_BOX = re.compile(r"\[[ xX]\](?:[ \t]+|\Z)")
+BOX = re.compile(r"\[[ xX]\](?:[ \t]+|\Z)")
 _MARKS = re.compile(r"(?:[ \t>]|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))*")
 _CODE = 5  # so many blanks after a marker are one, and the rest is the indent of code
 
@@ -85,7 +85,7 @@ def marker_of(line: str, *, task: bool) -> Marker:
     lead, sign, space = found[1], found[2], found[3] or " "
     if len((lead + sign + space).expandtabs(TAB)) - len((lead + sign).expandtabs(TAB)) >= _CODE:
         space = space[0]
-    box = _BOX.match(line, len(lead + sign + space)) if task else None
+    box = BOX.match(line, len(lead + sign + space)) if task else None
     if task and not box:
         raise Damaged("a task does not begin with its box")
     return Marker(lead, sign, space, box[0] if box else "")

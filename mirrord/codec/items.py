@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mirrord.codec.containers import Marker, marked, marked_anew, marker_of
+from mirrord.codec.containers import BOX, Marker, marked, marked_anew, marker_of
 from mirrord.codec.cuts import Cut, Line
 from mirrord.codec.document import Node
 from mirrord.codec.gaps import Piece, item_gap, joined
@@ -111,11 +111,17 @@ def _counts(cut: Cut) -> bool:
 
 def _rewritten(cut: Cut, item: Node, match: Match, marker: Marker, inside: Inside) -> list[Line]:
     if match.old is None:
-        frame = marked([], marker)
-        return frame.around(inside([], [], _content(item)))
+        return marked([], marker).around(_boxless(inside([], [], _content(item)), marker))
     part = cut.parts[match.old]
     own = _old_marker(cut, match.old) or marker
     frame = marked(cut.lines[part.start : part.end], own)
-    lines = inside(frame.inner, _content(part.node), _content(item))
+    lines = _boxless(inside(frame.inner, _content(part.node), _content(item)), marker)
     result = frame.around(lines) if own == marker else marked_anew(frame, lines, marker)
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]
+
+
+def _boxless(lines: list[Line], marker: Marker) -> list[Line]:
+    """The lines of an item, whose text is not taken for the box of a task, which only stands in items."""
+    if marker.box or not lines or lines[0].at == 0 or not BOX.match(lines[0].text):
+        return lines
+    return [Line("\\" + lines[0].text), *lines[1:]]

@@ -114,6 +114,7 @@ def check(body: str, change: Change, expected: str) -> None:
         ("- a\r- b\r", add((0,), 1, item("new")), "- a\r- new\r- b\r"),
         ("- [X]  a\n- [ ] b\n- [ ]   c\n", tick(0, 1), "- [X]  a\n- [x] b\n- [ ]   c\n"),
         ("* [X] a\n", add((0,), 1, item("new", "taskItem")), "* [X] a\n* [ ] new\n"),
+        ("- [ ]\n- __b__\n", say((0, 0, 0), "[ ] new"), "- \\[ ] new\n- __b__\n"),
         ("- [X] a\n- b\n", say((0, 1, 0), "new"), "- [X] a\n- new\n"),
     ],
 )
