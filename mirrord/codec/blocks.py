@@ -14,7 +14,7 @@ from mirrord.codec.gaps import Piece, Spacing, block_gap, joined
 from mirrord.codec.normal import fingerprint
 from mirrord.codec.pairing import Match, matched
 from mirrord.codec.style import Style, style_of
-from mirrord.codec.writer import LISTS, apart, is_glued
+from mirrord.codec.writer import LISTS, apart, is_glued, starts_below
 from mirrord.errors import Damaged
 
 _PREFIXED = frozenset(["blockquote", "callout", "footnoteDef"])
@@ -150,6 +150,8 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
             replace(setting, depth=setting.depth + 1, item=False, tight=False, titled=name == "callout"),
         )
         content = _within(frame.inner, part.node.get("content", []), node.get("content", []), cut, inner)
+        if name == "footnoteDef" and starts_below(node) and content[0].at != 0:
+            content = [Line(""), *content]
         return headed(frame, content, part.node, node)
     return []
 

@@ -146,7 +146,15 @@ def write_cell(cell: Node, style: Style) -> str:
 
 
 def _footnote(node: Node, style: Style) -> str:
-    return _prefixed(_blocks(_children(node), style), f"[^{_string(node, 'label')}]: ", "    ")
+    text = _blocks(_children(node), style)
+    if starts_below(node):
+        text = "\n" + text
+    return _prefixed(text, f"[^{_string(node, 'label')}]: ", "    ")
+
+
+def starts_below(footnote: Node) -> bool:
+    """Whether the first block stands below the label: beside it the other lines' indent would not be that of a list."""
+    return any(child["type"] not in ("paragraph", "heading") for child in _children(footnote)[:1])
 
 
 def _opaque(node: Node, style: Style) -> str:

@@ -160,6 +160,8 @@ def test_another_alignment_rewrites_the_line_below_the_header_only() -> None:
         ("> [!tip]\n> _a_\n", lambda content: content["content"][0]["attrs"].update(fold="-"), "> [!tip]-\n> _a_\n"),
         ("> [!tip]\n> a\n", add((0,), 0, Node(type="horizontalRule")), "> [!tip]\n>\n> ---\n>\n> a\n"),
         ("[^a]: _x_\n    y\n\n    z\n", say((0, 1), "new"), "[^a]: _x_\n    y\n\n    new\n"),
+        ("[^a]: _x_\n", add((0,), 0, FRESH[5]), "[^a]:\n    > q\n\n    _x_\n"),
+        ("[^a]: _x_\n", add((0,), 0, FRESH[2]), "[^a]:\n    ```py\n    code\n    ```\n\n    _x_\n"),
         ("> ```\n> a\n", add((0,), 1, paragraph("new")), "> ```\n> a\n> ```\n>\n> new\n"),
         ("- a\n\n      code\n- b\n", add((0, 0), 1, paragraph("new")), "- a\n\n  new\n\n      code\n- b\n"),
     ],
