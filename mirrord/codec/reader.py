@@ -14,6 +14,8 @@ from mirrord.codec.text import unix
 
 OPAQUE = "tiptap-node"  # the info string of a fence that holds a node Markdown lacks, as JSON
 
+DONE, TODO = "[x]", "[ ]"  # the boxes of tasks
+
 
 def read(text: str) -> Document:
     """The body of *text* as a document; never raises."""
@@ -97,7 +99,7 @@ def _plain(item: Node) -> Node:
     if item["type"] != "taskItem":
         return item
     first, *rest = item["content"]
-    box = raw_inline("[x]" if item["attrs"]["checked"] else "[ ]")
+    box = raw_inline(DONE if item["attrs"]["checked"] else TODO)
     content = [box, *_after_blank(first.get("content", []))]
     return {"type": "listItem", "content": [{"type": "paragraph", "content": content}, *rest]}
 

@@ -21,7 +21,7 @@ _GLUED = frozenset(["bulletList", "taskList", "codeBlock", "blockquote", "callou
 _GLUE = _GLUED | {"paragraph", "orderedList"}
 _QUOTES = ("blockquote", "callout")
 _HASHES = re.compile(r"(?:(?<=[ \t])|\A)(#+)\Z")
-_ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
+ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
 
 
 def write(node: Node, style: Style) -> str:
@@ -123,15 +123,21 @@ def _table(node: Node, style: Style) -> str:
     if not rows or any(cell["type"] != "tableHeader" for cell in _children(rows[0])):
         raise Damaged("a table without a header row cannot be written as Markdown")
     header, *rest = (_row(row, style) for row in rows)
-    aligned = [_ALIGNMENT.get(_string(cell, "align"), "---") for cell in _children(rows[0])]
+    aligned = [ALIGNMENT.get(_string(cell, "align"), "---") for cell in _children(rows[0])]
     return "\n".join([header, f"| {' | '.join(aligned)} |", *rest])
 
 
 def _row(row: Node, style: Style) -> str:
-    return f"| {' | '.join(_cell(cell, style) for cell in _children(row))} |"
+    return f"| {' | '.join(write_cell(cell, style) for cell in _children(row))} |"
 
 
-def _cell(cell: Node, style: Style) -> str:
+def write_cell(cell: Node, style: Style) -> str:
+    """
+    What stands between the pipes of a normal table cell, without the blanks around it.
+
+    Raises:
+        Damaged: it holds more than a paragraph.
+    """
     content = _children(cell)
     if len(content) > 1 or any(child["type"] != "paragraph" for child in content):
         raise Damaged("a table cell with more than one paragraph cannot be written as Markdown")
@@ -140,7 +146,15 @@ def _cell(cell: Node, style: Style) -> str:
 
 
 def _footnote(node: Node, style: Style) -> str:
-    return _prefixed(_blocks(_children(node), style), f"[^{_string(node, 'label')}]: ", "    ")
+    text = _blocks(_children(node), style)
+    if starts_below(node):
+        text = "\n" + text
+    return _prefixed(text, f"[^{_string(node, 'label')}]: ", "    ")
+
+
+def starts_below(footnote: Node) -> bool:
+    """Whether the first block stands below the label: beside it the other lines' indent would not be that of a list."""
+    return any(child["type"] not in ("paragraph", "heading") for child in _children(footnote)[:1])
 
 
 def _opaque(node: Node, style: Style) -> str:
@@ -159,12 +173,12 @@ def _blocks(content: Sequence[Node], style: Style, *, tight: bool = False) -> st
         if node["type"] in LISTS:
             here = apart(node["type"], style, [taken])
         taken = here.lists[0].marker if node["type"] in LISTS else ""
-        text += ("" if last is None else "\n" if tight and _is_glued(last, node) else "\n\n") + write(node, here)
+        text += ("" if last is None else "\n" if tight and is_glued(last, node) else "\n\n") + write(node, here)
         last = node
     return text
 
 
-def _is_glued(last: Node, node: Node) -> bool:
+def is_glued(last: Node, node: Node) -> bool:
     """Whether a block can follow the last one without a blank line, as in a tight list."""
     above, below = last["type"], node["type"]
     if above in _QUOTES and below in _QUOTES:
