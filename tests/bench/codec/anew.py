@@ -50,8 +50,8 @@ def measure_examples() -> Report:
         ("CommonMark", corpora.commonmark(), commonmark_html),
         ("GFM", corpora.gfm(), gfm_html),
     ):
-        _count(report, f"{name}, anew", [_example(each, html, in_style) for each in examples], strict=True)
-        _count(report, f"{name}, as new pages", [_example(each, html, as_new_page) for each in examples])
+        _count(report, f"{name}, anew", [rewritten(each, html, in_style) for each in examples], strict=True)
+        _count(report, f"{name}, as new pages", [rewritten(each, html, as_new_page) for each in examples])
     return report
 
 
@@ -59,7 +59,7 @@ def measure_pages(workers: Executor) -> Report:
     """Each block of the vaults anew in its style, and each page as a new one."""
     report = Report()
     paths = [path for vault in corpora.VAULTS for path in corpora.paths(vault)]
-    blocks = [each for found in workers.map(_blocks, paths, chunksize=20) for each in found]
+    blocks = [each for found in workers.map(blocks_of, paths, chunksize=20) for each in found]
     _count(report, "real blocks, anew", blocks, strict=True)
     _count(report, "real pages, as new ones", list(workers.map(_page, paths, chunksize=20)))
     return report
@@ -106,7 +106,8 @@ def _meaning(content: Sequence[Node]) -> str:
     return fingerprint(normal(document(content)))
 
 
-def _example(example: Example, html: Html, rewrite: Rewrite) -> Rewritten:
+def rewritten(example: Example, html: Html, rewrite: Rewrite) -> Rewritten:
+    """What becomes of an example."""
     place = f"example {example.number}"
     if html is commonmark_html and html(example.markdown) != example.html:
         html = _SECOND_JUDGE.render
@@ -125,12 +126,13 @@ def _page(path: Path) -> Rewritten:
     body = split(corpora.text_of(path)).body
     place = str(path.relative_to(corpora.CORPORA))
     if not is_plain(nodes(outline(body))):
-        rewritten = _judged(place, body, lambda text: text, as_new_page)
-        return Rewritten("refused" if rewritten.outcome == "refused" else "unjudged", place, body, rewritten.after)
+        tried = _judged(place, body, lambda text: text, as_new_page)
+        return Rewritten("refused" if tried.outcome == "refused" else "unjudged", place, body, tried.after)
     return _judged(place, body, gfm_html, as_new_page)
 
 
-def _blocks(path: Path) -> list[Rewritten]:
+def blocks_of(path: Path) -> list[Rewritten]:
+    """The blocks of a page, each written anew."""
     page = outline(split(corpora.text_of(path)).body)
     place = str(path.relative_to(corpora.CORPORA))
     return [_block(page, index, node, place) for index, node in enumerate(nodes(page))]

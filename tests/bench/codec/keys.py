@@ -31,11 +31,21 @@ class Round:
     head: str
     free: bool = False
 
+    @property
+    def flagged(self) -> bool:
+        """Whether it was not done, and that was said."""
+        return self.outcome.startswith(("refused", "unread"))
+
+    @property
+    def lost(self) -> bool:
+        """Whether bytes changed that should not have."""
+        return self.outcome != "restored" and not self.free and not self.flagged
+
 
 def measure(workers: Executor) -> Report:
     """Every real head in three of its variants, one key each."""
     paths = [path for vault in corpora.VAULTS for path in corpora.paths(vault)]
-    rounds = [each for found in workers.map(_rounds, paths, chunksize=50) for each in found]
+    rounds = [each for found in workers.map(rounds_of, paths, chunksize=50) for each in found]
     report = Report()
     report.figures = [
         _restored("front matter: one key there and back", [each for each in rounds if not each.free], ALL),
@@ -49,12 +59,12 @@ def measure(workers: Executor) -> Report:
     for each in rounds:
         if each.outcome != "restored":
             shown = f"front matter, {each.place}: {each.outcome}: {shortened(each.head, 600)}"
-            (report.notes if each.free or _is_flagged(each) else report.broken).append(shown)
+            (report.broken if each.lost else report.notes).append(shown)
     return report
 
 
 def _restored(name: str, rounds: Sequence[Round], target: Target | None = None) -> Figure:
-    tried = [each for each in rounds if not _is_flagged(each)]
+    tried = [each for each in rounds if not each.flagged]
     return Figure(name, share(_count(tried, "restored"), len(tried)), "%", target)
 
 
@@ -62,11 +72,8 @@ def _count(rounds: Sequence[Round], outcome: str) -> int:
     return sum(each.outcome.startswith(outcome) for each in rounds)
 
 
-def _is_flagged(each: Round) -> bool:
-    return each.outcome.startswith(("refused", "unread"))
-
-
-def _rounds(path: Path) -> list[Round]:
+def rounds_of(path: Path) -> list[Round]:
+    """One key of a page's front matter there and back, in three variants."""
     text = corpora.text_of(path)
     if not split(text).head:
         return []
