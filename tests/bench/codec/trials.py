@@ -134,16 +134,19 @@ def _content(path: Path) -> Sequence[Node]:
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """A page before the edit: its blocks' bytes, and whether the judge sees the same blocks."""
+    """A page before the edit: its blocks' bytes by what they mean, and whether the judge sees the same blocks."""
 
-    sources: Sequence[str]
+    blocks: Mapping[str, Sequence[str]]
     agreed: bool
 
 
 @cache
 def _old(text: str) -> _Old:
     page = outline(split(text).body)
-    return _Old([page.source(index) for index in range(len(page.segments))], _agrees(page))
+    blocks: Mapping[str, list[str]] = defaultdict(list)
+    for index, node in enumerate(nodes(page)):
+        blocks[fingerprint(normal(node))].append(page.source(index))
+    return _Old(blocks, _agrees(page))
 
 
 def _wrong(text: str, made: Edit, result: str) -> str:
@@ -154,7 +157,7 @@ def _wrong(text: str, made: Edit, result: str) -> str:
     wanted, got = normal(document(list(made.content))), normal(document(nodes(new)))
     if fingerprint(got) != fingerprint(wanted):
         return f"the page says something else: {shortened(after.body)}"
-    changed = _changed_blocks(_old(text).sources, new, made)
+    changed = _changed_blocks(_old(text).blocks, new, made)
     if len(changed) > made.moves:
         return f"another block changed: {changed[0]}"
     if _old(text).agreed and not _agrees(new):
@@ -162,22 +165,20 @@ def _wrong(text: str, made: Edit, result: str) -> str:
     return ""
 
 
-def _changed_blocks(old: Sequence[str], new: Outline, made: Edit) -> list[str]:
+def _changed_blocks(old: Mapping[str, Sequence[str]], new: Outline, made: Edit) -> list[str]:
     """Old blocks that lost their bytes though they were not edited; equal ones stand for each other."""
-    meant = [(fingerprint(normal(node)), new.source(index)) for index, node in enumerate(nodes(new))]
-    meant = [(meaning, source) for meaning, source in meant if meaning != _EMPTY]
-    wanted = [(fingerprint(normal(node)), place) for node, place in zip(made.content, made.places, strict=True)]
-    wanted = [(meaning, place) for meaning, place in wanted if meaning != _EMPTY]
-    present = Counter(meant)
+    present: Mapping[str, list[str]] = defaultdict(list)
+    for index, node in enumerate(nodes(new)):
+        present[fingerprint(normal(node))].append(new.source(index))
+    kept = Counter(
+        fingerprint(normal(node)) for node, place in zip(made.content, made.places, strict=True) if place is not None
+    )
     lost = []
-    for meaning, place in wanted:
-        if place is None:
-            continue
-        kept = [each for each in present if each[0] == meaning and present[each] and _is_same(old[place], each[1])]
-        if kept:
-            present[kept[0]] -= 1
-        elif not _is_other(old[place], new, meaning):
-            lost.append(shortened(old[place]))
+    for meaning, count in kept.items():
+        there = [source for source in present[meaning] if any(_is_same(before, source) for before in old[meaning])]
+        if meaning != _EMPTY and len(there) < count:
+            gone = (Counter(old[meaning]) - Counter(there)).elements()
+            lost += [shortened(each) for each in gone if not _is_other(each, new, meaning)]
     return lost
 
 
@@ -202,7 +203,7 @@ def _agrees(page: Outline) -> bool:
 def _is_tight(kind: str, text: str, made: Edit, result: str) -> bool | None:
     """Whether the lines that went or came are those of one item or row."""
     if made.moves:
-        return not _changed_blocks(_old(text).sources, outline(split(result).body), made)
+        return not _changed_blocks(_old(text).blocks, outline(split(result).body), made)
     if not kind.endswith(_NESTED):
         return None
     old, new = lines(unix(text)), lines(unix(result))
