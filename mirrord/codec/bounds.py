@@ -1,0 +1,147 @@
+"""The parser, bounded: work is counted, and where it grows out of proportion the rest stays opaque.
+
+Markdown has inputs that cost any parser with backtracking the square of their length. Counting steps
+instead of seconds gives the same answer on every machine.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.parser_block import ParserBlock
+from markdown_it.parser_inline import ParserInline
+from markdown_it.ruler import Ruler
+from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+Rule = Callable[[StateBlock, int, int, bool], bool]
+
+TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
+OPAQUE = "opaque"  # the type of a token that stands for unparsed lines, and of a mark in `meta`
+
+_STEPS_PER_CHARACTER = 10
+_LOOKS_PER_LINE = 6
+_FREE = 2_000  # so that small pages and blocks never reach a limit
+
+
+class TooCostly(RuntimeError):
+    """What is parsed takes more steps than its length allows."""
+
+
+class Chains(Ruler[Rule]):
+    """Rules for blocks, asked only where a line begins with a character they look for, and counted."""
+
+    def __init__(self, plain: Ruler[Rule], first: Mapping[Rule, str]) -> None:
+        super().__init__()
+        self._plain, self._first = plain, first
+        self._made: dict[str, list[Rule]] = {}
+
+    def getRules(self, chainName: str = "") -> list[Rule]:  # noqa: N802, N803
+        if chainName not in self._made:
+            self._made[chainName] = [_chain(self._plain.getRules(chainName), self._first)]
+        return self._made[chainName]
+
+    def get_active_rules(self) -> list[str]:
+        return self._plain.get_active_rules()
+
+
+def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
+    always = tuple(rule for rule in rules if rule not in first)
+    chosen = MappingProxyType(
+        {
+            char: tuple(rule for rule in rules if char in first.get(rule, char))
+            for char in {char for chars in first.values() for char in chars}
+        }
+    )
+
+    def ask(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        env = state.env
+        env["looks"] -= env["price"]
+        if env["looks"] < 0:
+            raise TooCostly
+        at = state.bMarks[start] + state.tShift[start]
+        for rule in chosen.get(state.src[at : at + 1], always):  # noqa: SIM110 - the quicker form
+            if rule(state, start, end, silent):
+                return True
+        return False
+
+    return ask
+
+
+def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A table; a short row costs as much as its header is wide."""
+    if start + 2 > end:
+        return False
+    at = state.bMarks[start + 1] + state.tShift[start + 1]
+    if state.src[at : at + 1] not in ("|", "-", ":"):
+        return False
+    state.env["price"] = 1 + state.src.count("|", at, state.eMarks[start + 1]) // 4
+    try:
+        return table(state, start, end, silent)
+    finally:
+        state.env["price"] = 1
+
+
+class Blocks(ParserBlock):
+    """Parses blocks; what is left when the work is out of proportion becomes one opaque token."""
+
+    def parse(self, src: str, md: MarkdownIt, env: Any, outTokens: list[Token]) -> list[Token] | None:  # noqa: N803
+        if not src:
+            return None
+        state = StateBlock(src, md, env, outTokens)
+        count = state.lineMax
+        env["looks"], env["price"] = _FREE + _LOOKS_PER_LINE * count + len(src) // 4, 1
+        try:
+            self.tokenize(state, 0, count)
+        except TRIPS:
+            _close(outTokens, count)
+        return outTokens
+
+
+def _close(tokens: list[Token], count: int) -> None:
+    """Everything behind the last block that is whole, as one opaque token."""
+    depth = whole = 0
+    for index, token in enumerate(tokens):
+        depth += token.nesting
+        if depth == 0:
+            whole = index + 1
+    del tokens[whole:]
+    done = max((token.map[1] for token in tokens if token.map and token.level == 0), default=0)
+    tokens.append(Token(OPAQUE, "", 0, map=[done, count]))
+
+
+class Inlines(ParserInline):
+    """Parses what is inside paragraphs, as long as the work is in proportion."""
+
+    def skipToken(self, state: StateInline) -> None:  # noqa: N802
+        cached = state.cache.get(state.pos)
+        env = state.env
+        env["steps"] -= 1
+        if env["steps"] < 0:
+            raise TooCostly
+        if cached is not None:
+            state.pos = cached
+        else:
+            super().skipToken(state)
+
+
+def parse_texts(state: StateCore) -> None:
+    """The core's rule for inline content; a block in which it fails is marked opaque."""
+    parser, needed = state.md.inline, state.md.inline.terminator_re
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if not needed.search(token.content):
+            token.children = [Token("text", "", 0, content=token.content)] if token.content else []
+            continue
+        state.env["steps"] = _FREE + _STEPS_PER_CHARACTER * len(token.content)
+        children: list[Token] = []
+        try:
+            parser.parse(token.content, state.md, state.env, children)
+        except TRIPS:
+            token.meta[OPAQUE] = True
+            children = []
+        token.children = children
