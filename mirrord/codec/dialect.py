@@ -16,7 +16,15 @@ from mdit_py_plugins.footnote.index import footnote_def
 
 from mirrord.codec.block_rules import comment_block, definition, math_block
 from mirrord.codec.bounds import Blocks, Chains, Inlines, Rule, parse_texts, priced_table
-from mirrord.codec.inline_rules import WIKILINK, comment, highlight, inline_footnote, math_inline, wikilink
+from mirrord.codec.inline_rules import (
+    WIKILINK,
+    comment,
+    footnote_ref,
+    highlight,
+    inline_footnote,
+    math_inline,
+    wikilink,
+)
 from mirrord.codec.shapes import shaped
 from mirrord.codec.text import unix
 
@@ -75,7 +83,7 @@ def parse_blocks(body: str) -> list[Token]:
 
 def _made() -> MarkdownIt:
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
-    markdown.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
+    markdown.use(footnote_plugin, inline=False, move_to_end=False)
     markdown.enable(["table", "strikethrough"])
     markdown.disable("text_join")  # it would hide which characters were escaped
     block, inline = markdown.block.ruler, markdown.inline.ruler
@@ -89,6 +97,7 @@ def _made() -> MarkdownIt:
     inline.before("link", "wikilink", wikilink)
     inline.before("link", "comment", comment)
     inline.before("link", "highlight", highlight)
+    inline.at("footnote_ref", footnote_ref)
     inline.after("image", "inline_footnote", inline_footnote)
     return _bounded(markdown)
 

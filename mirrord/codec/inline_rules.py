@@ -7,6 +7,7 @@ from mdit_py_plugins.dollarmath.index import math_inline_dollar
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
 _COMMENT = re.compile(r"%%.+?%%", re.DOTALL)
+_FOOTNOTE_REF = re.compile(r"\[\^([^\] \n]{1,999})\]")  # CommonMark's limit for labels
 _FOOTNOTE = re.compile(r"\^\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+\]", re.DOTALL)
 
 _dollars = math_inline_dollar(allow_space=False, allow_digits=True, allow_double=True)
@@ -38,6 +39,17 @@ def wikilink(state: StateInline, silent: bool) -> bool:
 def comment(state: StateInline, silent: bool) -> bool:
     """`%%text%%`."""
     return state.src[state.pos] == "%" and _raw(state, _COMMENT, silent)
+
+
+def footnote_ref(state: StateInline, silent: bool) -> bool:
+    """`[^label]`, defined or not. (The plugin's own looks to the end for each bracket.)"""
+    found = _FOOTNOTE_REF.match(state.src, state.pos, state.posMax) if state.src[state.pos] == "[" else None
+    if not found:
+        return False
+    if not silent:
+        state.push("footnote_ref", "", 0).meta = {"label": found[1]}
+    state.pos = found.end()
+    return True
 
 
 def inline_footnote(state: StateInline, silent: bool) -> bool:

@@ -75,6 +75,8 @@ def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, n
         return
 
     assert meaning(document(nodes(outline(result)))) == meaning(wanted)
+    if index < len(content) and "]:" in sources(body)[index]:
+        return  # without the definition others mean something else: they are written anew
     position = 0
     for place, source in enumerate(sources(body)):
         # a paragraph of blanks alone means nothing: it belongs to the gap, and goes with the block before it
