@@ -5,25 +5,27 @@ instead of seconds gives the same answer on every machine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_block import ParserBlock
 from markdown_it.parser_inline import ParserInline
 from markdown_it.ruler import Ruler
-from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_block import StateBlock, lheading, table
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 Rule = Callable[[StateBlock, int, int, bool], bool]
+InlineRule = Callable[[StateInline, bool], bool]
+_R = TypeVar("_R")
 
 TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
 OPAQUE = "opaque"  # the type of a token that stands for unparsed lines, and of a mark in `meta`
 
 _STEPS_PER_CHARACTER = 10
 _LOOKS_PER_LINE = 6
+_NEAR = 16  # lines
 _FREE = 2_000  # so that small pages and blocks never reach a limit
 
 
@@ -49,13 +51,7 @@ class Chains(Ruler[Rule]):
 
 
 def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
-    always = tuple(rule for rule in rules if rule not in first)
-    chosen = MappingProxyType(
-        {
-            char: tuple(rule for rule in rules if char in first.get(rule, char))
-            for char in {char for chars in first.values() for char in chars}
-        }
-    )
+    chosen, others = _by_character(rules, first)
 
     def ask(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         env = state.env
@@ -63,12 +59,38 @@ def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
         if env["looks"] < 0:
             raise TooCostly
         at = state.bMarks[start] + state.tShift[start]
-        for rule in chosen.get(state.src[at : at + 1], always):  # noqa: SIM110 - the quicker form
+        for rule in chosen.get(state.src[at : at + 1], others):  # noqa: SIM110 - the quicker form
             if rule(state, start, end, silent):
                 return True
         return False
 
     return ask
+
+
+class InlineChain(Ruler[InlineRule]):
+    """Rules for what is inside paragraphs, asked only at a character they look for."""
+
+    def __init__(self, plain: Ruler[InlineRule], first: Mapping[InlineRule, str]) -> None:
+        super().__init__()
+        chosen, others = _by_character(plain.getRules(), first)
+
+        def ask(state: StateInline, silent: bool) -> bool:
+            for rule in chosen.get(state.src[state.pos], others):  # noqa: SIM110 - the quicker form
+                if rule(state, silent):
+                    return True
+            return False
+
+        self._ask: list[InlineRule] = [ask]
+
+    def getRules(self, chainName: str = "") -> list[InlineRule]:  # noqa: N802, N803
+        return self._ask
+
+
+def _by_character(rules: Sequence[_R], first: Mapping[_R, str]) -> tuple[dict[str, tuple[_R, ...]], tuple[_R, ...]]:
+    """The rules to ask at each character that any looks for, and those to ask elsewhere."""
+    characters = {char for rule in rules for char in first.get(rule, "")}
+    chosen = {char: tuple(rule for rule in rules if char in first.get(rule, char)) for char in characters}
+    return chosen, tuple(rule for rule in rules if rule not in first)
 
 
 def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -83,6 +105,20 @@ def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return table(state, start, end, silent)
     finally:
         state.env["price"] = 1
+
+
+def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """An underlined heading, looked for only where a line that could underline it is near."""
+    for line in range(start + 1, min(start + _NEAR, end)):
+        at = state.bMarks[line] + state.tShift[line]
+        if at >= state.eMarks[line]:
+            return False
+        if state.src[at] in "=-":
+            break
+    else:
+        if start + _NEAR >= end:
+            return False
+    return lheading(state, start, end, silent)
 
 
 class Blocks(ParserBlock):
@@ -117,11 +153,11 @@ class Inlines(ParserInline):
     """Parses what is inside paragraphs, as long as the work is in proportion."""
 
     def skipToken(self, state: StateInline) -> None:  # noqa: N802
-        cached = state.cache.get(state.pos)
         env = state.env
         env["steps"] -= 1
         if env["steps"] < 0:
             raise TooCostly
+        cached = state.cache.get(state.pos)
         if cached is not None:
             state.pos = cached
         else:

@@ -5,23 +5,47 @@ Reading, verifying and finding links all use the one parser made here: a differe
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.helpers import parseLinkLabel, parseLinkTitle
 from markdown_it.rules_block import blockquote, fence, heading, hr, html_block, list_block
+from markdown_it.rules_inline import (
+    autolink,
+    backtick,
+    emphasis,
+    entity,
+    escape,
+    html_inline,
+    image,
+    link,
+    newline,
+    strikethrough,
+)
 from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
 from mirrord.codec.block_rules import comment_block, definition, math_block
-from mirrord.codec.bounds import Blocks, Chains, Inlines, Rule, parse_texts, priced_table
+from mirrord.codec.bounds import (
+    Blocks,
+    Chains,
+    InlineChain,
+    InlineRule,
+    Inlines,
+    Rule,
+    parse_texts,
+    priced_table,
+    setext,
+)
 from mirrord.codec.inline_rules import (
     WIKILINK,
     comment,
     footnote_ref,
     highlight,
     inline_footnote,
+    link_destination,
     math_inline,
     wikilink,
 )
@@ -47,6 +71,27 @@ _FIRST: Mapping[Rule, str] = MappingProxyType(
         definition: "[",
         html_block: "<",
         heading: "#",
+    }
+)
+
+_FIRST_INLINE: Mapping[InlineRule, str] = MappingProxyType(
+    {
+        newline: "\n",
+        escape: "\\",
+        backtick: "`",
+        strikethrough.tokenize: "~",
+        emphasis.tokenize: "*_",
+        link: "[",
+        image: "!",
+        autolink: "<",
+        html_inline: "<",
+        entity: "&",
+        math_inline: "$",
+        comment: "%",
+        highlight: "=",
+        wikilink: "![",
+        footnote_ref: "[",
+        inline_footnote: "^",
     }
 )
 
@@ -88,6 +133,7 @@ def _made() -> MarkdownIt:
     markdown.disable("text_join")  # it would hide which characters were escaped
     block, inline = markdown.block.ruler, markdown.inline.ruler
     block.at("table", priced_table, {"alt": ["paragraph", "reference"]})
+    block.at("lheading", setext)
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)
@@ -106,9 +152,13 @@ def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     """*markdown* with parsers that count what they do, and look only where something can begin."""
     blocks, inlines = Blocks(), Inlines()
     blocks.ruler = Chains(markdown.block.ruler, _FIRST)
-    inlines.ruler, inlines.ruler2 = markdown.inline.ruler, markdown.inline.ruler2
+    inlines.ruler, inlines.ruler2 = InlineChain(markdown.inline.ruler, _FIRST_INLINE), markdown.inline.ruler2
     inlines.terminator_re = _MARKUP
     markdown.block, markdown.inline = blocks, inlines
+    helpers = SimpleNamespace(
+        parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
+    )
+    markdown.helpers = helpers  # type: ignore[assignment]
     return markdown
 
 

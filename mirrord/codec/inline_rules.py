@@ -1,11 +1,14 @@
 """The dialect's own rules for what is inside paragraphs."""
 
 import re
+from dataclasses import dataclass
 
+from markdown_it.helpers import parseLinkDestination
 from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.dollarmath.index import math_inline_dollar
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
+_PLAIN_TARGET = re.compile(r"[^\s\x00-\x1f\x7f()\\<&][^\s\x00-\x1f\x7f()\\&]*(?=[) \n])")
 _COMMENT = re.compile(r"%%.+?%%", re.DOTALL)
 _FOOTNOTE_REF = re.compile(r"\[\^([^\] \n]{1,999})\]")  # CommonMark's limit for labels
 _FOOTNOTE = re.compile(r"\^\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+\]", re.DOTALL)
@@ -22,6 +25,24 @@ def math_inline(state: StateInline, silent: bool) -> bool:
     if end > state.posMax or state.src[end : end + 1].isdigit():
         return False
     return _dollars(state, silent)
+
+
+@dataclass(slots=True)
+class Destination:
+    """What the parser wants to know of a link's target, under the names it asks by."""
+
+    ok: bool
+    pos: int
+    str: str
+
+
+def link_destination(string: str, position: int, maximum: int) -> Destination:
+    """The target of a link at *position*; nearly all are plain, and found at once."""
+    found = _PLAIN_TARGET.match(string, position, maximum)
+    if found:
+        return Destination(True, found.end(), found.group())
+    slow = parseLinkDestination(string, position, maximum)
+    return Destination(slow.ok, slow.pos, slow.str)
 
 
 def wikilink(state: StateInline, silent: bool) -> bool:
