@@ -23,10 +23,12 @@ _R = TypeVar("_R")
 TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
 OPAQUE = "opaque"  # the type of a token that stands for unparsed lines, and of a mark in `meta`
 
-_STEPS_PER_CHARACTER = 10
-_LOOKS_PER_LINE = 6
+_STEPS_PER_CHARACTER = 4
+_LOOKS_PER_LINE = 4
+_LOOKS_PER_CELL = 6
 _NEAR = 16  # lines
-_FREE = 2_000  # so that small pages and blocks never reach a limit
+_FREE_STEPS = 100  # so that short texts never reach the limit
+_FREE_LOOKS = 30_000  # for a page
 
 
 class TooCostly(RuntimeError):
@@ -55,10 +57,13 @@ def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
 
     def ask(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         env = state.env
-        env["looks"] -= env["price"]
+        at = state.bMarks[start] + state.tShift[start]
+        env["looks"] -= 1
+        if env["columns"]:
+            missing = env["columns"] - state.src.count("|", at, state.eMarks[start])
+            env["looks"] -= max(0, missing) * _LOOKS_PER_CELL
         if env["looks"] < 0:
             raise TooCostly
-        at = state.bMarks[start] + state.tShift[start]
         for rule in chosen.get(state.src[at : at + 1], others):  # noqa: SIM110 - the quicker form
             if rule(state, start, end, silent):
                 return True
@@ -94,17 +99,17 @@ def _by_character(rules: Sequence[_R], first: Mapping[_R, str]) -> tuple[dict[st
 
 
 def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A table; a short row costs as much as its header is wide."""
+    """A table; cells that rows lack are paid for: a few bytes could ask for very many of them."""
     if start + 2 > end:
         return False
     at = state.bMarks[start + 1] + state.tShift[start + 1]
     if state.src[at : at + 1] not in ("|", "-", ":"):
         return False
-    state.env["price"] = 1 + state.src.count("|", at, state.eMarks[start + 1]) // 4
+    state.env["columns"] = state.src.count("|", at, state.eMarks[start + 1])
     try:
         return table(state, start, end, silent)
     finally:
-        state.env["price"] = 1
+        state.env["columns"] = 0
 
 
 def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -129,7 +134,7 @@ class Blocks(ParserBlock):
             return None
         state = StateBlock(src, md, env, outTokens)
         count = state.lineMax
-        env["looks"], env["price"] = _FREE + _LOOKS_PER_LINE * count + len(src) // 4, 1
+        env["looks"], env["columns"] = _FREE_LOOKS + _LOOKS_PER_LINE * count + len(src) // 4, 0
         try:
             self.tokenize(state, 0, count)
         except TRIPS:
@@ -173,7 +178,7 @@ def parse_texts(state: StateCore) -> None:
         if not needed.search(token.content):
             token.children = [Token("text", "", 0, content=token.content)] if token.content else []
             continue
-        state.env["steps"] = _FREE + _STEPS_PER_CHARACTER * len(token.content)
+        state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
         children: list[Token] = []
         try:
             parser.parse(token.content, state.md, state.env, children)

@@ -56,8 +56,10 @@ def read_block(tokens: Sequence[Token]) -> Node:
 
 def _given(token: Token, nodes: list[Node]) -> list[Node]:
     """The node of *token* with the attributes of the comment before it, which override none of its own."""
-    if "tiptap" in token.meta and nodes[0]["type"] != "table":
-        nodes[0]["attrs"] = {**token.meta["tiptap"], **nodes[0].get("attrs", {})}
+    given = token.meta.get("tiptap")
+    if given and nodes[0]["type"] != "table":
+        given = {key: value for key, value in given.items() if key != "id"}
+        nodes[0]["attrs"] = {**given, **nodes[0].get("attrs", {})}
     return nodes
 
 
