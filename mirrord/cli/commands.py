@@ -14,6 +14,7 @@ import click
 from mirrord import __version__, app
 from mirrord.cli import options
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
+from mirrord.codec.json_schema import json_schema
 from mirrord.config import Config
 from mirrord.db import attention, migrate, overview, tenants
 from mirrord.db.connect import app_dsn, daemon_dsn
@@ -303,6 +304,12 @@ def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
         os.execvp(program, [program, target, *arguments])
     except OSError as error:
         raise Unavailable(f"psql cannot be run: {error.strerror}. The string is: {shlex.quote(target)}") from error
+
+
+@cli.command()
+def schema() -> None:
+    """Print the JSON Schema of `page.content`, the document an editor reads and writes."""
+    click.echo(json.dumps(json_schema(), indent=2))
 
 
 async def _dsn(config: Config, name: str | None, *, daemon: bool) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base, Row
@@ -11,11 +13,11 @@ from mirrord.domain.state import NO_TEXT, Base, Row
 _BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed"
 _PAGE = (
     "SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.name_key IS NOT NULL, p.version, p.digest, "
-    "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %s"
+    "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s"
 )
 _ATTACHMENT = (
     "SELECT a.id, 'attachment', a.parent_id, a.name, false, a.name_key IS NOT NULL, a.version, a.digest, "
-    "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %s"
+    "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %(tenant)s"
 )
 
 
@@ -28,16 +30,24 @@ class Wanted:
     digests: Sequence[Digest] = ()
 
 
+# Keys come as one JSON text: arrays of thousands took psycopg longer than Postgres took to look them up.
+_KEYS = "ARRAY(SELECT {} FROM json_array_elements_text(%(keys)s::json) AS k (key))"
+_AS_KEY = {"path": "key", "entry_id": "key::uuid", "digest": "decode(key, 'hex')"}
 _OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s"
 
 
 async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Base]:
     """The bases of one mirror that *wanted* names."""
-    asked = {"path": list(wanted.paths), "entry_id": list(wanted.entries), "digest": list(wanted.digests)}
+    asked: dict[str, Sequence[object]] = {
+        "path": wanted.paths,
+        "entry_id": wanted.entries,
+        "digest": [digest.hex() for digest in wanted.digests],
+    }
     # one statement a kind of key, all sent together: with OR between them no index serves
     cursors = [
         await connection.execute(
-            f"{_OF_MIRROR} AND b.{column} = ANY (%(keys)s)", {"tenant": tenant, "mirror": mirror, "keys": keys}
+            f"{_OF_MIRROR} AND b.{column} = ANY ({_KEYS.format(_AS_KEY[column])})",
+            {"tenant": tenant, "mirror": mirror, "keys": _as_json(keys)},
         )
         for column, keys in asked.items()
         if keys
@@ -60,9 +70,10 @@ async def load_agreed(
 
 async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
     """The rows of *entries*, tombstones included; entries without a row are not in the result."""
-    ids = list(entries)
+    ids = _KEYS.format("key::uuid")
     cursor = await connection.execute(
-        f"{_PAGE} AND p.id = ANY (%s) UNION ALL {_ATTACHMENT} AND a.id = ANY (%s)", (tenant, ids, tenant, ids)
+        f"{_PAGE} AND p.id = ANY ({ids}) UNION ALL {_ATTACHMENT} AND a.id = ANY ({ids})",
+        {"tenant": tenant, "keys": _as_json(list(entries))},
     )
     rows = [_row(row) for row in await cursor.fetchall()]
     return {row.entry: row for row in rows}
@@ -76,7 +87,8 @@ async def rows_at(
     place, the newest last, and live rows this mirror has no base of.
     """
     cursor = await connection.execute(
-        f"{_PAGE} AND p.name = ANY (%s) ORDER BY p.deleted_at NULLS LAST", (tenant, [name for _, name in places])
+        f"{_PAGE} AND p.name = ANY ({_KEYS.format('key')}) ORDER BY p.deleted_at NULLS LAST",
+        {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
     asked = set(places)
     rows = [_row(row) for row in await cursor.fetchall()]
@@ -178,6 +190,10 @@ async def seen_versions(
     )
     asked = set(questions)
     return {entry: version for entry, digest, version in await cursor.fetchall() if (entry, digest) in asked}
+
+
+def _as_json(keys: Sequence[object]) -> str:
+    return orjson.dumps(keys).decode()
 
 
 def _digest(kind: str, stored: bytes | None) -> Digest | None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from mirrord.sync.brake import Brake, restored
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.feed import Feed
+from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty, Observation, observe
@@ -32,7 +34,6 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-CHUNK = 400  # paths or entries a pass
 RETRY = 0.5  # seconds after Postgres or the root was out of reach
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
@@ -54,6 +55,7 @@ class Engine:
         self.sides = sides
         self.adopting = adopting
         self.queue = Queue()
+        self.intake = Intake(self.queue, sides.looker)
         self.pulse = Pulse()
         self.brake = Brake(sides)
         self.problems = ProblemList(sides)
@@ -77,7 +79,7 @@ class Engine:
     @property
     def pending(self) -> int:
         """How much is marked and not done."""
-        return len(self.queue) + len(self.brake.gathered.entries)
+        return len(self.queue) + len(self.intake) + len(self.brake.gathered.entries)
 
     def ring(self) -> None:
         """Rows may have changed: read the feed as soon as possible."""
@@ -135,9 +137,9 @@ class Engine:
                 await self._scan()
             if self._rung:
                 await self._read_feed()
-            while self.queue.is_ready and not stop.is_set():
-                await self._work_on(self.queue.take(CHUNK))
-            if not self.queue.is_ready:
+            while self.intake.is_ready and not stop.is_set():
+                await self._take_in_hand()
+            if not self.intake.is_ready:
                 self.adopting = False
             if self.brake.gathered.due:
                 await self._delete(self.brake.gathered.take())
@@ -194,12 +196,19 @@ class Engine:
         looker.index.prune()
         return found, looker.differing(found), look
 
-    async def _work_on(self, dirty: Dirty) -> None:
+    async def _take_in_hand(self) -> None:
+        dirty, look = await self.intake.take()
+        try:
+            await self._work_on(dirty, look)
+        finally:
+            self.intake.release()
+
+    async def _work_on(self, dirty: Dirty, look: Look | None = None) -> None:
         if IGNORE_PATH in dirty.paths:
             self.look_everywhere()
         try:
             dirty = await self._expanded(dirty)
-            await self._pass(dirty)
+            await self._pass(dirty, look)
         except (Unavailable, Fenced):
             self.queue.put_back(dirty)
             raise
@@ -231,13 +240,15 @@ class Engine:
         await self.problems.change([Problem(where, "internal", sentence)], [])
         self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
-    async def _pass(self, dirty: Dirty) -> None:
-        observation, applied = await observe(self.sides, dirty), Applied()
+    async def _pass(self, dirty: Dirty, look: Look | None) -> None:
+        observation, applied = await observe(self.sides, dirty, look), Applied()
         decisions = self._decide(observation, list(observation.states.values()))
         unready = [one for one in decisions if one.step is Step.PREPARE]
         if unready:
             ready = await prepare(self.sides, unready, self.doubts, applied)
             decisions = [one for one in decisions if one.step is not Step.PREPARE] + self._decide(observation, ready)
+        if any(one.step is Step.FILE for one in decisions):
+            await self.intake.look_again()
         await apply(self.sides, decisions, observation.look.views, applied)
         self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
@@ -275,24 +286,26 @@ class Engine:
         await asyncio.to_thread(self.sides.state.store, seen, [path for path in paths if path not in seen])
         for decision in applied.done:
             self.doubts.done(decision.state.entry)
-            self._tick(decision)
+        self._tick(applied.done)
         self.written.set()
 
-    def _tick(self, decision: Decision) -> None:
-        self.pulse.moves += 1
-        if decision.step is Step.ROW or decision.move is Move.ENTOMB:
-            self.pulse.last_file_to_row = time.time()
-        elif decision.step is Step.FILE or decision.move is Move.TRASH:
-            self.pulse.last_row_to_file = time.time()
-        facts = {"tenant": self.sides.name, "entry": str(decision.state.entry)}
-        log.info("moved", extra={**facts, "move": decision.move.name, "place": decision.place.name})
+    def _tick(self, done: Sequence[Decision]) -> None:
+        self.pulse.moves += len(done)
+        for decision in done:
+            if decision.step is Step.ROW or decision.move is Move.ENTOMB:
+                self.pulse.last_file_to_row = time.time()
+            elif decision.step is Step.FILE or decision.move is Move.TRASH:
+                self.pulse.last_row_to_file = time.time()
+        for (move, place), count in Counter((one.move.name, one.place.name) for one in done).items():
+            facts = {"tenant": self.sides.name, "move": move, "place": place, "entries": count}
+            log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
 
     async def _delete(self, entries: set[EntryId], allowed: Sequence[EntryId] = ()) -> None:
         """Carry deletions over, after a look everywhere: what moved is found by then."""
         try:
             await self._scan()
-            while self.queue.is_ready:
-                await self._work_on(self.queue.take(CHUNK))
+            while self.intake.is_ready:
+                await self._take_in_hand()
             entries |= self.brake.gathered.take()
             await self._delete_what_is_gone(entries, allowed)
         except (Unavailable, Fenced):

@@ -40,11 +40,16 @@ class Observation:
     unowned: set[str] = field(default_factory=set)
 
 
-async def observe(sides: Sides, dirty: Dirty) -> Observation:
-    """Look at the tree where *dirty* says, and load what is known of every entry concerned."""
+async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Observation:
+    """
+    Look at the tree where *dirty* says, and load what is known of every entry concerned.
+
+    look: what was seen there already, where *dirty* has paths only.
+    """
     known, rows = await _load_entries(sides, dirty.entries)
-    paths = dirty.paths | {base.path for base in known if base.path is not None}
-    look = await asyncio.to_thread(sides.looker.look, paths, dirty.forced)
+    if look is None:
+        paths = dirty.paths | {base.path for base in known if base.path is not None}
+        look = await asyncio.to_thread(sides.looker.look, paths, dirty.forced)
     _leave_out_owned(look, sides.looker.index)
     if not (look.found or look.gone or look.unknown):  # only rows changed, and their files are as they were
         memory = Memory(known, rows, await asyncio.to_thread(_missing, sides, known, look))

@@ -32,6 +32,10 @@ class Queue:
         """Whether something is to be done now."""
         return bool(self._paths or self._entries)
 
+    def only_reads(self, least: int) -> bool:
+        """Whether all that is to be done now is to read files, at least so many."""
+        return len(self._paths) >= least and not self._entries and self._paths == self._forced
+
     def mark(
         self, paths: Iterable[str] = (), entries: Iterable[EntryId] = (), *, forced: bool = False, delay: float = 0
     ) -> None:

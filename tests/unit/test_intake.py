@@ -1,0 +1,92 @@
+"""What an engine works on next, and what is read meanwhile."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mirrord.domain.entry import digest_of
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.index import Index
+from mirrord.mirror.process import prepare_process
+from mirrord.mirror.tree import Tree
+from mirrord.sync.intake import CHUNK, Intake
+from mirrord.sync.look import Looker
+from mirrord.sync.queue import Queue
+
+MANY = 2 * CHUNK + 1
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prepared() -> None:
+    prepare_process()
+
+
+@pytest.fixture
+def looker(tmp_path: Path) -> Iterator[Looker]:
+    for number in range(MANY):
+        (tmp_path / f"{number}.md").write_text(f"page {number}\n")
+    tree = Tree(tmp_path)
+    yield Looker(tree, Index({}), Ignore())
+    tree.close()
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
+@pytest.fixture
+def intake(queue: Queue, looker: Looker) -> Intake:
+    return Intake(queue, looker)
+
+
+def everything() -> list[str]:
+    return [f"{number}.md" for number in range(MANY)]
+
+
+async def test_every_mark_is_taken_once_and_counts_until_it_is_released(queue: Queue, intake: Intake) -> None:
+    queue.mark(everything(), forced=True)
+    taken: list[str] = []
+    while intake.is_ready:
+        assert len(queue) + len(intake) + len(taken) == MANY
+        dirty, _ = await intake.take()
+        assert len(queue) + len(intake) + len(taken) == MANY
+        taken += dirty.paths
+        intake.release()
+    assert sorted(taken) == sorted(everything())
+    assert len(queue) + len(intake) == 0
+
+
+async def test_the_files_of_the_next_chunk_of_an_import_are_read_already(queue: Queue, intake: Intake) -> None:
+    queue.mark(everything(), forced=True)
+    await intake.take()
+    dirty, look = await intake.take()
+    assert look is not None
+    assert {path: found.digest for path, found in look.found.items()} == {
+        path: digest_of(f"page {path.removesuffix('.md')}\n".encode()) for path in dirty.paths
+    }
+
+
+@pytest.mark.parametrize("forced", [True, False])
+async def test_what_was_seen_ahead_is_seen_again_after_files_were_written(
+    queue: Queue, intake: Intake, forced: bool, tmp_path: Path
+) -> None:
+    queue.mark(everything(), forced=forced)
+    await intake.take()
+    await intake.look_again()
+    (tmp_path / "800.md").write_text("written meanwhile\n")
+    left: set[str] = set()
+    while intake.is_ready:
+        dirty, look = await intake.take()
+        left |= dirty.paths
+        if look is not None and "800.md" in look.found:
+            assert look.found["800.md"].digest == digest_of(b"written meanwhile\n")
+    assert len(left) == MANY - CHUNK
+
+
+async def test_marks_whose_files_need_not_be_read_are_not_looked_at_ahead(queue: Queue, intake: Intake) -> None:
+    queue.mark(everything())
+    await intake.take()
+    dirty, look = await intake.take()
+    assert (look, dirty.forced) == (None, frozenset())
