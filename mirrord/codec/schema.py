@@ -6,23 +6,25 @@ from types import MappingProxyType
 
 from mirrord.codec.document import BLOCKS, INLINE, MARKS, TEXTBLOCKS, Mark, Node
 from mirrord.codec.properties import Json
+from mirrord.codec.vocabulary import MARKS as MARK_TYPES
+from mirrord.codec.vocabulary import NODES
 
-# Besides null, which says nothing anywhere: what TipTap writes where nobody chose anything.
-DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
+# Besides the defaults of the table: what TipTap writes where nobody chose anything, and empty targets.
+_UNSAID: Mapping[str, Mapping[str, Json]] = MappingProxyType(
     {
         "paragraph": {"textAlign": "left"},
         "heading": {"textAlign": "left"},
-        "orderedList": {"start": 1},
-        "taskItem": {"checked": False},
-        "tableHeader": {"colspan": 1, "rowspan": 1},
-        "tableCell": {"colspan": 1, "rowspan": 1},
-        "codeBlock": {"language": ""},
-        "details": {"open": False},
-        "image": {"src": "", "alt": "", "title": ""},
-        "callout": {"title": "", "fold": ""},
-        "mathInline": {"display": False},
-        "mention": {"label": "", "mentionSuggestionChar": "@"},
-        "link": {"href": "", "title": "", "target": "_blank", "rel": "noopener noreferrer nofollow"},
+        "image": {"src": ""},
+        "link": {"href": ""},
+    }
+)
+DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
+    {
+        name: {
+            **{key: attribute.default for key, attribute in attributes.items() if attribute.default is not None},
+            **_UNSAID.get(name, {}),
+        }
+        for name, attributes in [*((name, node.attributes) for name, node in NODES.items()), *MARK_TYPES.items()]
     }
 )
 IGNORED: Mapping[str, frozenset[str]] = MappingProxyType({"link": frozenset(["auto"])})  # how it is written
