@@ -146,8 +146,8 @@ def _split(content: Sequence[Node]) -> Iterator[Node]:
 
 
 def is_code(node: Node) -> bool:
-    """Whether *node* is text marked as code, in which every blank counts."""
-    return any(mark["type"] == "code" for mark in node.get("marks", []))
+    """Whether a normal *node* is written as code, in which every blank counts."""
+    return {"type": "code"} in node.get("marks", [])
 
 
 def _is_link(node: Node) -> bool:

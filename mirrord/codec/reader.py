@@ -16,6 +16,9 @@ from mirrord.codec.tables import read_table
 from mirrord.codec.tags import is_safe
 from mirrord.codec.text import unix
 
+_HOLDERS = frozenset(
+    ["listItem", "taskItem", "blockquote", "callout", "detailsContent", "tableHeader", "tableCell", "footnoteDef"]
+)
 FENCE = "tiptap-node"  # the info string of a fence that holds a node Markdown lacks, as JSON
 
 
@@ -155,8 +158,16 @@ def _fence(token: Token) -> Node:
         except orjson.JSONDecodeError:
             return _code(token)
         if is_node(node) and is_safe(node) and is_beyond(normal(node)):
-            return node  # type: ignore[no-any-return]
+            return _completed(node)
     return _code(token)
+
+
+def _completed(node: Node) -> Node:
+    """A node out of JSON with a paragraph wherever TipTap wants a block: the normal form has no empty ones."""
+    content = [_completed(child) for child in node.get("content") or []]
+    if not content and node["type"] in _HOLDERS:
+        content = [{"type": "paragraph"}]
+    return {**node, "content": content} if content else node
 
 
 def _raw(token: Token) -> Node:
