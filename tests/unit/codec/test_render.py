@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 
 from mirrord.codec.document import Document, Mark, Node, document, text_node
 from mirrord.codec.properties import Json
@@ -26,8 +26,11 @@ def paragraph(text: str) -> Node:
 
 @given(documents)
 @settings(max_examples=60)
-def test_a_document_is_read_back_as_it_was_written(content: Document) -> None:
-    text = rendered(None, content)
+def test_a_document_is_read_back_as_it_was_written_or_refused(content: Document) -> None:
+    try:
+        text = rendered(None, content)
+    except Damaged:
+        reject()  # Hypothesis complains where that is more than rare
 
     assert meaning(read(text)) == meaning(content)
     assert rendered(text, content) == text
