@@ -9,13 +9,13 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from mirrord.codec.anew import written
 from mirrord.codec.document import Node, document
 from mirrord.codec.frontmatter import split
 from mirrord.codec.normal import fingerprint, normal
 from mirrord.codec.reader import nodes, read
 from mirrord.codec.render import Wanted, render
 from mirrord.codec.segments import Outline, outline
-from mirrord.codec.splice import written
 from mirrord.codec.style import style_of
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
