@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mirrord.codec.views import views_of
 from mirrord.db import blobs, states, views
 from mirrord.db.connect import Connection
 from mirrord.db.writes import run
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
+from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import replace as replacing
@@ -16,8 +16,9 @@ from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
 from mirrord.sync.decision import Decision
-from mirrord.sync.paths import directory_above, path_in
+from mirrord.sync.paths import path_in
 from mirrord.sync.place import PlaceMove
+from mirrord.sync.relocate import move_files
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
 
@@ -49,8 +50,8 @@ async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
     def by_depth(decision: Decision) -> int:
         return paths.get(decision.state.entry, "").count("/")
 
-    for decision in sorted(moves, key=by_depth):
-        await _move(sides, decision, paths, outcome)
+    if moves:
+        await move_files(sides, moves, paths, outcome)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
     await _write_all(sides, sorted(texts, key=by_depth), paths, data, outcome)
@@ -91,61 +92,6 @@ def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) ->
     for entry, row in rows.items():
         resolve(entry, row)
     return paths
-
-
-async def _move(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
-    """Rename the file, and the directory that belongs to it."""
-    state = decision.state
-    file, row, base = state.file, state.row, state.base
-    assert isinstance(file, File)
-    assert row is not None
-    assert base is not None
-    target = paths.get(state.entry)
-    if target is None:
-        outcome.later.append(decision)
-        return
-    if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
-        target = path_in(
-            directory_above(target, row.kind, index=row.place.index),
-            file.kind,
-            replace(row.place, index=file.place.index),
-        )
-    try:
-        moved = await asyncio.to_thread(_rename, sides, file, target)
-    except (Stale, FileNotFoundError) as error:
-        outcome.troubles.append((file.path, "in-the-way", f"{file.path!r} cannot move to {target!r} yet: {error}"))
-        outcome.later.append(decision)
-        return
-    place = Place(row.place.parent, row.place.name, file.place.index if file.kind is not row.kind else row.place.index)
-    same_text = row.digest == base.digest and file.digest == base.digest
-    agreed = replace(base, path=target, place=place, version=row.version if same_text else base.version)
-    statements = [sides.writer.yield_path(agreed)]
-    statements += [sides.writer.repath(old, new) for old, new in moved]
-    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
-        await run(connection, [*statements, sides.writer.record(agreed)])
-    outcome.done.append(decision)
-
-
-def _rename(sides: Sides, file: File, target: str) -> list[tuple[str, str]]:
-    """Rename on disk and in the index; the directories renamed, as (old, new)."""
-    tree, index = sides.tree, sides.looker.index
-    moved = []
-    source = file.path
-    if file.kind is not Kind.ATTACHMENT:
-        old, new = directory_of(source, file.kind), directory_of(target, file.kind)
-        found = tree.stat(old)
-        if old != new and found is not None and found.is_directory:
-            tree.make_directories(parent_of(new))
-            tree.move(old, new)
-            index.rename(old, new)
-            moved.append((old, new))
-            if source.startswith(old + "/") or source == old:
-                source = new + source[len(old) :]
-    if source != target:
-        tree.make_directories(parent_of(target))
-        tree.move(source, target)
-        index.rename(source, target)
-    return moved
 
 
 async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:

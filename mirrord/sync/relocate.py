@@ -1,0 +1,178 @@
+"""Moving files: a batch of moves that rows ask for is planned together, carried out step by step, and recorded."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mirrord.db.writes import Statement, run
+from mirrord.domain.entry import EntryId, Kind, Place
+from mirrord.domain.place import name_key
+from mirrord.domain.state import Base, File, Row
+from mirrord.errors import Refused, Stale
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import directory_of, parent_of, printable
+from mirrord.sync.decision import Decision
+from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, plan_moves
+from mirrord.sync.paths import directory_above, path_in
+from mirrord.sync.rows import Outcome
+from mirrord.sync.sides import Sides
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """One entry's move. target: where its file belongs, in the form it has now."""
+
+    decision: Decision
+    file: File
+    row: Row
+    base: Base
+    target: str
+
+    def wishes(self) -> Iterator[Wish]:
+        """Its directory, if it has one, and its file, where that does not come along."""
+        entry, source = self.row.entry, self.file.path
+        if self.file.kind is not Kind.ATTACHMENT:
+            old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
+            if old != new:
+                yield Wish((entry, True), old, new)
+                if source == old or (self.target[len(new) :] == source[len(old) :] and source.startswith(old + "/")):
+                    return
+        if source != self.target:
+            yield Wish((entry, False), source, self.target)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What became of a plan. failed: keys of steps that could not be done, with why."""
+
+    plan: Plan = field(default_factory=Plan)
+    steps: list[Step] = field(default_factory=list)
+    failed: dict[Key, str] = field(default_factory=dict)
+
+
+async def move_files(
+    sides: Sides, decisions: Sequence[Decision], paths: Mapping[EntryId, str], outcome: Outcome
+) -> None:
+    """Rename files, and the directories that belong to them. paths: where each belongs."""
+    errands = []
+    for decision in decisions:
+        if (target := paths.get(decision.state.entry)) is None:
+            outcome.later.append(decision)
+        else:
+            errands.append(_errand(decision, target))
+    walk = await asyncio.to_thread(_walk, sides, [wish for errand in errands for wish in errand.wishes()])
+    await _record(sides, errands, walk, outcome)
+
+
+def _errand(decision: Decision, target: str) -> _Errand:
+    file, row, base = decision.state.file, decision.state.row, decision.state.base
+    assert isinstance(file, File)
+    assert row is not None
+    assert base is not None
+    if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
+        above = directory_above(target, row.kind, index=row.place.index)
+        target = path_in(above, file.kind, replace(row.place, index=file.place.index))
+    return _Errand(decision, file, row, base, target)
+
+
+def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
+    """Plan with what is there now, then do one step after the other; what fails leaves the others alone."""
+    tree, journal = sides.tree, sides.journal
+    sources = {wish.key: found for wish in wishes if (found := tree.stat(wish.source)) is not None}
+    wishes = [wish for wish in wishes if wish.key in sources]
+    held, ignores_case = _held(sides, wishes, sources)
+    ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
+    walk = _Walk(plan_moves(wishes, held, ground))
+    for step in walk.plan.steps:
+        try:
+            _do(sides, step, sources[step.key])
+        except (Stale, Refused, OSError) as error:
+            walk.failed[step.key] = str(error) if not isinstance(error, OSError) else f"{error.strerror}."
+        else:
+            walk.steps.append(step)
+    if walk.failed:
+        journal.bring_back()
+    return walk
+
+
+def _held(sides: Sides, wishes: Sequence[Wish], sources: Mapping[Key, Stat]) -> tuple[dict[Key, Key | None], bool]:
+    """Whose targets are taken, by whom; and whether the file system takes two spellings for one name."""
+    owner = {(stat.device, stat.inode): key for key, stat in sources.items()}
+    source = {wish.key: wish.source for wish in wishes}
+    held: dict[Key, Key | None] = {}
+    ignores_case = False
+    for key, path in landings(wishes).items():
+        if (found := sides.tree.stat(path)) is not None:
+            holder = held[key] = owner.get((found.device, found.inode))
+            if holder is not None and source[holder] != path and name_key(source[holder]) == name_key(path):
+                ignores_case = True
+    return held, ignores_case
+
+
+def _do(sides: Sides, step: Step, expected: Stat) -> None:
+    tree, journal = sides.tree, sides.journal
+    parked = step.act is Act.UNPARK
+    found = None if parked else tree.stat(step.source)
+    if not parked and (found is None or found.inode != expected.inode):
+        raise Stale(f"{printable(step.source)!r} is no longer what was there.")
+    if step.act is Act.EXCHANGE:
+        tree.exchange(step.source, step.target)
+        sides.looker.index.exchange(step.source, step.target)
+        return
+    if step.act is Act.PARK:
+        journal.park(step.source, step.target.rpartition("/")[2], step.final)
+    elif parked:
+        tree.make_directories(parent_of(step.target))
+        try:
+            journal.unpark(step.source.rpartition("/")[2], step.target)
+        except FileExistsError:
+            raise Stale(f"{printable(step.target)!r} exists already.") from None
+    else:
+        tree.make_directories(parent_of(step.target))
+        tree.move(step.source, step.target)
+    sides.looker.index.rename(step.source, step.target)
+
+
+async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome: Outcome) -> None:
+    """Bases follow what was renamed; entries that got all they wished for agree with their rows."""
+    waiting = {wish.key: wish for wish in walk.plan.waiting}
+    statements = [statement for step in walk.steps for statement in _repathed(sides, step)]
+    for errand in errands:
+        keys = {(errand.row.entry, True), (errand.row.entry, False)}
+        if hindered := keys & waiting.keys():
+            wish = waiting[hindered.pop()]
+            _list(errand, f"something that is not about to move is at {printable(wish.target)!r}.", outcome)
+        elif failed := keys & walk.failed.keys():
+            _list(errand, walk.failed[failed.pop()], outcome)
+        else:
+            agreed = _agreed(errand)
+            statements += [sides.writer.yield_path(agreed), sides.writer.record(agreed)]
+            outcome.done.append(errand.decision)
+    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        await run(connection, statements)
+
+
+def _list(errand: _Errand, why: str, outcome: Outcome) -> None:
+    path, target = errand.file.path, errand.target
+    outcome.troubles.append((path, "in-the-way", f"{path!r} cannot move to {target!r} yet: {why}"))
+    outcome.later.append(errand.decision)
+
+
+def _repathed(sides: Sides, step: Step) -> list[Statement]:
+    writer = sides.writer
+    if step.act is not Act.EXCHANGE:
+        return [writer.vacate(step.target), writer.repath(step.source, step.target)]
+    aside = f"{sides.journal.path}/exchanged"
+    return [
+        writer.repath(step.source, aside),
+        writer.repath(step.target, step.source),
+        writer.repath(aside, step.target),
+    ]
+
+
+def _agreed(errand: _Errand) -> Base:
+    file, row, base = errand.file, errand.row, errand.base
+    index = file.place.index if file.kind is not row.kind else row.place.index
+    same_text = row.digest == base.digest and file.digest == base.digest
+    version = row.version if same_text else base.version
+    return replace(base, path=errand.target, place=Place(row.place.parent, row.place.name, index), version=version)
