@@ -254,6 +254,11 @@ class Writer:
         return {"parent": place.parent, "name": place.name, "name_key": name_key, "index": place.index}
 
 
+async def defer_names(connection: Connection) -> None:
+    """Siblings may have equal names until the commit."""
+    await connection.execute("SET CONSTRAINTS mirrord.page_name_is_free, mirrord.attachment_name_is_free DEFERRED")
+
+
 async def run(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
     """Send all, in order; per statement the version it wrote, or None where it found nothing to write."""
     versions: list[int | None] = []

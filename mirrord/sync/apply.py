@@ -62,6 +62,7 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
     for decision in clashes:
         await _settle(sides, decision, applied)
     files = [one for one in decisions if one.step is Step.FILE]
+    files += [replace(one, step=Step.FILE, place=PlaceMove.TO_FILE) for one in applied.refused]  # L7
     if files:
         written = await to_files(sides, files)
         applied.add(written)

@@ -1,7 +1,7 @@
 """Which entry a file is: the order of evidence of DESIGN §3 "Identity", as pure functions."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
@@ -58,8 +58,11 @@ def identify(
     """The entry of every found path. fresh: makes an id where no other is free."""
     claims: dict[EntryId, list[Found]] = defaultdict(list)
     strangers: list[Found] = []
+    founds = list(founds)
+    handed_on = names_handed_on(founds, memory)
     for found in founds:
-        entry = _entry_of(found, memory)
+        base = handed_on.get(found.path)
+        entry = base.entry if base is not None else _entry_of(found, memory)
         if entry is None:
             strangers.append(found)
         else:
@@ -86,6 +89,64 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
         or _by_inode(found, memory)
         or _by_digest(found, memory)
     )
+
+
+def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
+    """
+    Files that took over the names of others: by their paths, the bases of which they are.
+
+    A swap, a rotation, a chain of renames. The path is no evidence there, although a base knows it. An editor's save
+    also gives a path a new inode, maybe one that another file had before: so the file that had the name has to be
+    found elsewhere itself, and the bytes of one of them at least must have come along.
+    """
+    here = {found.path: found for found in founds}
+    came = {found.path: base for found in here.values() if (base := _came_from(found, memory)) is not None}
+    while replaced := [path for path in came if path in memory.at_path and path not in _left(came)]:
+        for path in replaced:
+            del came[path]
+    chains = _chains({path: base.path for path, base in came.items()})
+    proven = [chain for chain in chains if len(chain) > 1 and _is_proven([here[path] for path in chain], came, memory)]
+    return {path: came[path] for chain in proven for path in chain}
+
+
+def _left(came: Mapping[str, Base]) -> set[str | None]:
+    return {base.path for base in came.values()}
+
+
+def _came_from(found: Found, memory: Memory) -> Base | None:
+    """The base of another path that had this inode; of an inode never seen, the only one that had these bytes."""
+    old = memory.old_path.get(found.inode)
+    if old is not None:
+        base = memory.at_path.get(old) if old != found.path else None
+    elif found.digest in (EMPTY, NO_TEXT):
+        base = None
+    else:
+        base, *others = memory.of_digest.get(found.digest, [None])
+        base = None if others or base is None or base.path in (None, found.path) else base
+    if base is None or not _same_sort(base.kind, found.spot.kind):
+        return None
+    return base if base.claimed == found.claimed or parse_id(found.claimed) is None else None
+
+
+def _chains(came: Mapping[str, str | None]) -> list[set[str]]:
+    """Paths of which each came from the next."""
+    chain_of: dict[str, set[str]] = {path: {path} for path in came}
+    for path, source in came.items():
+        if source in chain_of and chain_of[source] is not chain_of[path]:
+            joined = chain_of[source] | chain_of[path]
+            chain_of.update(dict.fromkeys(joined, joined))
+    return list({id(chain): chain for chain in chain_of.values()}.values())
+
+
+def _is_proven(chain: Sequence[Found], came: Mapping[str, Base], memory: Memory) -> bool:
+    """Inodes of files are given again at once, those of directories hardly in a circle."""
+    if all(found.spot.kind is Kind.FOLDER for found in chain):
+        return True
+    for found in chain:
+        base = memory.at_path.get(found.path)
+        if found.digest == came[found.path].digest != EMPTY and (base is None or base.digest != found.digest):
+            return True
+    return False
 
 
 def _base_here(found: Found, memory: Memory) -> Base | None:

@@ -82,6 +82,11 @@ class Looker:
         for path in sorted(paths):
             if path not in result.looked:
                 self._look_at(path, result, forced)
+        # what is found under another name left its old one, maybe to another file: where did that come from?
+        while unseen := [path for path in result.old_path.values() if path not in result.looked]:
+            for path in unseen:
+                result.looked.add(path)
+                self._look_at(path, result, forced)
         return result
 
     def _look_at(self, path: str, result: Look, forced: frozenset[str]) -> None:

@@ -214,12 +214,13 @@ class _Assembly:
 
     def _found(self, found: Found, base: Base | None) -> File | Unknown:
         spot = found.spot
-        unmoved = base is not None and base.path == found.path
         try:
-            place = base.place if base and unmoved else Place(self.owner(spot.folder), spot.name, spot.index)
+            place = Place(self.owner(spot.folder), spot.name, spot.index)
         except KeyError:
-            self.unowned.add(spot.folder)
-            return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
+            if base is None or base.path != found.path:
+                self.unowned.add(spot.folder)
+                return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
+            place = base.place
         here = self.memory.at_path.get(found.path)
         contested = here is not None and here is not base
         return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested)

@@ -9,7 +9,7 @@ import psycopg
 from mirrord.codec.views import Views
 from mirrord.db import blobs
 from mirrord.db.connect import Connection
-from mirrord.db.writes import Bytes, Statement, Text, run
+from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
 from mirrord.domain.entry import Kind, Place
 from mirrord.domain.place import name_key, numbered
 from mirrord.domain.state import Base, File, Row, State
@@ -31,12 +31,14 @@ class Outcome:
     """
     What became of decisions.
 
-    done: the base is recorded. stale: look again now. later: look again in a while. troubles: (path, code, sentence).
+    done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
+    page below itself, because rows moved meanwhile. troubles: (path, code, sentence).
     """
 
     done: list[Decision] = field(default_factory=list)
     stale: list[Decision] = field(default_factory=list)
     later: list[Decision] = field(default_factory=list)
+    refused: list[Decision] = field(default_factory=list)
     troubles: list[tuple[str, str, str]] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
@@ -44,6 +46,7 @@ class Outcome:
         self.done += other.done
         self.stale += other.stale
         self.later += other.later
+        self.refused += other.refused
         self.troubles += other.troubles
 
 
@@ -104,8 +107,49 @@ async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
     try:
         return await _write(sides, prepared, number=1)
     except psycopg.errors.IntegrityError:
+        groups = _of_one_circle(prepared)
         outcome = Outcome()
-        for one in prepared:
+        for group in groups:
+            outcome.add(await (_write_alone(sides, group[0]) if len(group) == 1 else _write_circle(sides, group)))
+        return outcome
+
+
+def _of_one_circle(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
+    """Moves of which one takes the name that another gives up belong together, and come where their first one did."""
+    group_of: dict[object, list[_Prepared]] = {}
+    groups: list[list[_Prepared]] = []
+    for one in prepared:
+        known = [group_of[slot] for slot in _slots(one) if slot in group_of]
+        group = known[0] if known else []
+        for other in known[1:]:
+            if other is not group:
+                group += other
+                other.clear()
+        if not known:
+            groups.append(group)
+        group.append(one)
+        group_of.update(dict.fromkeys((slot for member in group for slot in _slots(member)), group))
+    return [group for group in groups if group]
+
+
+def _slots(one: _Prepared) -> list[tuple[object, ...]]:
+    """The names, each below its parent, that a move concerns."""
+    state, place = one.decision.state, one.decision.place
+    if place is not PlaceMove.TO_ROW or state.row is None or not isinstance(state.file, File):
+        return []
+    return [(spot.parent, name_key(spot.name), state.row.kind is Kind.ATTACHMENT) for spot in _places(state)]
+
+
+def _places(state: State) -> list[Place]:
+    return [side.place for side in (state.row, state.file) if isinstance(side, Row | File)]
+
+
+async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
+    try:
+        return await _write(sides, group, number=1)
+    except psycopg.errors.IntegrityError:
+        outcome = Outcome()
+        for one in group:
             outcome.add(await _write_alone(sides, one))
         return outcome
 
@@ -117,6 +161,8 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
         except psycopg.errors.UniqueViolation as error:
             if "name_is_free" not in (error.diag.constraint_name or ""):
                 return Outcome(stale=[prepared.decision])
+        except psycopg.errors.CheckViolation:
+            return Outcome(refused=[prepared.decision])
         except psycopg.errors.IntegrityError:
             return Outcome(stale=[prepared.decision])  # the parent went meanwhile
         else:
@@ -140,6 +186,8 @@ def _twin(decision: Decision, number: int) -> tuple[str, str, str]:
 
 async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:
     async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+        if sum(one.decision.place is PlaceMove.TO_ROW for one in prepared) > 1:
+            await defer_names(connection)  # one may take the name that another gives up
         groups = [await _statements(connection, sides, one, number) for one in prepared]
         results = await run(connection, [statement for group in groups for statement in group])
     outcome = Outcome()
