@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from mirrord.db import states
 from mirrord.db.attention import Problem
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import State
-from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
+from mirrord.errors import Busy, Damaged, Fenced, Refused, Stale, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.layout import printable
+from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.mirror.scan import Scan, scan
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
@@ -242,6 +242,7 @@ class Engine:
 
     async def _pass(self, dirty: Dirty, look: Look | None) -> None:
         observation, applied = await observe(self.sides, dirty, look), Applied()
+        await self._absorb_late(observation)
         decisions = self._decide(observation, list(observation.states.values()))
         unready = [one for one in decisions if one.step is Step.PREPARE]
         if unready:
@@ -253,6 +254,16 @@ class Engine:
         self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
         await self._conclude(observation, applied)
+
+    async def _absorb_late(self, observation: Observation) -> None:
+        for path, page in observation.late.items():
+            try:
+                entries = await self.recovery.absorb_late(path, page)
+            except (Busy, Stale, FileNotFoundError):
+                self.queue.mark([path], forced=True, delay=FIRST_DELAY)
+            else:
+                index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
+                self.queue.mark([index_path], entries, forced=True)
 
     def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
         return self.doubts.decide(observation, known, adopting=self.adopting)

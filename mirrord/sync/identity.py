@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
-from mirrord.mirror.layout import Spot, directory_of
+from mirrord.mirror.layout import Spot, directory_of, page_path
 
 Inode = tuple[int, int]  # device, inode
 
@@ -91,6 +91,24 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
     )
 
 
+def late_save(note: Found, memory: Memory, index: Found | None) -> Base | None:
+    """
+    The page of a directory, where *note* (`W.md`) is only an editor's late save of it.
+
+    index: the `W/_index.md` beside it, if that is new; `W.md` may be what it was made of. Its base, or an `id:`, tells.
+    """
+    directory = directory_of(note.path, Kind.PAGE)
+    here, page = memory.at_path.get(note.path), memory.at_path.get(page_path("", directory, index=True))
+    claims = parse_id(note.claimed)
+    if page is not None:
+        return page if here is None and claims is not None and page.claimed == note.claimed else None
+    if here is None or index is None:
+        return None
+    claimed = parse_id(index.claimed)
+    strange = claimed is None or (claimed not in memory.of_entry and claimed not in memory.rows)
+    return here if strange or claimed == here.entry else None
+
+
 def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
     """
     Files that took over the names of others: by their paths, the bases of which they are.
@@ -153,7 +171,10 @@ def _base_here(found: Found, memory: Memory) -> Base | None:
     """The base of that path; for a page also the folder it is the page of, and the reverse."""
     base = memory.at_path.get(found.path)
     if base is None and found.spot.kind is Kind.PAGE:
-        base = memory.at_path.get(directory_of(found.path, Kind.PAGE))
+        directory = directory_of(found.path, Kind.PAGE)
+        base = memory.at_path.get(directory)
+        if base is None and found.spot.index:
+            return memory.at_path.get(page_path("", directory))  # promoted, whoever may save the old file once more
         return base if base is not None and base.kind is Kind.FOLDER else None
     if base is None and found.spot.kind is Kind.FOLDER:
         pages = (memory.at_path.get(f"{found.path}{ending}") for ending in ("/_index.md", ".md"))

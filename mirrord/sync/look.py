@@ -125,6 +125,7 @@ class Looker:
         if spot is None or not (path in forced or self.index.differs(path, stat)):
             return
         result.found[path] = Found(path, spot, NO_TEXT, None, (stat.device, stat.inode))
+        self._remark_name(path, spot.name, result)
         self._note(path, stat, result.found[path], result)
 
     def _file(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
@@ -148,7 +149,10 @@ class Looker:
             result.found[path] = found
             if views:
                 result.views[path] = views
-                self._remark(path, spot.name, views, result)
+                if views.error:
+                    result.troubles.append((path, "front-matter", f"{path!r}: {views.error}"))
+            if not spot.index:
+                self._remark_name(path, spot.name, result)
             self._note(path, stat, found, result)
 
     def _ancestors(self, path: str, result: Look, forced: frozenset[str]) -> None:
@@ -195,10 +199,9 @@ class Looker:
         result.unknown[path] = Unknown(path, whole, passing=False)
         result.troubles.append((printable(path), "refused", whole))
 
-    def _remark(self, path: str, name: str, views: Views, result: Look) -> None:
-        if views.error:
-            result.troubles.append((path, "front-matter", f"{path!r}: {views.error}"))
-        if why := unportable(name):
+    def _remark_name(self, path: str, name: str, result: Look) -> None:
+        """Of an attachment any part of the name counts; a page with an index file has the name of its directory."""
+        if why := next(filter(None, map(unportable, name.split("/"))), None):
             result.troubles.append((path, "name", f"{path!r} is synced, but its name {why}."))
 
 

@@ -9,8 +9,9 @@ from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Base, File, Row
 from mirrord.errors import Refused, Stale
+from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import directory_of, parent_of, printable
+from mirrord.mirror.layout import directory_of, page_path, parent_of, printable
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, plan_moves
 from mirrord.sync.paths import directory_above, path_in
@@ -28,12 +29,13 @@ class _Errand:
     base: Base
     target: str
 
-    def wishes(self) -> Iterator[Wish]:
+    def wishes(self, index: Index) -> Iterator[Wish]:
         """Its directory, if it has one, and its file, where that does not come along."""
         entry, source = self.row.entry, self.file.path
         if self.file.kind is not Kind.ATTACHMENT:
             old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
-            if old != new:
+            owner = page_path("", old, index=True)  # beside `W/_index.md`, `W/` is not the directory of `W.md`
+            if old != new and (owner == source or owner not in index):
                 yield Wish((entry, True), old, new)
                 if source == old or (self.target[len(new) :] == source[len(old) :] and source.startswith(old + "/")):
                     return
@@ -60,7 +62,9 @@ async def move_files(
             outcome.later.append(decision)
         else:
             errands.append(_errand(decision, target))
-    walk = await asyncio.to_thread(_walk, sides, [wish for errand in errands for wish in errand.wishes()])
+    walk = await asyncio.to_thread(
+        _walk, sides, [wish for errand in errands for wish in errand.wishes(sides.looker.index)]
+    )
     await _record(sides, errands, walk, outcome)
 
 

@@ -108,17 +108,21 @@ async def test_beside_an_index_another_page_of_the_same_name_gets_a_number(mirro
     assert mirror.count_living() == 3
 
 
-async def test_an_index_beside_a_folder_note_is_the_page_and_an_unknown_note_is_not_lost(mirror: Mirror) -> None:
+async def test_an_index_beside_a_folder_note_is_the_page_and_the_note_is_its_older_text(mirror: Mirror) -> None:
     page, child = await family(mirror, "W.md")
     mirror.write({"W/_index.md": "the index\n"})
     await mirror.settle()
-    texts = sorted(mirror.files().values())
-    assert texts == ["the child\n", "the index\n", "the page\n"]
-    assert mirror.page("W/Child").id == child
-    living = page_of(mirror.app, page)
-    assert living is not None
-    assert not living.deleted
-    assert mirror.count_living() == 3
+    assert_whole(mirror, page, child, {"W/_index.md": "the index\n", "W/Child.md": "the child\n"})
+    assert any(path.read_text() == "the page\n" for path in (mirror.root / ".mirrord/trash").glob("d.*[!n]"))
+
+
+async def test_a_note_edited_while_its_page_got_an_index_is_merged_into_it(mirror: Mirror) -> None:
+    page, child = await family(mirror, "W.md", "first\n\nsecond\n\nthird\n")
+    mirror.write({"W/_index.md": "first, in the index\n\nsecond\n\nthird\n"})
+    mirror.write({"W.md": "first\n\nsecond\n\nthird, in the note\n"})
+    await mirror.settle()
+    text = "first, in the index\n\nsecond\n\nthird, in the note\n"
+    assert_whole(mirror, page, child, {"W/_index.md": text, "W/Child.md": "the child\n"})
 
 
 async def test_an_editors_late_save_of_a_promoted_page_is_merged_into_it(mirror: Mirror) -> None:
