@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -152,7 +152,7 @@ class Engine:
     async def _read_feed(self) -> None:
         self._rung = False
         try:
-            self.queue.mark(entries=await self.feed.read())
+            self.queue.mark(entries=await self.feed.read(self.problems.entries()))
         except (Unavailable, Fenced):
             self._rung = True
             raise
@@ -167,14 +167,14 @@ class Engine:
         digests = {path: digest for _, path, digest in agreed}
         odd = [path for path, digest in sides.looker.index.digests() if digests.get(path) != digest]
         absent = [entry for entry, path, _ in agreed if path is None or found.shows_absent(path)]
-        self.queue.mark(odd, [*entries, *absent], forced=True)
+        self.queue.mark(odd, [*entries, *absent, *self.problems.entries()], forced=True)
 
     async def _scan(self) -> Scan:
         self._rescan = False
         began = time.monotonic()
         found, differing, look = await asyncio.to_thread(self._look_around)
         self.scan_seconds = time.monotonic() - began
-        await self.problems.update(look, (), ())
+        await self.problems.update(look)
         self.queue.mark(differing, forced=True)
         self.queue.mark(entries=await self.recovery.settle_leftovers())
         self.queue.mark(entries=await self.recovery.sweep_trash())
@@ -253,7 +253,8 @@ class Engine:
         await apply(self.sides, decisions, observation.look.views, applied)
         self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
-        await self._conclude(observation, applied)
+        idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
+        await self._conclude(observation, applied, idle)
 
     async def _absorb_late(self, observation: Observation) -> None:
         for path, page in observation.late.items():
@@ -268,8 +269,14 @@ class Engine:
     def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
         return self.doubts.decide(observation, known, adopting=self.adopting)
 
-    async def _conclude(self, observation: Observation, applied: Applied) -> None:
-        """Remember what was done, mark what is to be looked at again, list what needs a person."""
+    async def _conclude(
+        self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
+    ) -> None:
+        """
+        Remember what was done, mark what is to be looked at again, list what needs a person.
+
+        idle: entries for which there was nothing to do.
+        """
         self._mark_again([one for one in applied.done if one.again], 0)
         for decision in applied.stale:
             self._mark_again([decision], self.doubts.delay(decision.state.entry, at_once=True))
@@ -281,7 +288,8 @@ class Engine:
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)
         moved = [*map(where, applied.done), *applied.written]
-        await self.problems.update(observation.look, applied.troubles, moved)
+        settled = {*idle, *(one.state.entry for one in applied.done)}
+        await self.problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember(applied)
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from mirrord.codec.views import views_of
 from mirrord.db import blobs, states, views
+from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.writes import run
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
@@ -102,7 +103,8 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     try:
         await asyncio.to_thread(sides.tree.make_directories, path)
     except (FileExistsError, NotADirectoryError) as error:
-        outcome.troubles.append((path, "in-the-way", f"The folder {path!r} cannot be made: {error.strerror}."))
+        sentence = f"The folder {path!r} cannot be made: {error.strerror}."
+        outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
         outcome.later.append(decision)
         return
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
@@ -168,7 +170,7 @@ async def _write(
     except Stale:
         if over is None and path not in sides.looker.index:
             sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
-            outcome.troubles.append((path, "in-the-way", sentence))
+            outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
         outcome.stale.append(decision)
         return None
     except Busy:
@@ -176,7 +178,7 @@ async def _write(
         return None
     except (Refused, OSError) as error:
         why = f"{error.strerror}." if isinstance(error, OSError) else str(error)
-        outcome.troubles.append((path, "unwritable", f"{path!r} cannot be written: {why}"))
+        outcome.troubles.append(Problem(path, "unwritable", f"{path!r} cannot be written: {why}", row.entry))
         outcome.later.append(decision)
         return None
     if written.displaced is not None:
@@ -208,7 +210,8 @@ def _no_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOu
         outcome.stale.append(decision)
         return
     what = "are missing" if data is None else "do not have the digest of the attachment (BLAKE2b-256)"
-    outcome.troubles.append((path, "blob", f"The bytes of {path!r} in mirrord.blob {what}; insert them again."))
+    sentence = f"The bytes of {path!r} in mirrord.blob {what}; insert them again."
+    outcome.troubles.append(Problem(path, "blob", sentence, decision.state.entry))
     outcome.later.append(decision)
 
 

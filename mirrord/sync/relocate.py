@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mirrord.db.attention import Problem
 from mirrord.db.writes import Statement, run
 from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.place import name_key
@@ -158,7 +159,8 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
 
 def _list(errand: _Errand, why: str, outcome: Outcome) -> None:
     path, target = errand.file.path, errand.target
-    outcome.troubles.append((path, "in-the-way", f"{path!r} cannot move to {target!r} yet: {why}"))
+    sentence = f"{path!r} cannot move to {target!r} yet: {why}"
+    outcome.troubles.append(Problem(path, "in-the-way", sentence, errand.row.entry))
     outcome.later.append(errand.decision)
 
 

@@ -8,6 +8,7 @@ import psycopg
 
 from mirrord.codec.views import Views
 from mirrord.db import blobs
+from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
 from mirrord.domain.entry import Kind, Place
@@ -32,14 +33,14 @@ class Outcome:
     What became of decisions.
 
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
-    page below itself, because rows moved meanwhile. troubles: (path, code, sentence).
+    page below itself, because rows moved meanwhile.
     """
 
     done: list[Decision] = field(default_factory=list)
     stale: list[Decision] = field(default_factory=list)
     later: list[Decision] = field(default_factory=list)
     refused: list[Decision] = field(default_factory=list)
-    troubles: list[tuple[str, str, str]] = field(default_factory=list)
+    troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
         """Take in the outcome of some more."""
@@ -90,7 +91,8 @@ def _read(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views
         except Busy:
             outcome.later.append(decision)
         except (Damaged, Refused) as error:
-            outcome.troubles.append((printable(decision.state.file.path), "damaged", str(error)))  # type: ignore[union-attr]
+            path = printable(decision.state.file.path)  # type: ignore[union-attr]
+            outcome.troubles.append(Problem(path, "damaged", str(error), decision.state.entry))
     return prepared
 
 
@@ -173,7 +175,7 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
     return Outcome(later=[prepared.decision])
 
 
-def _twin(decision: Decision, number: int) -> tuple[str, str, str]:
+def _twin(decision: Decision, number: int) -> Problem:
     file = decision.state.file
     assert isinstance(file, File)
     name = numbered(file.place.name, number)
@@ -181,7 +183,7 @@ def _twin(decision: Decision, number: int) -> tuple[str, str, str]:
         directory_above(file.path, file.kind, index=file.place.index), file.kind, replace(file.place, name=name)
     )
     sentence = f"{path!r} was {file.path!r}: a sibling has the same name but for case or spelling, so it got a number."
-    return (path, "twin", sentence)
+    return Problem(path, "twin", sentence, decision.state.entry)
 
 
 async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:
