@@ -68,6 +68,18 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def spells(self, path: str) -> bool:
+        """Whether there is something of exactly this spelling: a file system that ignores case finds others too."""
+        while path:
+            try:
+                with self.directory(parent_of(path)) as above:
+                    if _name(path) not in os.listdir(above):
+                        return False
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            path = parent_of(path)
+        return True
+
     def read(self, path: str, limit_bytes: int, earlier: Stat | None = None) -> tuple[bytes, Stat]:
         """
         The bytes of a file nobody is writing to, and the stat they belong to.

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -281,7 +281,8 @@ class Engine:
         for decision in applied.stale:
             self._mark_again([decision], self.doubts.delay(decision.state.entry, at_once=True))
         for decision in applied.later:
-            self._mark_again([decision], self.doubts.delay(decision.state.entry))
+            entry = decision.state.entry
+            self._mark_again([decision], self.doubts.delay(entry), applied.beside.get(entry, ()))
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
         self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
         self.queue.mark(observation.unowned, applied.entries, forced=True)
@@ -292,9 +293,9 @@ class Engine:
         await self.problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember(applied)
 
-    def _mark_again(self, decisions: Sequence[Decision], delay: float) -> None:
+    def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]
-        self.queue.mark(paths, [one.state.entry for one in decisions], forced=True, delay=delay)
+        self.queue.mark(paths, [*beside, *(one.state.entry for one in decisions)], forced=True, delay=delay)
 
     async def _remember(self, applied: Applied) -> None:
         if not applied.done:

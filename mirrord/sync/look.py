@@ -8,7 +8,7 @@ from uuid import UUID
 from mirrord.codec.text import decode
 from mirrord.codec.views import Views, views_of
 from mirrord.domain.entry import EntryId, Kind, digest_of
-from mirrord.domain.place import unportable
+from mirrord.domain.place import name_key, unportable
 from mirrord.domain.state import NO_TEXT, Unknown
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.ignore import Ignore
@@ -98,7 +98,7 @@ class Looker:
         except (OSError, Refused) as error:
             self._cannot(path, result, error)
             return
-        if stat is None:
+        if stat is None or self._is_respelled(path, stat):
             self._gone(path, result)
         elif stat.is_directory:
             self._directory(path, stat, result, forced)
@@ -170,7 +170,17 @@ class Looker:
         entry = before.entry if before else NOBODY
         if (old := self.index.path_of(found.inode)) is not None:
             result.old_path[found.inode] = old
+            if old != path and name_key(old) == name_key(path) and not self.tree.spells(old):
+                result.found.pop(old, None)
+                self._gone(old, result)
         self.index.note(path, Seen(*stat[:5], found.digest, entry))
+
+    def _is_respelled(self, path: str, stat: Stat) -> bool:
+        """Whether what was found is another spelling of the name, which this file system takes for the same."""
+        known = self.index.path_of((stat.device, stat.inode))
+        if known is None or known == path or name_key(known) != name_key(path):
+            return False
+        return not self.tree.spells(path)
 
     def _gone(self, path: str, result: Look) -> None:
         result.gone.add(path)

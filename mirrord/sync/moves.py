@@ -45,6 +45,17 @@ class Step:
     final: str
 
 
+def needed(wishes: Iterable[Wish]) -> list[Wish]:
+    """Without those that are where they belong; one at its path is not, if a directory above it leaves with it."""
+    found: list[Wish] = []
+    leaving: set[str] = set()
+    for wish in sorted(wishes, key=lambda wish: wish.source.count("/")):
+        if wish.source != wish.target or not leaving.isdisjoint(_above(wish.source)):
+            found.append(wish)
+            leaving.add(wish.source)
+    return found
+
+
 def landings(wishes: Iterable[Wish]) -> dict[Key, str]:
     """
     Where, in the tree as it is, lies what has each wish's target now, if anything is there.
@@ -102,7 +113,7 @@ class Ground:
 
 def plan_moves(wishes: Iterable[Wish], held: Mapping[Key, Key | None], ground: Ground) -> Plan:
     """
-    An order in which every wish comes true but those that have to wait.
+    An order in which every wish, all of them needed, comes true but those that have to wait.
 
     held: whose target is taken now, and by which wish's source; None: by something that stays.
     """
@@ -194,11 +205,10 @@ class _Board:
             self._step(Act.PARK, other, f"{self._ground.park}/{parked_name(other.key[0], directory=other.key[1])}")
 
     def _change_places(self, one: Wish, other: Wish) -> bool:
-        fold, mine, its = self._ground.fold, self._at[one.key], self._at[other.key]
+        mine, its = self._at[one.key], self._at[other.key]
         return (
             one is not other
-            and fold(its) == fold(one.target)
-            and fold(mine) == fold(other.target)
+            and (its, mine) == (one.target, other.target)  # spelled like this too: an exchange keeps both spellings
             and self._hindrance(other) == one.key
             and not mine.startswith(its + "/")
             and not its.startswith(mine + "/")

@@ -14,7 +14,7 @@ from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import directory_of, page_path, parent_of, printable
 from mirrord.sync.decision import Decision
-from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, plan_moves
+from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
 from mirrord.sync.paths import directory_above, path_in
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
@@ -36,21 +36,21 @@ class _Errand:
         if self.file.kind is not Kind.ATTACHMENT:
             old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
             owner = page_path("", old, index=True)  # beside `W/_index.md`, `W/` is not the directory of `W.md`
-            if old != new and (owner == source or owner not in index):
+            if owner == source or owner not in index:
                 yield Wish((entry, True), old, new)
                 if source == old or (self.target[len(new) :] == source[len(old) :] and source.startswith(old + "/")):
                     return
-        if source != self.target:
-            yield Wish((entry, False), source, self.target)
+        yield Wish((entry, False), source, self.target)
 
 
 @dataclass(slots=True)
 class _Walk:
-    """What became of a plan. failed: keys of steps that could not be done, with why."""
+    """What became of a plan. failed: keys of steps that could not be done, with why. gone: what was not there."""
 
     plan: Plan = field(default_factory=Plan)
     steps: list[Step] = field(default_factory=list)
     failed: dict[Key, str] = field(default_factory=dict)
+    gone: set[Key] = field(default_factory=set)
 
 
 async def move_files(
@@ -84,10 +84,11 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
     """Plan with what is there now, then do one step after the other; what fails leaves the others alone."""
     tree, journal = sides.tree, sides.journal
     sources = {wish.key: found for wish in wishes if (found := tree.stat(wish.source)) is not None}
-    wishes = [wish for wish in wishes if wish.key in sources]
+    gone = {wish.key for wish in wishes} - sources.keys()
+    wishes = needed(wish for wish in wishes if wish.key in sources)
     held, ignores_case = _held(sides, wishes, sources)
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
-    walk = _Walk(plan_moves(wishes, held, ground))
+    walk = _Walk(plan_moves(wishes, held, ground), gone=gone)
     for step in walk.plan.steps:
         try:
             _do(sides, step, sources[step.key])
@@ -143,10 +144,15 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
     waiting = {wish.key: wish for wish in walk.plan.waiting}
     statements = [statement for step in walk.steps for statement in _repathed(sides, step)]
     for errand in errands:
-        keys = {(errand.row.entry, True), (errand.row.entry, False)}
-        if hindered := keys & waiting.keys():
-            wish = waiting[hindered.pop()]
-            _list(errand, f"something that is not about to move is at {printable(wish.target)!r}.", outcome)
+        entry, index = errand.row.entry, sides.looker.index
+        keys, *_, main = {(entry, True), (entry, False)}, *(wish.key for wish in errand.wishes(index))
+        if main in walk.gone:
+            outcome.stale.append(errand.decision)
+        elif hindered := keys & waiting.keys():
+            target = waiting[hindered.pop()].target
+            _list(errand, f"something that is not about to move is at {printable(target)!r}.", outcome)
+            holders = map(index.get, (target, page_path("", target, index=True)))
+            outcome.beside[entry] = {holder.entry for holder in holders if holder is not None}
         elif failed := keys & walk.failed.keys():
             _list(errand, walk.failed[failed.pop()], outcome)
         else:

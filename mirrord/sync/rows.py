@@ -11,7 +11,7 @@ from mirrord.db import blobs
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
-from mirrord.domain.entry import Kind, Place
+from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.place import name_key, numbered
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -33,13 +33,15 @@ class Outcome:
     What became of decisions.
 
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
-    page below itself, because rows moved meanwhile.
+    page below itself, because rows moved meanwhile. beside: what is in the way of those that wait, to be looked at
+    together with them.
     """
 
     done: list[Decision] = field(default_factory=list)
     stale: list[Decision] = field(default_factory=list)
     later: list[Decision] = field(default_factory=list)
     refused: list[Decision] = field(default_factory=list)
+    beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
     troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
@@ -48,6 +50,7 @@ class Outcome:
         self.stale += other.stale
         self.later += other.later
         self.refused += other.refused
+        self.beside |= other.beside
         self.troubles += other.troubles
 
 

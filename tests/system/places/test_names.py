@@ -106,3 +106,53 @@ async def test_the_name_of_a_directory_or_attachment_that_is_not_portable_is_a_p
     mirror.rename((listed, "assets/portable.png" if "assets" in path else "portable"))
     await mirror.settle()
     assert mirror.problems() == {}
+
+
+@pytest.mark.usefixtures("ignoring_case")
+@pytest.mark.parametrize(("old", "new"), [("plan", "PLAN"), ("PLAN", "plan"), (NFD, NFC)])
+@SHAPES
+async def test_where_case_is_ignored_another_spelling_in_rows_goes_over_a_temporary_name(
+    mirror: Mirror, old: str, new: str, shape: list[str]
+) -> None:
+    mirror.write({path.format(old): "text\n" for path in shape})
+    await mirror.settle()
+    (page,) = mirror.ids(old)
+    change(mirror.app, page, name=new)
+    await mirror.settle()
+    assert mirror.ids(new) == [page]
+    assert mirror.files().keys() == {path.format(new) for path in shape}
+    assert mirror.problems() == {}
+
+
+@pytest.mark.usefixtures("ignoring_case")
+@pytest.mark.parametrize(("old", "new"), [("plan", "PLAN"), ("PLAN", "plan"), (NFD, NFC)])
+@SHAPES
+async def test_where_case_is_ignored_another_spelling_in_files_is_one_page(
+    mirror: Mirror, old: str, new: str, shape: list[str]
+) -> None:
+    mirror.write({path.format(old): "text\n" for path in shape})
+    await mirror.settle()
+    (page,) = mirror.ids(old)
+    count = mirror.count_living()
+    mirror.rename(*((top, top.replace(old, new)) for top in {path.format(old).split("/")[0] for path in shape}))
+    mirror.engine.queue.mark([path.format(name) for path in shape for name in (old, new)], forced=True)
+    await mirror.settle()
+    assert mirror.ids(new) == [page]
+    assert mirror.count_living() == count
+    assert mirror.files().keys() == {path.format(new) for path in shape}
+    mirror.write({path.format(new): "edited\n" for path in shape})
+    await mirror.settle()
+    assert set(mirror.rows().values()) <= {"edited\n", None}
+
+
+@pytest.mark.usefixtures("ignoring_case")
+async def test_where_case_is_ignored_two_rows_can_still_exchange_names(mirror: Mirror) -> None:
+    mirror.write({"plan.md": "plan\n", "draft.md": "draft\n"})
+    await mirror.settle()
+    plan, draft = mirror.ids("plan", "draft")
+    with mirror.app.transaction():
+        change(mirror.app, plan, name="DRAFT")
+        change(mirror.app, draft, name="Plan")
+    await mirror.settle()
+    assert mirror.files() == {"DRAFT.md": "plan\n", "Plan.md": "draft\n"}
+    assert mirror.ids("DRAFT", "Plan") == [plan, draft]

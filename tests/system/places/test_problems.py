@@ -26,9 +26,7 @@ def codes(mirror: Mirror) -> set[str]:
 
 
 @pytest.mark.parametrize("end", ["deleted", "mended", "deleted-while-down"])
-async def test_a_refused_row_without_a_file_is_no_problem_once_it_is_gone_or_mended(
-    mirror: Mirror, end: str
-) -> None:
+async def test_a_refused_row_without_a_file_is_no_problem_once_it_is_gone_or_mended(mirror: Mirror, end: str) -> None:
     page = refused_page(mirror)
     await mirror.settle()
     assert codes(mirror) == {"render"}

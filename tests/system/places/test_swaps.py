@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from mirrord.domain.entry import EntryId
 from tests.system.entries import change
 from tests.system.mirrors import Mirror
 
@@ -78,3 +79,64 @@ async def test_names_that_change_hands_in_files_change_hands_in_rows(
     assert mirror.versions().keys() == known.keys()
     for path, text in renamed(texts, names).items():
         assert mirror.page(path).markdown == text
+
+
+async def test_names_change_hands_also_where_the_rows_are_seen_one_after_the_other(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "abc"}
+    rename_rows(mirror, ids, ROTATIONS["rotation"])
+    for page in ids.values():
+        mirror.engine.queue.mark(entries=[EntryId(page)])
+        await mirror.work()
+    assert {code for _, code in mirror.problems()} == {"in-the-way"}
+    await mirror.settle()
+    assert mirror.files() == renamed(LEAVES, ROTATIONS["rotation"])
+    assert mirror.problems() == {}
+
+
+async def test_names_that_changed_hands_while_one_page_was_edited_too(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    a, b = mirror.ids("a", "b")
+    rename_files(mirror, ROTATIONS["swap"])
+    mirror.write({"a.md": "B, edited\n"})
+    await mirror.settle()
+    assert mirror.ids("b", "a") == [a, b]
+    assert mirror.rows() == {"a": "B, edited\n", "b": "A\n", "c": "C\n"}
+
+
+async def test_texts_that_were_copied_over_each_other_are_the_same_pages_under_new_names(mirror: Mirror) -> None:
+    """As `git checkout` does: every file is a new one."""
+    mirror.write(LEAVES)
+    await mirror.settle()
+    a, b = mirror.ids("a", "b")
+    for path, text in (("a.md", "B\n"), ("b.md", "A\n")):
+        (mirror.root / "new").write_text(text)
+        mirror.rename(("new", path))
+    await mirror.settle()
+    assert mirror.ids("b", "a") == [a, b]
+    assert mirror.files() == {"a.md": "B\n", "b.md": "A\n", "c.md": "C\n"}
+
+
+async def test_careful_saves_that_reuse_inodes_are_edits(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    ids = mirror.ids("a", "b")
+    one, other = ((mirror.root / path).stat().st_ino for path in ("a.md", "b.md"))
+    mirror.rename(("a.md", "aside"), ("b.md", "a.md"), ("aside", "b.md"))
+    mirror.write({"a.md": "A, edited\n", "b.md": "B, edited\n"})
+    assert [(mirror.root / path).stat().st_ino for path in ("a.md", "b.md")] == [other, one]
+    await mirror.settle()
+    assert mirror.ids("a", "b") == ids
+    assert mirror.rows() == {"a": "A, edited\n", "b": "B, edited\n", "c": "C\n"}
+
+
+async def test_a_file_renamed_over_another_replaces_its_text(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    _, b, _ = mirror.ids("a", "b", "c")
+    mirror.rename(("a.md", "b.md"))
+    await mirror.settle()
+    assert mirror.ids("b") == [b]
+    assert mirror.rows() == {"b": "A\n", "c": "C\n"}
