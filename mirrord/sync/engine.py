@@ -303,7 +303,12 @@ class Engine:
         index = self.sides.looker.index
         paths = {path: one.state.entry for one in applied.done if (path := path_of(one)) is not None} | applied.written
         seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
-        await asyncio.to_thread(self.sides.state.store, seen, [path for path in paths if path not in seen])
+        left = {path for path in paths if path not in seen}
+        for old, new in applied.renamed:
+            here = {path: found for path in [new, *index.below(new)] if (found := index.get(path)) is not None}
+            seen |= here
+            left |= {old + path[len(new) :] for path in here}
+        await asyncio.to_thread(self.sides.state.store, seen, left - seen.keys())
         for decision in applied.done:
             self.doubts.done(decision.state.entry)
         self._tick(applied.done)

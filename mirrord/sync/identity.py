@@ -1,12 +1,12 @@
 """Which entry a file is: the order of evidence of DESIGN §3 "Identity", as pure functions."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
-from mirrord.mirror.layout import Spot, directory_of, page_path
+from mirrord.mirror.layout import Spot, directory_of, page_path, parent_of
 
 Inode = tuple[int, int]  # device, inode
 
@@ -123,7 +123,8 @@ def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
         for path in replaced:
             del came[path]
     chains = _chains({path: base.path for path, base in came.items()})
-    proven = [chain for chain in chains if len(chain) > 1 and _is_proven([here[path] for path in chain], came, memory)]
+    proof = {path for path, base in came.items() if _is_proof(here[path], base, memory)}
+    proven = [chain for chain in chains if len(chain) > 1 and _is_proven(chain, came, proof)]
     return {path: came[path] for chain in proven for path in chain}
 
 
@@ -156,15 +157,28 @@ def _chains(came: Mapping[str, str | None]) -> list[set[str]]:
     return list({id(chain): chain for chain in chain_of.values()}.values())
 
 
-def _is_proven(chain: Sequence[Found], came: Mapping[str, Base], memory: Memory) -> bool:
-    """Inodes of files are given again at once, those of directories hardly in a circle."""
-    if all(found.spot.kind is Kind.FOLDER for found in chain):
+def _is_proof(found: Found, base: Base, memory: Memory) -> bool:
+    """Whether the bytes came along with the inode: inodes are given again, and what is known of them may be old."""
+    here = memory.at_path.get(found.path)
+    unlike = here is None or here.digest != found.digest
+    return found.digest == base.digest and found.digest not in (EMPTY, NO_TEXT) and unlike
+
+
+def _is_proven(chain: set[str], came: Mapping[str, Base], proof: set[str]) -> bool:
+    """A directory has no bytes of its own, but files that came along in it."""
+    if not chain.isdisjoint(proof):
         return True
-    for found in chain:
-        base = memory.at_path.get(found.path)
-        if found.digest == came[found.path].digest != EMPTY and (base is None or base.digest != found.digest):
-            return True
-    return False
+    return any(came[path].path == f"{came[above].path}{path[len(above) :]}" for path, above in _below(proof, chain))
+
+
+def _below(paths: Iterable[str], chain: set[str]) -> Iterator[tuple[str, str]]:
+    """Each path with those of the chain that it is below."""
+    return ((path, above) for path in paths for above in _lineage(path) if above in chain)
+
+
+def _lineage(path: str) -> Iterator[str]:
+    while path := parent_of(path):
+        yield path
 
 
 def _base_here(found: Found, memory: Memory) -> Base | None:

@@ -145,8 +145,8 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
     statements = [statement for step in walk.steps for statement in _repathed(sides, step)]
     for errand in errands:
         entry, index = errand.row.entry, sides.looker.index
-        keys, *_, main = {(entry, True), (entry, False)}, *(wish.key for wish in errand.wishes(index))
-        if main in walk.gone:
+        keys, wishes = {(entry, True), (entry, False)}, list(errand.wishes(index))
+        if wishes[-1].key in walk.gone:
             outcome.stale.append(errand.decision)
         elif hindered := keys & waiting.keys():
             target = waiting[hindered.pop()].target
@@ -159,6 +159,7 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
             agreed = _agreed(errand)
             statements += [sides.writer.yield_path(agreed), sides.writer.record(agreed)]
             outcome.done.append(errand.decision)
+            outcome.renamed += [(wish.source, wish.target) for wish in wishes]
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, statements)
 

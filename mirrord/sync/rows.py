@@ -34,7 +34,7 @@ class Outcome:
 
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
     page below itself, because rows moved meanwhile. beside: what is in the way of those that wait, to be looked at
-    together with them.
+    together with them. renamed: files and directories, from where to where.
     """
 
     done: list[Decision] = field(default_factory=list)
@@ -42,6 +42,7 @@ class Outcome:
     later: list[Decision] = field(default_factory=list)
     refused: list[Decision] = field(default_factory=list)
     beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
     troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
@@ -51,6 +52,7 @@ class Outcome:
         self.later += other.later
         self.refused += other.refused
         self.beside |= other.beside
+        self.renamed += other.renamed
         self.troubles += other.troubles
 
 
