@@ -13,22 +13,23 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused
-from mirrord.mirror import contained, contents, kernel, parking
+from mirrord.mirror import contained, contents, kernel, parking, redo
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.label import Label, label_of, name_of
 from mirrord.mirror.layout import MACHINE, PARKED
+from mirrord.mirror.parking import NOTE
+from mirrord.mirror.redo import Redo
 from mirrord.mirror.tree import Tree
 
 TMP = f"{MACHINE}/tmp"
 TRASH = f"{MACHINE}/trash"
 PRIVATE = 0o700
 
-_NOTE = ".path"
 
 log = logging.getLogger(__name__)
 
@@ -139,33 +140,42 @@ class Journal:
         name = name_of("d", label)
         with self._protected(name):
             if path is not None:
-                self._create(name + _NOTE, os.fsencode(path), 0o600, _as_it_is)
+                self._create(name + NOTE, os.fsencode(path), 0o600, _as_it_is)
                 kernel.fsync(self.descriptor)
             try:
                 yield name
             finally:
                 if path is not None and (sys.exc_info()[0] is None or not self._has(name)):
-                    self.discard(name + _NOTE)
+                    self.discard(name + NOTE)
+
+    @contextlib.contextmanager
+    def intending(self, steps: Sequence[Redo]) -> Iterator[None]:
+        """Renames that belong together, for the length of a `with`: if this process dies in it, the next goes on."""
+        self.discard(redo.PLAN)  # of a plan that an error ended
+        self._create(redo.PLAN, redo.spelled(steps), 0o600, _as_it_is)
+        kernel.fsync(self.descriptor)
+        yield
+        self.discard(redo.PLAN)
 
     def park(self, path: str, name: str, target: str) -> None:
         """Take the file or directory at *path* out of its place for a moment, as *name*, on its way to *target*."""
-        self._create(name + _NOTE, parking.note_of(target, path), 0o600, _as_it_is)
+        self._create(name + NOTE, parking.note_of(target, path), 0o600, _as_it_is)
         kernel.fsync(self.descriptor)
         try:
             parking.leave(self.tree, path, self.descriptor, name)
         except OSError:
-            self.discard(name + _NOTE)
+            self.discard(name + NOTE)
             raise
 
     def unpark(self, name: str, target: str) -> None:
         """Bring what is parked to *target*, whose directory exists. Raises FileExistsError if that is taken."""
         parking.come_back(self.tree, self.descriptor, name, target)
-        self.discard(name + _NOTE)
+        self.discard(name + NOTE)
 
     def bring_back(self) -> None:
         """Bring everything parked back into the tree: to its target, else to where it was, else beside that."""
         for name in os.listdir(self.descriptor):
-            if name.startswith(PARKED) and name.endswith(_NOTE):
+            if name.startswith(PARKED) and name.endswith(NOTE):
                 self._put_back(self.descriptor, name)
 
     def _open(self) -> int:
@@ -184,15 +194,18 @@ class Journal:
         return descriptor
 
     def _recover(self, directory: int) -> None:
-        """Drop what was never finished; put back what was moved aside for a text that never came."""
+        """Drop or finish what was never finished; put back what was moved aside for a text that never came."""
+        with contextlib.suppress(FileNotFoundError):
+            redo.finish(self.tree, directory, _bytes_of(directory, redo.PLAN))
+            kernel.unlink(directory, redo.PLAN)
         for name in os.listdir(directory):
-            if name.endswith(_NOTE):
+            if name.endswith(NOTE):
                 self._put_back(directory, name)
             elif name.startswith("p."):
                 kernel.unlink(directory, name)
 
     def _put_back(self, directory: int, note: str) -> None:
-        name, text = note.removesuffix(_NOTE), _bytes_of(directory, note)
+        name, text = note.removesuffix(NOTE), _bytes_of(directory, note)
         path: str | None = None
         if name.startswith(PARKED):
             path = parking.recover(self.tree, directory, name, text)

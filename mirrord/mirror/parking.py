@@ -16,6 +16,8 @@ from mirrord.mirror import kernel
 from mirrord.mirror.layout import SUFFIX, parent_of
 from mirrord.mirror.tree import Tree
 
+NOTE = ".path"  # how the name of a note ends; it begins with the name of what it is about
+
 
 def note_of(target: str, source: str) -> bytes:
     """What a note says of something on its way from *source* to *target*."""

@@ -52,6 +52,7 @@ class Recovery:
 
         Returns entries to look at.
         """
+        await asyncio.to_thread(self._sides.journal.bring_back)  # where that failed, the disk was full
         waiting = {save.name for save in self._pending}
         for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
             if leftover.name not in waiting:

@@ -1,7 +1,9 @@
 """Moving files: a batch of moves that rows ask for is planned together, carried out step by step, and recorded."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from mirrord.db.attention import Problem
@@ -13,6 +15,7 @@ from mirrord.errors import Refused, Stale
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import directory_of, page_path, parent_of, printable
+from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
 from mirrord.sync.paths import directory_above, path_in
@@ -89,16 +92,26 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
     held, ignores_case = _held(sides, wishes, sources)
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
     walk = _Walk(plan_moves(wishes, held, ground), gone=gone)
-    for step in walk.plan.steps:
-        try:
-            _do(sides, step, sources[step.key])
-        except (Stale, Refused, OSError) as error:
-            walk.failed[step.key] = str(error) if not isinstance(error, OSError) else f"{error.strerror}."
-        else:
-            walk.steps.append(step)
-    if walk.failed:
-        journal.bring_back()
+    with _safely(sides, walk.plan.steps, sources):
+        for step in walk.plan.steps:
+            try:
+                _do(sides, step, sources[step.key])
+            except (Stale, Refused, OSError) as error:
+                walk.failed[step.key] = str(error) if not isinstance(error, OSError) else f"{error.strerror}."
+            else:
+                walk.steps.append(step)
+        if walk.failed:
+            journal.bring_back()
     return walk
+
+
+def _safely(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:
+    """Where half of the steps would be worse than none, a crash must not end them."""
+    owners = Counter(entry for entry, _ in {step.key for step in steps})
+    if all(step.act is Act.RENAME for step in steps) and max(owners.values(), default=0) < 2:
+        return nullcontext()
+    redos = [Redo(step.act.name, step.source, step.target, step.final, sources[step.key].inode) for step in steps]
+    return sides.journal.intending(redos)
 
 
 def _held(sides: Sides, wishes: Sequence[Wish], sources: Mapping[Key, Stat]) -> tuple[dict[Key, Key | None], bool]:
