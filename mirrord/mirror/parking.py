@@ -68,5 +68,5 @@ def _beside(path: str) -> Iterator[str]:
 
 def _numbers(path: str) -> Iterable[str]:
     above, _, name = path.rpartition("/")
-    stem, ending = (name.removesuffix(SUFFIX), SUFFIX) if name.endswith(SUFFIX) else (name, "")
-    return (f"{above}/{found}".lstrip("/") for number in count(2) for found in [numbered(stem, number) + ending])
+    ending = SUFFIX if name.endswith(SUFFIX) else ""
+    return (f"{above}/{numbered(name, number, ending)}".lstrip("/") for number in count(2))

@@ -119,7 +119,7 @@ def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
     """
     here = {found.path: found for found in founds}
     came = {found.path: base for found in here.values() if (base := _came_from(found, memory)) is not None}
-    while replaced := [path for path in came if path in memory.at_path and path not in _left(came)]:
+    while replaced := _replaced(came, memory):
         for path in replaced:
             del came[path]
     chains = _chains({path: base.path for path, base in came.items()})
@@ -128,8 +128,10 @@ def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
     return {path: came[path] for chain in proven for path in chain}
 
 
-def _left(came: Mapping[str, Base]) -> set[str | None]:
-    return {base.path for base in came.values()}
+def _replaced(came: Mapping[str, Base], memory: Memory) -> list[str]:
+    """Paths that had a file which is found nowhere else."""
+    left = {base.path for base in came.values()}
+    return [path for path in came if path in memory.at_path and path not in left]
 
 
 def _came_from(found: Found, memory: Memory) -> Base | None:

@@ -100,9 +100,21 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
                 walk.failed[step.key] = str(error) if not isinstance(error, OSError) else f"{error.strerror}."
             else:
                 walk.steps.append(step)
+                _tidy(sides, step)
         if walk.failed:
             journal.bring_back()
     return walk
+
+
+def _tidy(sides: Sides, step: Step) -> None:
+    """The directory of a page that became a leaf goes if it is empty."""
+    above = parent_of(step.source)
+    if (
+        step.act is Act.RENAME
+        and step.source == page_path("", above, index=True)
+        and sides.tree.remove_directory(above)
+    ):
+        sides.looker.index.forget(above)
 
 
 def _safely(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
 from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.place import name_key, numbered
+from mirrord.domain.place import name_key, numbered, numbered_attachment
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror.layout import printable
@@ -183,10 +183,8 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
 def _twin(decision: Decision, number: int) -> Problem:
     file = decision.state.file
     assert isinstance(file, File)
-    name = numbered(file.place.name, number)
-    path = path_in(
-        directory_above(file.path, file.kind, index=file.place.index), file.kind, replace(file.place, name=name)
-    )
+    above = directory_above(file.path, file.kind, index=file.place.index)
+    path = path_in(above, file.kind, _numbered_place(file.place, file.kind, number))
     sentence = f"{path!r} was {file.path!r}: a sibling has the same name but for case or spelling, so it got a number."
     return Problem(path, "twin", sentence, decision.state.entry)
 
@@ -220,14 +218,14 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, numb
         assert row is not None
         assert state.base is not None
         agreed = replace(state.base, path=file.path, place=file.place)
-        place = _numbered_place(file.place, number)
+        place = _numbered_place(file.place, file.kind, number)
         return [*before, writer.move(agreed, row.version, place, name_key(place.name))]
     return [*before, _content_statement(sides, one, base, row, number)]
 
 
 def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, number: int) -> Statement:
     writer, move = sides.writer, one.decision.move
-    place = _numbered_place(base.place, number)
+    place = _numbered_place(base.place, base.kind, number)
     if move in (Move.INSERT, Move.REINSERT):
         return writer.insert(base, place, name_key(place.name), one.body)
     assert row is not None
@@ -247,5 +245,8 @@ def new_base(state: State, file: File) -> Base:
     return Base(state.entry, file.kind, file.path, place, row.version if row else 0, file.digest, file.claimed)
 
 
-def _numbered_place(place: Place, number: int) -> Place:
-    return place if number == 1 else replace(place, name=numbered(place.name, number))
+def _numbered_place(place: Place, kind: Kind, number: int) -> Place:
+    if number == 1:
+        return place
+    name = (numbered_attachment if kind is Kind.ATTACHMENT else numbered)(place.name, number)
+    return replace(place, name=name)

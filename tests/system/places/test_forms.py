@@ -6,7 +6,7 @@ import pytest
 
 from tests.system.entries import add_page, change
 from tests.system.mirrors import Mirror
-from tests.system.rows import page_of
+from tests.system.rows import Connection, page_of
 
 
 async def family(mirror: Mirror, page: str = "W.md", text: str = "the page\n") -> tuple[UUID, UUID]:
@@ -159,3 +159,20 @@ async def test_an_unknown_id_in_the_page_file_of_a_known_folder_does_not_make_an
     mirror.write({"W/_index.md": text})
     await mirror.settle()
     assert_whole(mirror, page, child, {"W/_index.md": text, "W/Child.md": "the child\n"})
+
+
+@pytest.mark.parametrize("children", [True, False], ids=["with-children", "leaf"])
+async def test_a_row_that_another_mirror_promoted_or_demoted_moves_its_file(
+    mirror: Mirror, daemon_connection: Connection, children: bool
+) -> None:
+    """Apps cannot write `index`; other mirrors of the tenant do."""
+    mirror.write({"W.md": "the page\n"} | ({"W/Child.md": "the child\n"} if children else {}))
+    await mirror.settle()
+    ids = mirror.ids(*mirror.rows())
+    for index, path in ((True, "W/_index.md"), (False, "W.md")):
+        change(daemon_connection, ids[0], index=index)
+        await mirror.settle()
+        assert mirror.files().keys() == {path} | ({"W/Child.md"} if children else set())
+        assert mirror.ids(*mirror.rows()) == ids
+        assert (mirror.root / "W").exists() == (index or children)
+    assert mirror.problems() == {}

@@ -4,7 +4,8 @@ import unicodedata
 
 import pytest
 
-from tests.system.entries import add_page, change
+from mirrord.domain.entry import digest_of
+from tests.system.entries import add_attachment, add_page, change
 from tests.system.mirrors import Mirror
 
 NFC, NFD = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
@@ -156,3 +157,19 @@ async def test_where_case_is_ignored_two_rows_can_still_exchange_names(mirror: M
     await mirror.settle()
     assert mirror.files() == {"DRAFT.md": "plan\n", "Plan.md": "draft\n"}
     assert mirror.ids("DRAFT", "Plan") == [plan, draft]
+
+
+@pytest.mark.parametrize("side", ["file", "row"])
+async def test_an_attachment_of_a_name_that_is_taken_gets_its_number_before_its_ending(
+    mirror: Mirror, side: str
+) -> None:
+    mirror.write({"assets/in/plan.png": "one"})
+    await mirror.settle()
+    if side == "file":
+        mirror.write({"assets/in/PLAN.png": "two"})
+    else:
+        data = b"two"
+        mirror.app.execute("INSERT INTO mirrord.blob (digest, part, bytes) VALUES (%s, 0, %s)", [digest_of(data), data])
+        add_attachment(mirror.app, name="in/PLAN.png", digest=digest_of(data), size=len(data))
+    await mirror.settle()
+    assert sorted(mirror.files().items()) == [("assets/in/PLAN (2).png", "two"), ("assets/in/plan.png", "one")]
