@@ -88,6 +88,7 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
         or (here.entry if here is not None else None)
         or _by_inode(found, memory)
         or _by_digest(found, memory)
+        or _by_note(found, memory)
     )
 
 
@@ -104,9 +105,8 @@ def late_save(note: Found, memory: Memory, index: Found | None) -> Base | None:
         return page if here is None and claims is not None and page.claimed == note.claimed else None
     if here is None or index is None:
         return None
-    claimed = parse_id(index.claimed)
-    strange = claimed is None or (claimed not in memory.of_entry and claimed not in memory.rows)
-    return here if strange or claimed == here.entry else None
+    found = _by_id(index, memory, here) or _by_inode(index, memory) or _by_digest(index, memory)
+    return here if found in (None, here.entry) else None  # else it was moved here, and is another page
 
 
 def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
@@ -187,10 +187,7 @@ def _base_here(found: Found, memory: Memory) -> Base | None:
     """The base of that path; for a page also the folder it is the page of, and the reverse."""
     base = memory.at_path.get(found.path)
     if base is None and found.spot.kind is Kind.PAGE:
-        directory = directory_of(found.path, Kind.PAGE)
-        base = memory.at_path.get(directory)
-        if base is None and found.spot.index:
-            return memory.at_path.get(page_path("", directory))  # promoted, whoever may save the old file once more
+        base = memory.at_path.get(directory_of(found.path, Kind.PAGE))
         return base if base is not None and base.kind is Kind.FOLDER else None
     if base is None and found.spot.kind is Kind.FOLDER:
         pages = (memory.at_path.get(f"{found.path}{ending}") for ending in ("/_index.md", ".md"))
@@ -229,6 +226,12 @@ def _by_digest(found: Found, memory: Memory) -> EntryId | None:
         if base.path in memory.missing and _same_sort(base.kind, found.spot.kind)
     ]
     return min(lost, key=lambda base: base.path or "").entry if lost else None
+
+
+def _by_note(found: Found, memory: Memory) -> EntryId | None:
+    """`W/_index.md` is the page that `W.md` was, whoever may save that once more."""
+    base = memory.at_path.get(page_path("", directory_of(found.path, Kind.PAGE))) if found.spot.index else None
+    return base.entry if base is not None else None
 
 
 def _standing(found: Found, base: Base | None, memory: Memory) -> tuple[bool, bool, bool, str]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from mirrord.db.attention import Problem
@@ -109,12 +109,11 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
 def _tidy(sides: Sides, step: Step) -> None:
     """The directory of a page that became a leaf goes if it is empty."""
     above = parent_of(step.source)
-    if (
-        step.act is Act.RENAME
-        and step.source == page_path("", above, index=True)
-        and sides.tree.remove_directory(above)
-    ):
-        sides.looker.index.forget(above)
+    if step.act is not Act.RENAME or step.source != page_path("", above, index=True):
+        return
+    with suppress(OSError, Refused):
+        if sides.tree.remove_directory(above):
+            sides.looker.index.forget(above)
 
 
 def _safely(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:

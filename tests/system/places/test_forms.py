@@ -176,3 +176,15 @@ async def test_a_row_that_another_mirror_promoted_or_demoted_moves_its_file(
         assert mirror.ids(*mirror.rows()) == ids
         assert (mirror.root / "W").exists() == (index or children)
     assert mirror.problems() == {}
+
+
+async def test_the_index_of_another_page_that_is_moved_beside_a_note_stays_another_page(mirror: Mirror) -> None:
+    mirror.write({"W.md": "the page\n", "V/_index.md": "another\n", "V/Child.md": "the child\n"})
+    await mirror.settle()
+    ids = mirror.ids("W", "V", "V/Child")
+    mirror.rename(("V", "W"))
+    await mirror.settle()
+    assert mirror.count_living() == 3
+    living = mirror.ids(*mirror.rows())
+    assert sorted(living) == sorted(ids)
+    assert sorted(mirror.files().values()) == ["another\n", "the child\n", "the page\n"]

@@ -160,9 +160,7 @@ async def test_where_case_is_ignored_two_rows_can_still_exchange_names(mirror: M
 
 
 @pytest.mark.parametrize("side", ["file", "row"])
-async def test_an_attachment_of_a_name_that_is_taken_gets_its_number_before_its_ending(
-    mirror: Mirror, side: str
-) -> None:
+async def test_an_attachment_of_a_taken_name_gets_its_number_before_its_ending(mirror: Mirror, side: str) -> None:
     mirror.write({"assets/in/plan.png": "one"})
     await mirror.settle()
     if side == "file":
