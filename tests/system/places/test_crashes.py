@@ -19,6 +19,7 @@ TREES = {
     "notes": {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"} | {f"{name}/x.md": f"{name}x\n" for name in "abc"},
 }
 NAMES = {"swap": {"a": "b", "b": "a"}, "rotation": {"a": "b", "b": "c", "c": "a"}}
+CASES = [("leaves", "rotation"), ("folders", "rotation"), ("notes", "swap"), ("notes", "rotation")]
 
 
 class Killed(BaseException):
@@ -50,8 +51,11 @@ async def die(mirror: Mirror) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
-@pytest.mark.parametrize("texts", TREES.values(), ids=TREES)
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [(TREES[tree], NAMES[names]) for tree, names in CASES],
+    ids=["-".join(case) for case in CASES],
+)
 async def test_wherever_the_daemon_dies_the_next_one_finishes(
     database: Database,
     app_connection: Connection,

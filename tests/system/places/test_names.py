@@ -18,9 +18,11 @@ SHAPES = pytest.mark.parametrize(
     ids=["leaf", "folder", "note", "index"],
 )
 
+SHORT_SHAPES = pytest.mark.parametrize("shape", [["{}.md", "{}/x.md"], ["{}/_index.md"]], ids=["note", "index"])
+
 
 @SPELLINGS
-@SHAPES
+@SHORT_SHAPES
 async def test_another_spelling_of_a_name_in_files_is_a_new_name_of_the_same_page(
     mirror: Mirror, old: str, new: str, shape: list[str]
 ) -> None:
@@ -110,8 +112,8 @@ async def test_the_name_of_a_directory_or_attachment_that_is_not_portable_is_a_p
 
 
 @pytest.mark.usefixtures("ignoring_case")
-@pytest.mark.parametrize(("old", "new"), [("plan", "PLAN"), ("PLAN", "plan"), (NFD, NFC)])
-@SHAPES
+@pytest.mark.parametrize(("old", "new"), [("plan", "PLAN"), ("PLAN", "plan")])
+@SHORT_SHAPES
 async def test_where_case_is_ignored_another_spelling_in_rows_goes_over_a_temporary_name(
     mirror: Mirror, old: str, new: str, shape: list[str]
 ) -> None:
@@ -126,8 +128,8 @@ async def test_where_case_is_ignored_another_spelling_in_rows_goes_over_a_tempor
 
 
 @pytest.mark.usefixtures("ignoring_case")
-@pytest.mark.parametrize(("old", "new"), [("plan", "PLAN"), ("PLAN", "plan"), (NFD, NFC)])
-@SHAPES
+@pytest.mark.parametrize(("old", "new"), [("plan", "PLAN"), ("PLAN", "plan")])
+@SHORT_SHAPES
 async def test_where_case_is_ignored_another_spelling_in_files_is_one_page(
     mirror: Mirror, old: str, new: str, shape: list[str]
 ) -> None:
