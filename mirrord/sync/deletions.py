@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from mirrord.db import attention
 from mirrord.db.writes import Statement, Text, run
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.place import name_key
@@ -69,7 +68,6 @@ async def entomb(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     statements = [_entomb(sides, decision) for decision in ordered]
     async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
         versions = await run(connection, statements)
-        await attention.resolve_conflicts(connection, sides.tenant, [one.state.entry for one in ordered])
     outcome = Outcome()
     for decision, version in zip(ordered, versions, strict=True):
         (outcome.stale if version is None else outcome.done).append(decision)
@@ -97,7 +95,6 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     statements += [_revive_folder(sides, one) for one in bare if _file(one).path not in removed]
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, statements)
-        await attention.resolve_conflicts(connection, sides.tenant, [one.state.entry for one in outcome.done])
     return outcome
 
 
