@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirrord.db import states
 from mirrord.db.connect import Connection
@@ -54,7 +54,7 @@ async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Obser
     if not (look.found or look.gone or look.unknown):  # only rows changed, and their files are as they were
         memory = Memory(known, rows, await asyncio.to_thread(_missing, sides, known, look))
         assembled = _Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
-        return Observation({state.entry: state for state in assembled}, look)
+        return Observation(await _with_purged(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
         memory = await _remember(connection, sides, look, known)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
@@ -64,7 +64,18 @@ async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Obser
         assembly = _Assembly(sides.looker.index, look, memory, owners)
         assembled = assembly.states(entries, rows)
         seen = await _seen(connection, sides, assembled)
-    return Observation({state.entry: state for state in assembled}, look, seen, assembly.unowned)
+    return Observation(await _with_purged(sides, assembled), look, seen, assembly.unowned)
+
+
+async def _with_purged(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
+    """States by entry. A row that is gone may have been purged: then it was deleted long ago, not lost."""
+    states_of = {state.entry: state for state in assembled}
+    lost = [state.base for state in assembled if state.base is not None and state.row is None]
+    if lost:
+        async with sides.database.transaction(sides.tenant) as connection:
+            for entry, row in (await states.load_purged(connection, sides.tenant, lost)).items():
+                states_of[entry] = replace(states_of[entry], row=row)
+    return states_of
 
 
 def _leave_out_owned(look: Look, index: Index) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrord.cli.commands import cli
-from mirrord.domain.entry import TenantId
 
 Command = Callable[..., "Done"]
 
@@ -22,8 +21,8 @@ class Done:
     err: str
 
 
-def commands(dsn: str, tenant: TenantId, directory: Path) -> Command:
-    """Runs `mirrord` commands for one tenant; arguments are joined as a shell would split them."""
+def commands(dsn: str, tenant: object, directory: Path) -> Command:
+    """Runs `mirrord` commands for one tenant, named or by its id."""
 
     def run(*arguments: str) -> Done:
         places = ["--dsn", dsn, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")]
