@@ -1,6 +1,7 @@
 """Three texts shown to a person: what each side changed, and both in one text with marks. Pure."""
 
-from difflib import unified_diff
+from collections.abc import Iterator
+from difflib import SequenceMatcher, unified_diff
 
 from merge3 import Merge3
 
@@ -25,13 +26,24 @@ def difference(before: str, after: str, name_before: str, name_after: str) -> li
 
 
 def marked(base: str | None, file: str, row: str) -> str:
-    """Both texts in one, with conflict markers around what differs; changes of one side alone are taken."""
+    """Both texts in one, with conflict markers where they differ; with a base, what one side alone changed is taken."""
     ending = newline(row)
-    old, theirs, mine = ([_ended(line, ending) for line in lines(text)] for text in (base or "", row, file))
-    merged = Merge3(old, theirs, mine).merge_lines(
+    theirs, mine = (_ended(text, ending) for text in (row, file))
+    if base is None:
+        return "".join(_without_base(theirs, mine, ending))
+    merged = Merge3(_ended(base, ending), theirs, mine).merge_lines(
         start_marker=ROW_MARK, mid_marker=MIDDLE_MARK, end_marker=FILE_MARK, reprocess=True
     )
     return "".join(merged)
+
+
+def _without_base(theirs: list[str], mine: list[str], ending: str) -> Iterator[str]:
+    for tag, start, end, start_mine, end_mine in SequenceMatcher(None, theirs, mine, False).get_opcodes():
+        if tag == "equal":
+            yield from theirs[start:end]
+        else:
+            yield from (ROW_MARK + ending, *theirs[start:end], MIDDLE_MARK + ending)
+            yield from (*mine[start_mine:end_mine], FILE_MARK + ending)
 
 
 def is_marked(text: str) -> bool:
@@ -39,5 +51,6 @@ def is_marked(text: str) -> bool:
     return any(line.rstrip("\r\n") in (ROW_MARK, FILE_MARK) for line in lines(text))
 
 
-def _ended(line: str, ending: str) -> str:
-    return line if line.endswith(("\n", "\r")) else line + ending
+def _ended(text: str, ending: str) -> list[str]:
+    """Its lines; a marker may follow the last one too."""
+    return [line if line.endswith(("\n", "\r")) else line + ending for line in lines(text)]
