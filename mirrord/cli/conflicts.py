@@ -64,7 +64,8 @@ def show(config: Config, tenant: str | None, number: int, as_json: bool, markers
     if as_json:
         click.echo(json.dumps(_facts(listed) | _details(dispute), indent=2))
     elif markers:
-        click.echo(_with_markers(dispute), nl=False)
+        text = _with_markers(dispute)
+        click.echo(harmless(text) if sys.stdout.isatty() else text, nl=False)
     else:
         _describe(dispute, listed)
 

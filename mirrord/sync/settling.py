@@ -14,6 +14,7 @@ from mirrord.db.writes import Bytes
 from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, parse_id
 from mirrord.errors import Damaged, Refused, Stale, UserError
 from mirrord.sync.bodies import media_type_of, text_of, with_id
+from mirrord.sync.look import LIMIT
 from mirrord.sync.threeway import is_marked
 
 
@@ -152,11 +153,6 @@ def file_text(dispute: Dispute) -> str:
     return _as_the_pages(sibling.text, conflict, shown=conflict.file_text or "")
 
 
-async def bytes_of(connection: Connection, tenant: TenantId, digest: Digest | None) -> bytes | None:
-    """The bytes of one side of an attachment's conflict, where they are known."""
-    return await blobs.load(connection, tenant, digest) if digest is not None else None
-
-
 def _content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content | None:
     if choice is Choice.ROW:
         return None
@@ -165,6 +161,8 @@ def _content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content |
         held = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
         return _Content(digest=held) if attachment else _Content(text=file_text(dispute))
     assert data is not None
+    if len(data) > LIMIT:
+        raise Refused(f"The content has {len(data)} bytes; more than {LIMIT} are not synced.")
     if attachment:
         return _Content(digest=digest_of(data), data=data)
     return _Content(text=_merged(dispute, decode(data)))

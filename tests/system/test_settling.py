@@ -1,15 +1,21 @@
 """Settling a conflict: what each choice does, and when it is refused. No daemon runs."""
 
+import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
-from mirrord.domain.entry import TenantId, digest_of
+from mirrord.db.connect import Database
+from mirrord.domain.entry import Actor, TenantId, digest_of
+from mirrord.errors import Stale
+from mirrord.sync.settling import Choice, settle
 from tests.system.commands import Command, commands
 from tests.system.entries import add, change, delete, history, lives, row_of, value
+from tests.system.harness import eventually
 from tests.system.rows import Connection
 
 NAME = "Page (conflict 2026-01-02 030405Z abcdef)"
@@ -215,6 +221,25 @@ def test_taking_the_file_of_a_deleted_page_brings_it_back(
     assert mirrord("conflicts", "take-file", dispute.said, "--seen", "3/1").code == 0
     assert lives(daemon_connection, dispute.page)
     assert row_of(daemon_connection, dispute.page)["markdown"] == FILE
+
+
+async def test_a_change_at_the_very_moment_leaves_everything_as_it_was(
+    database: Database, tenant: TenantId, dispute: Dispute, daemon_connection: Connection, admin_dsn: str
+) -> None:
+    def waits() -> bool:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'mirrord'"
+        with psycopg.connect(admin_dsn) as admin:
+            return bool(value(admin, query))
+
+    with daemon_connection.transaction():
+        change(daemon_connection, dispute.page, **text("green\n"))
+        taking = asyncio.create_task(settle(database, tenant, dispute.number, Choice.FILE, Actor("human", "ada")))
+        await asyncio.to_thread(eventually, waits, "the command to wait for the page's row")
+    with pytest.raises(Stale):
+        await taking
+    assert row_of(daemon_connection, dispute.page)["markdown"] == "green\n"
+    assert lives(daemon_connection, dispute.sibling)
+    assert resolution(daemon_connection, dispute) is None
 
 
 def test_a_settled_conflict_is_not_settled_again(mirrord: Command, dispute: Dispute) -> None:
