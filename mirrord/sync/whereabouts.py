@@ -67,25 +67,22 @@ async def find_page(connection: Connection, tenant: TenantId, said: str) -> Entr
     name = path.rpartition("/")[2]
     candidates = await rows.named(connection, tenant, name)
     paths = await paths_of(connection, tenant, candidates)
-    at_path = [entry for entry in candidates if _stem(paths[entry]) == path]
-    if at_path:
-        return at_path[0]  # at most one is alive, and then it is the first
-    for found in (await rows.titled(connection, tenant, said), await rows.once_named(connection, tenant, name)):
+    at_path = [entry for entry in candidates if _stem(paths[entry]) == path][:1]  # one may live, and then it is first
+    titled = await rows.titled(connection, tenant, said)
+    spots = await rows.load_spots(connection, tenant, [*at_path, *titled])
+    alive = [[entry for entry in found if not spots[entry].deleted] for found in (at_path, titled)]
+    for found in (*alive, at_path, titled, await rows.once_named(connection, tenant, name)):
+        if len(found) == 1:
+            return found[0]
         if found:
-            return await _the_one(connection, tenant, said, found)
+            raise UserError(await _choice(connection, tenant, said, found))
     raise UserError(f"No page has the path, title or id {said!r}. `mirrord check --all` lists the paths.")
 
 
-async def _the_one(connection: Connection, tenant: TenantId, said: str, found: Sequence[EntryId]) -> EntryId:
-    """The only one that is alive, or the only one; else a choice is needed."""
-    spots = await rows.load_spots(connection, tenant, found)
-    alive = [entry for entry in found if not spots[entry].deleted]
-    chosen = alive or list(found)
-    if len(chosen) == 1:
-        return chosen[0]
-    paths = await paths_of(connection, tenant, chosen)
-    listed = "; ".join(f"{paths[entry]} ({entry})" for entry in chosen[:10])
-    raise UserError(f"{said!r} may be any of {len(chosen)} pages; say which by its path or id: {listed}")
+async def _choice(connection: Connection, tenant: TenantId, said: str, found: Sequence[EntryId]) -> str:
+    paths = await paths_of(connection, tenant, found)
+    listed = "; ".join(f"{paths[entry]} ({entry})" for entry in found[:10])
+    return f"{said!r} may be any of {len(found)} pages; say which by its path or id: {listed}"
 
 
 def _stem(path: str) -> str:

@@ -237,3 +237,40 @@ def test_a_restored_version_reaches_the_file_and_a_deleted_page_gets_its_file_ba
     eventually(lambda: mirrord.text("Notes/History.md") == "two\n", "the second version in the file")
     look_everywhere(mirrord)
     assert mirrord.check() == {}
+
+
+def test_what_somebody_writes_to_a_file_that_was_replaced_is_taken_in(mirrord: Mirrord) -> None:
+    save(mirrord.file("Late.md"), "one\n\ntwo\n")
+    page = eventually(lambda: mirrord.page("Late.md"), "a row")
+    look_everywhere(mirrord)
+    mirrord.app.execute("UPDATE page SET markdown = %s WHERE id = %s", ["one\n\ntwo, by a row\n", page.id])
+    eventually(lambda: mirrord.text("Late.md") == "one\n\ntwo, by a row\n", "the row's text in the file")
+    look_everywhere(mirrord)
+    (old,) = (mirrord.root / ".mirrord/trash").glob(f"w.{page.id}.*")
+    old.write_text("one, saved late\n\ntwo\n", encoding="utf-8")
+    look_everywhere(mirrord)
+    assert mirrord.text("Late.md") == "one, saved late\n\ntwo, by a row\n"
+    texts = mirrord.app.execute("SELECT markdown FROM page_revision WHERE page_id = %s ORDER BY version", [page.id])
+    assert [row[0] for row in texts.fetchall()][2:] == [
+        "one, saved late\n\ntwo\n",
+        "one, saved late\n\ntwo, by a row\n",
+    ]
+    assert b"one, saved late\n\ntwo\n" in trashed(mirrord)
+
+
+def test_status_counts_the_trash(mirrord: Mirrord) -> None:
+    files = trashed(mirrord)
+    assert files
+    assert mirrord.status()["trash"] == {"files": len(files), "bytes": sum(map(len, files))}
+
+
+def test_a_page_that_comes_back_where_another_is_now_gets_a_number(mirrord: Mirrord) -> None:
+    save(mirrord.file("Taken.md"), "first\n")
+    first = eventually(lambda: mirrord.page("Taken.md"), "a row")
+    look_everywhere(mirrord)
+    mirrord.app.execute("DELETE FROM page WHERE id = %s", [first.id])
+    eventually(lambda: not mirrord.file("Taken.md").exists(), "the file to go")
+    mirrord.app.execute("INSERT INTO page (name, markdown) VALUES ('Taken', 'second')")
+    eventually(lambda: mirrord.file("Taken.md").exists(), "the other page's file")
+    assert command(mirrord, "restore", str(first.id), "--version", "1").code == 0
+    eventually(lambda: mirrord.text("Taken (2).md") == "first\n", "the restored page beside it")

@@ -87,6 +87,17 @@ def test_a_deleted_page_and_a_renamed_one_are_found_by_the_path_they_had(
     assert mirrord("history", "Nowhere").code == 2
 
 
+def test_a_page_that_lives_is_meant_before_one_that_was_deleted(
+    mirrord: Command, daemon_connection: Connection
+) -> None:
+    folder = add_folder(daemon_connection, name="Folder", name_key="folder")
+    dead = page(daemon_connection, "dead\n", name="Alpha", title="Alpha")
+    delete(daemon_connection, dead)
+    alive = page(daemon_connection, "alive\n", name="Alpha", title="Alpha", parent_id=folder)
+    assert json.loads(mirrord("history", "Alpha", "--json").out)["page"] == str(alive)
+    assert json.loads(mirrord("history", str(dead), "--json").out)["path"] == "Alpha.md"
+
+
 def test_a_difference_shows_text_place_and_title(mirrord: Command, daemon_connection: Connection) -> None:
     entry = page(daemon_connection, "one\ntwo\nthree", name="Page")
     put(daemon_connection, entry, "one\n2\nthree\n", name="New", title="New")

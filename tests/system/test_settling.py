@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from mirrord.cli.commands import cli
 from mirrord.db.connect import Database
 from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.errors import Stale
@@ -298,6 +299,18 @@ def test_an_attachment_has_conflicts_too(mirrord: Command, daemon_connection: Co
     assert mirrord("conflicts", "take-file", last.said).code == 4
     assert mirrord("conflicts", "take-row", last.said).code == 0
     assert row_of(daemon_connection, last.page, "attachment")["digest"] == digest_of(b"blue, later")
+
+
+def test_an_attachment_that_got_the_files_bytes_is_settled(daemon_connection: Connection) -> None:
+    found = disputed_attachment(daemon_connection)
+    change(daemon_connection, found.page, "attachment", digest=digest_of(b"red"))
+    assert resolution(daemon_connection, found) == "same-text"
+
+
+def test_options_of_a_subcommand_follow_it(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["conflicts", "--tenant", "demo", "show", "1"]
+    assert cli.main(arguments, prog_name="mirrord", standalone_mode=False) == 2
+    assert "after the subcommand" in capsys.readouterr().err
 
 
 def disputed_attachment(daemon: Connection, stem: str = "a") -> Dispute:
