@@ -12,6 +12,7 @@ import click
 
 from mirrord import __version__, app
 from mirrord.cli import history, options
+from mirrord.cli import links as linked
 from mirrord.cli.conflicts import conflicts
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
 from mirrord.cli.output import moment, the_person
@@ -186,6 +187,28 @@ def _report(found: dict[str, list[Finding]], *, as_json: bool, everything: bool)
         for name, findings in found.items():
             click.echo(f"{name}: {len(findings) - len(odd[name])} of {len(findings)} equal", err=True)
     return options.DIFFERENT if any(odd.values()) else 0
+
+
+@cli.command()
+@configured
+@tenant_option
+@click.argument("page", required=False)
+@click.option("--unresolved", is_flag=True, help="Only links that mean nothing, or several pages equally well.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
+    """The links in PAGE (a path, a title or an id) and those that lead to it; without PAGE, all links."""
+
+    async def work() -> linked.Links:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            async with database.transaction(one) as connection:
+                return await linked.gather(connection, one, page, unresolved=unresolved)
+
+    found = run(work())
+    if as_json:
+        click.echo(json.dumps(linked.as_json(found), indent=2))
+    else:
+        linked.describe(found)
 
 
 @cli.command()

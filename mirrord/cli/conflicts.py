@@ -17,9 +17,9 @@ from mirrord.db.conflicts import Conflict
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.errors import UserError
 from mirrord.sync import settling
+from mirrord.sync.linking import paths_of
 from mirrord.sync.settling import Choice, Dispute
 from mirrord.sync.threeway import difference, is_marked, marked
-from mirrord.sync.whereabouts import paths_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from mirrord.db.connect import Connection
 from mirrord.db.revisions import Revision
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import UserError
+from mirrord.sync.linking import paths_of
 from mirrord.sync.restoring import restore as restore_version
 from mirrord.sync.threeway import difference
-from mirrord.sync.whereabouts import directories_of, find_page, paths_of
+from mirrord.sync.whereabouts import directories_of, find_page
 
 
 @dataclass(frozen=True, slots=True)

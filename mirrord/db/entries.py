@@ -12,18 +12,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
 from mirrord.db.writes import Bytes, Text
-from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where an entry is: parent None is the root."""
-
-    kind: Kind
-    parent: EntryId | None
-    name: str
-    index: bool
-    deleted: bool
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,35 +25,22 @@ class Current:
     """
 
     entry: EntryId
-    spot: Spot
+    kind: Kind
+    place: Place
+    deleted: bool
     version: int
-    title: str | None
     text: str | None
     unrendered: bool
     digest: Digest | None
     size: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
-    """Where a page with a new text is to be. parent None: the root; name "": from the title, not placed yet."""
-
-    parent: EntryId | None
-    name: str
-
-
-_SPOTS = """
-SELECT id, kind, parent_id, coalesce(name, ''), index, deleted_at IS NOT NULL
-FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)
-UNION ALL
-SELECT id, 'attachment', parent_id, name, false, deleted_at IS NOT NULL
-FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
 _CURRENT = """
-SELECT id, kind, parent_id, coalesce(name, ''), index, deleted_at IS NOT NULL, version, title, markdown,
+SELECT id, kind, parent_id, coalesce(name, ''), index, deleted_at IS NOT NULL, version, markdown,
        ahead <> '{}' OR digest IS NULL AND kind = 'page', NULL::bytea, NULL::bigint
 FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)
 UNION ALL
-SELECT id, 'attachment', parent_id, name, false, deleted_at IS NOT NULL, version, NULL, NULL, false, digest, size
+SELECT id, 'attachment', parent_id, name, false, deleted_at IS NOT NULL, version, NULL, false, digest, size
 FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
 _PUT_TEXT = """
 UPDATE mirrord.page SET
@@ -84,16 +60,10 @@ UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
 WHERE tenant_id = %s AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
 
 
-async def load_spots(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Spot]:
-    """Where *entries* are, or were when they were deleted; those without a row are left out."""
-    cursor = await connection.execute(_SPOTS, {"tenant": tenant, "ids": list(entries)})
-    return {EntryId(row[0]): _spot(row[1:]) for row in await cursor.fetchall()}
-
-
 async def load(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Current]:
     """The rows of *entries*, deleted ones too; those without a row are left out."""
     cursor = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(entries)})
-    return {EntryId(row[0]): Current(EntryId(row[0]), _spot(row[1:6]), *row[6:]) for row in await cursor.fetchall()}
+    return {current.entry: current for current in [_current(*row) for row in await cursor.fetchall()]}
 
 
 async def named(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
@@ -132,15 +102,16 @@ async def has_children(connection: Connection, tenant: TenantId, page: EntryId) 
 
 
 async def put_text(
-    connection: Connection, tenant: TenantId, page: Current, body: Text, where: Put | None = None
+    connection: Connection, tenant: TenantId, page: Current, body: Text, where: Place | None = None
 ) -> int | None:
     """
-    The next version of *page*: a text, at *where* (None: where it is); a deleted page lives again.
+    The next version of *page*: a text, at *where* (None: where it is; the form of its file stays); a deleted page
+    lives again.
 
     None: the row is not *page* any more, and nothing was written.
     """
     assert body.markdown is not None
-    where = where or Put(page.spot.parent, page.spot.name)
+    where = where or page.place
     same = {"tenant": tenant, "entry": page.entry, "expected": page.version}
     await connection.execute("SET LOCAL mirrord.next_version = 'on'")
     values = {
@@ -166,7 +137,7 @@ async def put_bytes(
 
 async def delete(connection: Connection, tenant: TenantId, entry: Current) -> bool:
     """Make it a tombstone; its file goes to the trash. False: the row is not *entry* any more."""
-    table = "attachment" if entry.spot.kind is Kind.ATTACHMENT else "page"
+    table = "attachment" if entry.kind is Kind.ATTACHMENT else "page"
     cursor = await connection.execute(_DELETE.format(table=table), (tenant, entry.entry, entry.version))
     return await cursor.fetchone() is not None
 
@@ -181,6 +152,5 @@ async def _ids(connection: Connection, statement: str, values: tuple[object, ...
     return [EntryId(row[0]) for row in await cursor.fetchall()]
 
 
-def _spot(row: tuple[Any, ...]) -> Spot:
-    kind, parent, name, index, deleted = row
-    return Spot(Kind(kind), parent, name, index, deleted)
+def _current(entry: EntryId, kind: str, parent: EntryId | None, name: str, index: bool, *rest: Any) -> Current:
+    return Current(entry, Kind(kind), Place(parent, name, index), *rest)

@@ -6,9 +6,9 @@ import psycopg
 
 from mirrord.db import entries, revisions
 from mirrord.db.connect import Connection, Database, set_parents
-from mirrord.db.entries import Current, Put
+from mirrord.db.entries import Current
 from mirrord.db.revisions import Revision
-from mirrord.domain.entry import Actor, EntryId, TenantId
+from mirrord.domain.entry import Actor, EntryId, Place, TenantId
 from mirrord.errors import Refused, Stale, UserError
 from mirrord.sync.bodies import text_of
 
@@ -41,10 +41,10 @@ async def restore(
         raise UserError(f"There is no version {version} of it; `mirrord history` lists the versions.")
     if text is None:
         raise Refused(f"Version {version} has no text: it was a folder then, or its text was never rendered.")
-    where = Put(then.parent, then.name) if place else Put(current.spot.parent, current.spot.name)
+    where = Place(then.parent, then.name) if place else current.place
     if not _differs(current, text, where):
         return Restored(current.version, revived=False, changed=False)
-    return Restored(await _write(database, tenant, current, then, text, where, actor), current.spot.deleted, True)
+    return Restored(await _write(database, tenant, current, then, text, where, actor), current.deleted, True)
 
 
 async def _revision(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> Revision | None:
@@ -52,13 +52,13 @@ async def _revision(connection: Connection, tenant: TenantId, page: EntryId, ver
     return next((one for one in found if one.version == version), None)
 
 
-def _differs(current: Current, text: str, where: Put) -> bool:
-    spot = current.spot
-    return spot.deleted or current.unrendered or current.text != text or Put(spot.parent, spot.name) != where
+def _differs(current: Current, text: str, where: Place) -> bool:
+    moves = (current.place.parent, current.place.name) != (where.parent, where.name)
+    return moves or current.deleted or current.unrendered or current.text != text
 
 
 async def _write(
-    database: Database, tenant: TenantId, current: Current, then: Revision, text: str, where: Put, actor: Actor
+    database: Database, tenant: TenantId, current: Current, then: Revision, text: str, where: Place, actor: Actor
 ) -> int:
     try:
         async with database.transaction(tenant, actor=actor) as connection:

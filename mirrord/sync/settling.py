@@ -52,7 +52,7 @@ class Dispute:
         conflict, entry = self.conflict, self.entry
         if entry is None or entry.version == conflict.row_version:
             return False
-        if entry.spot.deleted or entry.unrendered:
+        if entry.deleted or entry.unrendered:
             return True
         if conflict.kind is Kind.ATTACHMENT:
             return entry.digest != conflict.row_digest
@@ -116,7 +116,7 @@ async def settle(
         written = await conflicts.resolve(connection, tenant, number, choice)
         if content is not None:
             written = written and await _put(connection, tenant, dispute, content)
-        if dispute.sibling is not None and not dispute.sibling.spot.deleted:
+        if dispute.sibling is not None and not dispute.sibling.deleted:
             written = written and await entries.delete(connection, tenant, dispute.sibling)
         if not written:
             raise Stale(f"Conflict {number} was changed at this moment; look at it, then try again.")
@@ -198,7 +198,7 @@ async def _put(connection: Connection, tenant: TenantId, dispute: Dispute, conte
     if content.data is not None:
         await blobs.store(connection, tenant, content.digest, content.data)
     size = len(content.data) if content.data is not None else dispute.sibling.size if dispute.sibling else None
-    body = Bytes(size or 0, media_type_of(entry.spot.name))
+    body = Bytes(size or 0, media_type_of(entry.place.name))
     return await entries.put_bytes(connection, tenant, entry, content.digest, body) is not None
 
 

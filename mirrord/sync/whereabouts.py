@@ -1,36 +1,14 @@
-"""Which page a person means, and the path of the file of an entry, told from the rows."""
+"""Which page a person means, and the path of the file of an entry, told from the entries."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from mirrord.db import entries as rows
+from mirrord.db import entries, links
 from mirrord.db.connect import Connection
-from mirrord.db.entries import Spot
-from mirrord.domain.entry import EntryId, Kind, Place, TenantId, parse_id
+from mirrord.domain.entry import EntryId, Kind, TenantId, parse_id
 from mirrord.domain.place import INDEX
 from mirrord.errors import UserError
 from mirrord.mirror.layout import SUFFIX
-from mirrord.sync.paths import path_in
-
-DEEPEST = 256  # folders
-
-
-async def paths_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, str]:
-    """The path of the file of each of *entries* in a tree, or where it was when the row was deleted."""
-    wanted = set(entries)
-    spots = await rows.load_spots(connection, tenant, wanted)
-    known = dict(spots)
-    for _ in range(DEEPEST):
-        above = {spot.parent for spot in known.values() if spot.parent is not None} - known.keys()
-        if not above:
-            break
-        found = await rows.load_spots(connection, tenant, above)
-        known |= found
-        if not found:
-            break
-    return {
-        entry: path_in(directory(spot.parent, known), spot.kind, Place(spot.parent, spot.name, spot.index))
-        for entry, spot in spots.items()
-    }
+from mirrord.sync.linking import paths_of
 
 
 async def directories_of(
@@ -42,15 +20,6 @@ async def directories_of(
     return {None: ""} | {folder: _stem(path) for folder, path in paths.items()}
 
 
-def directory(folder: EntryId | None, spots: Mapping[EntryId, Spot]) -> str:
-    """The directory of what hangs below *folder*, as far up as it is known."""
-    names: list[str] = []
-    while folder is not None and folder in spots and len(names) < DEEPEST:
-        names.append(spots[folder].name)
-        folder = spots[folder].parent
-    return "/".join(reversed(names))
-
-
 async def find_page(connection: Connection, tenant: TenantId, said: str) -> EntryId:
     """
     The page somebody means by an id, a path (`.md` may be left out) or a title; deleted and renamed pages too.
@@ -59,19 +28,19 @@ async def find_page(connection: Connection, tenant: TenantId, said: str) -> Entr
     """
     if (named := parse_id(said)) is not None:
         if (
-            spot := (await rows.load_spots(connection, tenant, [named])).get(named)
+            spot := (await links.load_spots(connection, tenant, [named])).get(named)
         ) and spot.kind is not Kind.ATTACHMENT:
             return named
         raise UserError(f"No page has the id {said}.")
     path = _stem(said.strip("/"))
     name = path.rpartition("/")[2]
-    candidates = await rows.named(connection, tenant, name)
+    candidates = await entries.named(connection, tenant, name)
     paths = await paths_of(connection, tenant, candidates)
     at_path = [entry for entry in candidates if _stem(paths[entry]) == path][:1]  # one may live, and then it is first
-    titled = await rows.titled(connection, tenant, said)
-    spots = await rows.load_spots(connection, tenant, [*at_path, *titled])
+    titled = await entries.titled(connection, tenant, said)
+    spots = await links.load_spots(connection, tenant, [*at_path, *titled])
     alive = [[entry for entry in found if not spots[entry].deleted] for found in (at_path, titled)]
-    for found in (*alive, at_path, titled, await rows.once_named(connection, tenant, name)):
+    for found in (*alive, at_path, titled, await entries.once_named(connection, tenant, name)):
         if len(found) == 1:
             return found[0]
         if found:
