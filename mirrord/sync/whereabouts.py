@@ -1,4 +1,4 @@
-"""Which page a person means, and the path of the file of an entry, told from the entries."""
+"""Which page a person means by what they say, and where folders are."""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,11 +27,10 @@ async def find_page(connection: Connection, tenant: TenantId, said: str) -> Entr
     Raises UserError if there is none, or a choice is needed.
     """
     if (named := parse_id(said)) is not None:
-        if (
-            spot := (await links.load_spots(connection, tenant, [named])).get(named)
-        ) and spot.kind is not Kind.ATTACHMENT:
-            return named
-        raise UserError(f"No page has the id {said}.")
+        spot = (await links.load_spots(connection, tenant, [named])).get(named)
+        if spot is None or spot.kind is Kind.ATTACHMENT:
+            raise UserError(f"No page has the id {said}.")
+        return named
     path = _stem(said.strip("/"))
     name = path.rpartition("/")[2]
     candidates = await entries.named(connection, tenant, name)
