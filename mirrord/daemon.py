@@ -25,13 +25,10 @@ from mirrord.mirror.watch import watch
 from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import Linker
+from mirrord.sync.rounds import make_rounds
 
 log = logging.getLogger(__name__)
 
-SCAN = 60.0  # seconds between looks at the whole tree
-SCAN_SHARE = 200  # and at least so many times what a look takes
-REREAD = 86_400.0  # seconds between readings of every file
-COMPARE = 600.0  # seconds between full compares of rows with bases
 POLL = 1.0  # seconds between looks at the feed's clock
 POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
 BUSY = 5.0
@@ -148,7 +145,7 @@ class Daemon:
         tasks = [self._watch(), self._listen(), self._poll(database), self._renew(database), self._beat()]
         tasks.append(self._keep_postgres())
         for worked in self.worked.values():
-            tasks += [self._work(worked), self._derive(worked), self._look_regularly(worked)]
+            tasks += [self._work(worked), self._derive(worked), make_rounds(worked.engine, self.stop)]
         return tasks
 
     async def _work(self, worked: Worked) -> None:
@@ -299,18 +296,6 @@ class Daemon:
         finally:
             for wait in waits:
                 wait.cancel()
-
-    async def _look_regularly(self, worked: Worked) -> None:
-        compared = reread = time.monotonic()
-        while not self.stop.is_set():
-            await self._sleep(max(SCAN, SCAN_SHARE * worked.engine.scan_seconds))
-            worked.engine.look_everywhere()
-            if time.monotonic() - compared > COMPARE:
-                compared = time.monotonic()
-                worked.engine.compare_soon()
-            if time.monotonic() - reread > REREAD:
-                reread = time.monotonic()
-                worked.engine.read_everything()
 
     async def _beat(self) -> None:
         while not self.stop.is_set():

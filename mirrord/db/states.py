@@ -79,6 +79,21 @@ async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[
     return {row.entry: row for row in rows}
 
 
+async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, Row]:
+    """Of entries that have no row any more: those that were deleted and purged, not lost."""
+    cursor = await connection.execute(
+        "SELECT f.entry_id FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.entry_id = ANY (%s) "
+        "AND f.purged_seq = f.seq",
+        (tenant, [base.entry for base in bases]),
+    )
+    purged = {EntryId(row[0]) for row in await cursor.fetchall()}
+    return {
+        base.entry: Row(base.entry, base.kind, base.place, False, 0, None, deleted=True, purged=True)
+        for base in bases
+        if base.entry in purged
+    }
+
+
 async def rows_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> list[Row]:

@@ -58,6 +58,7 @@ class Row:
 
     digest: None while the text an app wrote has not been looked at.
     placed: the name is cleaned and its key holds; False until mirrord has done so.
+    purged: the row was deleted so long ago that nothing is left of it; place and version mean nothing.
     """
 
     entry: EntryId
@@ -69,6 +70,7 @@ class Row:
     deleted: bool
     ahead: frozenset[str] = frozenset()
     title: str | None = None
+    purged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,15 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from mirrord.codec.frontmatter import with_keys
-from mirrord.codec.render import Wanted, render
 from mirrord.codec.text import decode
-from mirrord.codec.views import views_of
-from mirrord.db import attention, blobs, views
+from mirrord.db import blobs, conflicts, views
+from mirrord.db.conflicts import Conflict
 from mirrord.db.connect import Connection, set_parents
 from mirrord.db.writes import Bytes, run
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of, new_id, parse_id
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of, new_id
 from mirrord.domain.state import Base, File, Row, State
-from mirrord.errors import Damaged, Stale
-from mirrord.sync.bodies import body_of, conflict_name, text_of
+from mirrord.errors import Stale
+from mirrord.sync.bodies import body_of, conflict_name, text_of, with_id
 from mirrord.sync.merge import merge
 from mirrord.sync.sides import DAEMON_ACTOR, FILE_ACTOR, Sides
 
@@ -103,31 +101,20 @@ async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text
     moment = datetime.now(UTC).strftime("%Y-%m-%d %H%M%SZ")
     name = conflict_name(clash.row.kind, clash.place.name, moment, sides.mirror.hex[:6])
     place = Place(clash.place.parent, name)
-    data = clash.data if clash.row.kind is Kind.ATTACHMENT else _with_own_id(decode(clash.data), sibling).encode()
+    data = clash.data if clash.row.kind is Kind.ATTACHMENT else with_id(decode(clash.data), sibling).encode()
     body = body_of(File(clash.row.kind, clash.path, place, digest_of(data)), data)
     async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
         if isinstance(body, Bytes):
             await blobs.store(connection, sides.tenant, digest_of(data), data)
         statements = [writer.add(sibling, place, digest_of(data), body)]
         await run(connection, statements + ([writer.record(clash.base)] if clash.base is not None else []))
-        if not isinstance(body, Bytes):
-            await attention.add_conflict(
-                connection,
-                sides.tenant,
-                sides.mirror,
-                attention.Conflict(
-                    clash.row.entry, sibling, clash.path, base_text, decode(clash.data), row_text, clash.row.version
-                ),
-            )
+        await conflicts.add(connection, sides.tenant, sides.mirror, _conflict(clash, sibling, base_text, row_text))
     return sibling
 
 
-def _with_own_id(text: str, entry: EntryId) -> str:
-    """A sibling's text names the sibling; an `id:` that is the user's own key stays, as does a broken head."""
-    shown = views_of(text).id
-    try:
-        if parse_id(shown) is not None:
-            return with_keys(text, {"id": str(entry)})
-        return render(text, frozenset({"id"}), Wanted(str(entry), None, None, None, None, None), stem="")
-    except Damaged:
-        return text
+def _conflict(clash: Clash, sibling: EntryId, base_text: str | None, row_text: str | None) -> Conflict:
+    row = clash.row
+    if row.kind is Kind.ATTACHMENT:
+        digests = (clash.ancestor, digest_of(clash.data), row.digest)
+        return Conflict(row.entry, sibling, clash.path, row.kind, row.version, None, None, None, *digests)
+    return Conflict(row.entry, sibling, clash.path, Kind.PAGE, row.version, base_text, decode(clash.data), row_text)

@@ -323,7 +323,7 @@ def test_the_command_lists_what_is_broken_and_what_leads_to_a_page(mirrord: Mirr
     assert len(mine) == 2
     assert not any("Cmd Target" in line for line in said)
     refused = mirrord.run("links", "No such page", "--tenant", "links")
-    assert (refused.returncode, "No page has the path or id" in refused.stderr) == (2, True)
+    assert (refused.returncode, "No page has the path, title or id" in refused.stderr) == (2, True)
 
 
 def test_two_thousand_pages_with_ten_thousand_links_are_all_resolved(alone: Mirrord) -> None:
