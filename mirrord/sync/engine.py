@@ -115,10 +115,12 @@ class Engine:
             try:
                 await self.work(stop)
                 self.pulse.outage = None
-            except (Unavailable, Fenced) as error:
+            except (Unavailable, Fenced, OSError) as error:
                 if self.pulse.outage != str(error):
                     log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 self.pulse.outage = str(error)
+                if isinstance(error, OSError):  # the disk or the kernel's limits: what it cut short is not known
+                    self.compare_soon()
                 await _pause(stop)
                 with suppress(Unavailable):
                     await self.sides.database.mend()
