@@ -87,16 +87,36 @@ def missing() -> str | None:
     return None
 
 
-def traced(act: Callable[[], None], directory: Path, point: Point | None = None) -> Traced:
-    """Do *act* in a process of its own under strace, with a fault at *point*; None: without one."""
+Gate = Callable[[], None]
+
+
+def traced(act: Callable[[Gate], None], directory: Path, point: Point | None = None) -> Traced:
+    """
+    Do *act* in a process of its own under strace, with a fault at *point*; None: without one.
+
+    act: calls the gate it is given where counting is to begin.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     trace, said = directory / "trace", directory / "said"
-    trace.unlink(missing_ok=True)
-    ready, go = os.pipe()
+    (at_gate, here), (ready, go) = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
-        _live(act, ready, go, said)
+        _live(act, here, ready, said)
+    os.close(here)
     os.close(ready)
+    try:
+        at_work = os.read(at_gate, 1)  # nothing: it ended before its gate
+        status = _under_strace(child, trace, go, point) if at_work else _awaited(child)
+    finally:
+        os.close(at_gate)
+        os.close(go)
+    text = trace.read_text(encoding="utf-8", errors="replace") if trace.exists() else ""
+    killed = os.WIFSIGNALED(status)
+    failed = not killed and os.WEXITSTATUS(status) != 0
+    return Traced(killed, failed, killed or "(INJECTED)" in text, said.read_text() if said.exists() else "", text)
+
+
+def _under_strace(child: int, trace: Path, go: int, point: Point | None) -> int:
     calls = CALLS if point is None else (point.call,)
     # `-e trace=none` would also switch the injection off.
     rules = ["-e", "trace=" + ",".join(calls), *(["-e", point.rule] if point else [])]
@@ -106,15 +126,9 @@ def traced(act: Callable[[], None], directory: Path, point: Point | None = None)
         attached = strace.stderr.readline()
         assert b"attached" in attached, f"strace does not attach: {attached.decode()}"
         os.write(go, b"g")
-        os.close(go)
         status = _awaited(child)
         strace.wait(LONGEST)
-    text = trace.read_text(encoding="utf-8", errors="replace")
-    killed = os.WIFSIGNALED(status)
-    hit = killed or "(INJECTED)" in text
-    return Traced(
-        killed, not killed and os.WEXITSTATUS(status) != 0, hit, said.read_text() if said.exists() else "", text
-    )
+    return status
 
 
 def _awaited(child: int) -> int:
@@ -127,13 +141,16 @@ def _awaited(child: int) -> int:
         signal.alarm(0)
 
 
-def _live(act: Callable[[], None], ready: int, go: int, said: Path) -> None:
-    """The child's life: wait until strace is there, act, end without what the parent would do at its end."""
+def _live(act: Callable[[Gate], None], here: int, ready: int, said: Path) -> None:
+    """The child's life: act, wait at the gate until strace is there, end without what the parent does at its end."""
+
+    def gate() -> None:
+        os.write(here, b"h")
+        os.read(ready, 1)
+
     code = 1
     try:
-        os.close(go)
-        os.read(ready, 1)
-        act()
+        act(gate)
         code = 0
     except BaseException:
         said.write_text(traceback.format_exc(), encoding="utf-8")

@@ -23,6 +23,7 @@ class Scenario:
     before: makes the world at rest. act: what happens then.
     tokens: what must be found afterwards, wherever the engine was stopped.
     expired: what is in the trash is over its time, and may go.
+    from_start: faults come while the mirror is opened, too.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Scenario:
     act: Act
     tokens: frozenset[str]
     expired: bool = False
+    from_start: bool = False
 
     def begin(self) -> None:
         """In the process of the engine."""
@@ -291,9 +293,12 @@ def _both(*acts: Act) -> Act:
     return act
 
 
-def _scenario(name: str, before: Act, act: Act, more: str = "", *, expired: bool = False) -> Scenario:
+def _scenario(
+    name: str, before: Act, act: Act, more: str = "", *, expired: bool = False, from_start: bool = False
+) -> Scenario:
     """more: the last digits of tokens beside those of a page and another one."""
-    return Scenario(name, before, act, frozenset({"Qz0001", "Qz0009", *(f"Qz000{one}" for one in more)}), expired)
+    tokens = frozenset({"Qz0001", "Qz0009", *(f"Qz000{one}" for one in more)})
+    return Scenario(name, before, act, tokens, expired, from_start)
 
 
 SCENARIOS = (
@@ -354,5 +359,9 @@ SCENARIOS = (
     _scenario("a file emptied", _page, _empty_file),
     _scenario("a late write to a replaced file", _page, _write_to_trash, "45"),
     _scenario("a save left in the journal", _page, _leave_save, "45"),
+    _scenario("a file edited, from the start", _page, _edit_file, "4", from_start=True),
+    _scenario("a row edited, from the start", _page, _edit_row, "5", from_start=True),
+    _scenario("a tree nobody knows, from the start", _page, _lose_bases, from_start=True),
+    _scenario("a save left in the journal, from the start", _page, _leave_save, "45", from_start=True),
     _scenario("a trash purged", _page, _both(_edit_row, Stage.converge), "5", expired=True),
 )

@@ -6,9 +6,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from tests.faults.injection import ERRORS, Point, Traced, traced
+from tests.faults.injection import ERRORS, Gate, Point, Traced, traced
 from tests.faults.scenarios import Scenario
 from tests.faults.stage import Stage, staged
 from tests.faults.stage_oracle import wrong
@@ -39,7 +40,7 @@ class Rehearsal:
 def rehearse(cluster: Cluster, directory: Path, scenario: Scenario) -> Rehearsal:
     """Play *scenario* to its end."""
     with _set_up(cluster, directory, scenario) as stage:
-        trace = traced(lambda: _perform(stage, scenario), stage.directory / "trace")
+        trace = traced(partial(_perform, stage, scenario), stage.directory / "trace")
         found = [f"ENDED with {trace.said}"] if trace.failed else wrong(stage, scenario)
         picture = stage.picture()
     shutil.rmtree(stage.directory)
@@ -50,7 +51,7 @@ def play(cluster: Cluster, directory: Path, rehearsal: Rehearsal, point: Point) 
     """Play a scenario with a fault at *point*; sentences about what does not hold after the next start."""
     scenario = rehearsal.scenario
     with _set_up(cluster, directory, scenario) as stage:
-        trace = traced(lambda: _perform(stage, scenario), stage.directory / "trace", point)
+        trace = traced(partial(_perform, stage, scenario), stage.directory / "trace", point)
         found = []
         if trace.failed and not _may_end(trace):
             found.append(f"ENDED {trace.said.strip().splitlines()[-1]}")
@@ -95,6 +96,11 @@ def _set_up(cluster: Cluster, directory: Path, scenario: Scenario) -> Iterator[S
         yield stage
 
 
-def _perform(stage: Stage, scenario: Scenario) -> None:
+def _perform(stage: Stage, scenario: Scenario, gate: Gate) -> None:
+    """Counted from the moment when the mirror is open: what opens it makes the same calls in every scenario."""
     scenario.begin()
-    stage.converge()
+    if scenario.from_start:
+        gate()
+        stage.converge()
+    else:
+        stage.converge(gate)
