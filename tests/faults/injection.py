@@ -20,7 +20,7 @@ SYNCS = ("fsync", "fdatasync")
 NAMES = ("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir")
 CALLS = (*WRITES, *OPENS, *SYNCS, *NAMES)
 ERRORS = {  # what may fail, and how
-    "ENOSPC": ("write", "pwrite64", "openat", "openat2", "mkdirat", "renameat2", "fsync"),
+    "ENOSPC": ("write", "pwrite64", "openat", "mkdirat", "renameat2", "fsync"),
     "EIO": ("write", "pwrite64", "fsync", "fdatasync", "openat2", "renameat2", "unlinkat"),
     "EMFILE": ("openat", "openat2"),
 }
