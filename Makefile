@@ -19,7 +19,7 @@ export CHECK_PYTHON
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench
+.PHONY: help run test lint types smoke bench fault
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,12 @@ smoke: $(EVERYTHING) ## Start, edit on both sides, compare, stop
 
 bench: $(EVERYTHING) ## Measure
 	@$(BIN)/python -m tests.bench
+
+# SECONDS is the shell's; make must not take its value from there.
+fault: SECONDS = 60
+fault: $(EVERYTHING) ## Play faults for SECONDS=60; SEED= and CAMPAIGN= replay one
+	@$(BIN)/python -m tests.faults --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) $(if $(SHRINK),--shrink)
 
 .venv/pyvenv.cfg:
 	@command -v "$(PYTHON)" >/dev/null || { \

@@ -272,6 +272,23 @@ def _leave_save(stage: Stage) -> None:
     stage.save("Page.md", new)
 
 
+def _page_gone(stage: Stage) -> None:
+    _page(stage)
+    stage.converge()
+    _delete_file(stage)
+
+
+def _forget_a_record(stage: Stage) -> None:
+    """As a kill between the file's exchange and the commit of its base leaves it; then an app goes on."""
+    _edit_row(stage)
+    stage.converge()
+    with stage.cluster.administered() as connection:
+        connection.execute("SET session_replication_role = replica")  # or a trigger asks whose tenant this is
+        back = "UPDATE mirrord.mirror_base SET version = 1, digest = %s WHERE tenant_id = %s AND path = 'Page.md'"
+        connection.execute(back, [digest_of(OLD.encode()), stage.tenant])
+    _set(stage, "Page.md", markdown=OLD.replace("First line.", "Once more Qz0006."))
+
+
 def _stale_copy(stage: Stage) -> None:
     """An older version comes back while nobody knows this tree."""
     _edit_row(stage)
@@ -355,7 +372,9 @@ SCENARIOS = (
     _scenario("a tree nobody knows", _page, _lose_bases),
     _scenario("an older tree nobody knows", _page, _stale_copy, "5"),
     _scenario("a row lost", _page, _lose_row),
-    _scenario("a row and its file lost", _page, _lose_row_and_file, ""),
+    Scenario("a row and its file lost", _page, _lose_row_and_file, frozenset({"Qz0009"})),
+    _scenario("a deleted file comes back", _page_gone, _edit_file, "4"),
+    _scenario("a file written and not recorded, its row gone on", _page, _forget_a_record, "56"),
     _scenario("a file emptied", _page, _empty_file),
     _scenario("a late write to a replaced file", _page, _write_to_trash, "45"),
     _scenario("a save left in the journal", _page, _leave_save, "45"),
@@ -365,3 +384,16 @@ SCENARIOS = (
     _scenario("a save left in the journal, from the start", _page, _leave_save, "45", from_start=True),
     _scenario("a trash purged", _page, _both(_edit_row, Stage.converge), "5", expired=True),
 )
+
+# Bugs of the engine that are not mended yet. A scenario that is listed here and holds is to be taken out.
+KNOWN: dict[str, str] = {
+    "a file with children renamed": "the children stay in the old directory, and get a number of their own (F1)",
+    "a page made a folder elsewhere": "the page's file stays on this mirror, without a row (row 8)",
+    "a folder's row deleted, a file moved out": "the file stays without a row, instead of reviving it (F5)",
+    "two folders moved into each other": "rows and tree end in different places (L7)",
+}
+
+# As above, but only where a call fails; kills are played.
+KNOWN_WITH_ERRORS: dict[str, str] = {
+    "a folder's row renamed, another takes its name": "the second folder's base wants the path of the first",
+}
