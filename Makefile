@@ -45,9 +45,10 @@ bench: $(EVERYTHING) ## Measure
 
 # SECONDS is the shell's; make must not take its value from there.
 fault: SECONDS = 60
-fault: $(EVERYTHING) ## Play faults for SECONDS=60; SEED= and CAMPAIGN= replay one
+fault: $(EVERYTHING) ## Play faults for SECONDS=60; docs/faults.md says how to replay one
 	@$(BIN)/python -m tests.faults --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
-	    $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) $(if $(SHRINK),--shrink)
+	    $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
+	    $(if $(POINT),--point "$(POINT)") $(if $(SHRINK),--shrink)
 
 .venv/pyvenv.cfg:
 	@command -v "$(PYTHON)" >/dev/null || { \

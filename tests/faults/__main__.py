@@ -33,7 +33,7 @@ def _play(name: str, directory: Path, seed: int, given: argparse.Namespace, *, a
     began = time.monotonic()
     with Cluster(directory / f"postgres-{name}") as cluster:
         seconds = given.seconds if given.campaign else given.seconds * share
-        run = Run(cluster, directory / name, seed, began + seconds, alone)
+        run = Run(cluster, directory / name, seed, time.monotonic() + seconds, alone, given.scenario, given.point)
         outcome = (shrink_machine if given.shrink and name == "machine" else campaign)(run)
     return outcome, time.monotonic() - began
 
@@ -43,6 +43,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0, help="for all campaigns together")
     parser.add_argument("--seed", type=int, help="the first seed; with a campaign: only this history")
     parser.add_argument("--campaign", choices=CAMPAIGNS, help="only this one")
+    parser.add_argument("--scenario", help="only this one (syscalls, cuts)")
+    parser.add_argument("--point", help="only this one of its points, as a failure spells it")
     parser.add_argument("--shrink", action="store_true", help="find the fewest steps of a history that fail")
     return parser.parse_args()
 

@@ -11,7 +11,7 @@ from tests.faults import canaries, coverage, cuts, machine, planner, syscalls
 from tests.faults.injection import missing
 from tests.faults.mutants import MUTANTS, survivors
 from tests.faults.proxy import Proxy
-from tests.faults.scenarios import KNOWN, SCENARIOS
+from tests.faults.scenarios import KNOWN, SCENARIOS, Scenario
 from tests.faults.world import Cluster
 
 
@@ -37,13 +37,28 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a campaign is given. alone: only the one history of this seed. until: monotonic seconds."""
+    """
+    What a campaign is given.
+
+    alone: only the one history of this seed. until: monotonic seconds.
+    only: the one scenario to be played. point: as a failure spells it; None: as many as there is time for.
+    """
 
     cluster: Cluster
     directory: Path
     seed: int
     until: float
-    alone: bool
+    alone: bool = False
+    only: str | None = None
+    point: str | None = None
+
+    def scenarios(self, known: Iterable[Scenario]) -> list[Scenario]:
+        """Those to be played."""
+        return [scenario for scenario in known if self.only in (None, scenario.name)]
+
+    def is_asked(self, point: str) -> bool:
+        """Whether a point is to be played."""
+        return self.point in (None, point)
 
     def seeds(self) -> Iterator[int]:
         """One, or as many as there is time for; at least one."""
@@ -54,6 +69,10 @@ class Run:
 
 
 Campaign = Callable[[Run], Outcome]
+
+
+def _spelled(campaign: str, scenario: Scenario, point: str) -> str:
+    return f'CAMPAIGN={campaign} SCENARIO="{scenario.name}" POINT="{point}"'
 
 
 def play_machine(run: Run) -> Outcome:
@@ -98,7 +117,7 @@ def play_syscalls(run: Run) -> Outcome:
         outcome.notes.append(f"skipped: {why}")
         return outcome
     rehearsals = []
-    for scenario in SCENARIOS:
+    for scenario in run.scenarios(SCENARIOS):
         rehearsal = syscalls.rehearse(run.cluster, run.directory, scenario)
         if scenario.name in KNOWN:
             state = "open" if rehearsal.wrong else "MENDED, take it out of KNOWN"
@@ -108,15 +127,16 @@ def play_syscalls(run: Run) -> Outcome:
         if not rehearsal.wrong:
             rehearsals.append(rehearsal)
     cells = coverage.table(coverage.Seen(one.scenario.name, one.rows, one.trace.trace) for one in rehearsals)
-    print(coverage.spelled(cells))
-    outcome.take("coverage", coverage.empty_cells(cells))
-    points = syscalls.sampled(rehearsals, run.seed)
+    if run.only is None:
+        print(coverage.spelled(cells))
+        outcome.take("coverage", coverage.empty_cells(cells))
+    points = [(one, point) for one, point in syscalls.sampled(rehearsals, run.seed) if run.is_asked(str(point))]
     outcome.of = outcome.played + len(points)
     for rehearsal, point in points:
+        found = syscalls.play(run.cluster, run.directory, rehearsal, point)
+        outcome.take(_spelled("syscalls", rehearsal.scenario, str(point)), found)
         if time.monotonic() > run.until:
             break
-        found = syscalls.play(run.cluster, run.directory, rehearsal, point)
-        outcome.take(f"{rehearsal.scenario.name!r}, {point}", found)
     return outcome
 
 
@@ -126,12 +146,14 @@ def play_cuts(run: Run) -> Outcome:
     sockets = run.directory / "proxy"
     sockets.mkdir(parents=True)
     with Proxy(run.cluster.dsn, sockets) as proxy:
-        uncut = [cuts.play_uncut(run.cluster, proxy, run.directory, scenario) for scenario in cuts.scenarios()]
-        points = cuts.sampled(uncut, run.seed)
+        uncut = [
+            cuts.play_uncut(run.cluster, proxy, run.directory, scenario) for scenario in run.scenarios(cuts.scenarios())
+        ]
+        points = [(one, number) for one, number in cuts.sampled(uncut, run.seed) if run.is_asked(str(number))]
         outcome.of = len(points)
         for one, number in points:
             found = cuts.play(run.cluster, proxy, run.directory, one, number)
-            outcome.take(f"{one.scenario.name!r}, cut before message {number} ({one.messages[number - 1]})", found)
+            outcome.take(_spelled("cuts", one.scenario, str(number)), found)
             if time.monotonic() > run.until:
                 break
     return outcome

@@ -10,7 +10,7 @@ from tests.faults import canaries, coverage, cuts, machine, syscalls
 from tests.faults.injection import Point, missing
 from tests.faults.mutants import QUICK, Mutant, is_caught
 from tests.faults.proxy import Proxy
-from tests.faults.scenarios import KNOWN, KNOWN_WITH_ERRORS, SCENARIOS, Scenario
+from tests.faults.scenarios import KNOWN, KNOWN_WITH_ERRORS, SCENARIOS
 from tests.faults.world import Cluster
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
@@ -80,7 +80,6 @@ def test_what_is_known_to_fail_is_a_scenario() -> None:
 
 def test_a_scenario_has_one_name() -> None:
     assert len(BY_NAME) == len(SCENARIOS) >= 20
-
 
 
 def test_shrinking_finds_the_steps_that_matter() -> None:
