@@ -12,6 +12,8 @@ from pathlib import Path
 from tests.faults.campaigns import CAMPAIGNS, Outcome, Run, shrink_machine
 from tests.faults.world import Cluster
 
+SECONDS = 60.0  # for all campaigns together
+
 
 def main() -> int:
     """The exit code."""
@@ -20,7 +22,8 @@ def main() -> int:
     given = _arguments()
     seed = given.seed if given.seed is not None else random.randrange(1 << 20)
     names = [given.campaign] if given.campaign else list(CAMPAIGNS)
-    alone = given.seed is not None and given.campaign in ("machine", "planner")
+    alone = given.seed is not None and given.seconds is None and given.campaign in ("machine", "planner")
+    given.seconds = given.seconds or SECONDS
     directory = Path(tempfile.mkdtemp(prefix="mirrord-faults-"))
     print(f"SEED={seed}; what fails is kept in {directory}", flush=True)
     outcomes = {name: _play(name, directory, seed, given, alone=alone) for name in names}
@@ -40,8 +43,8 @@ def _play(name: str, directory: Path, seed: int, given: argparse.Namespace, *, a
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Play faults and look for losses.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for all campaigns together")
-    parser.add_argument("--seed", type=int, help="the first seed; with a campaign: only this history")
+    parser.add_argument("--seconds", type=float, help=f"for all campaigns together; {SECONDS:.0f}")
+    parser.add_argument("--seed", type=int, help="the first seed; with a campaign and no seconds: only this history")
     parser.add_argument("--campaign", choices=CAMPAIGNS, help="only this one")
     parser.add_argument("--scenario", help="only this one (syscalls, cuts)")
     parser.add_argument("--point", help="only this one of its points, as a failure spells it")
