@@ -131,9 +131,14 @@ def _divergence(world: World) -> Iterator[str]:
 
 
 def _folders(mirror: Quick) -> dict[str, bytes]:
-    """Every directory that people see and that is not there for its attachments only."""
-    found = (path.relative_to(mirror.root) for path in mirror.root.rglob("*") if path.is_dir())
-    return {f"{path}/": b"" for path in found if path.name != "assets" and not str(path).startswith(".")}
+    """Directories that are entries: not those of attachments, nor the empty directory of a page that is a file."""
+    found = (path for path in mirror.root.rglob("*") if path.is_dir() and path.name != "assets")
+    names = {str(path.relative_to(mirror.root)): path for path in found}
+    return {
+        f"{name}/": b""
+        for name, path in names.items()
+        if not name.startswith(".") and (any(path.iterdir()) or not path.with_name(f"{path.name}.md").exists())
+    }
 
 
 async def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:
