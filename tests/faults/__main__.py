@@ -18,7 +18,7 @@ SECONDS = 60.0  # for all campaigns together
 def main() -> int:
     """The exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
-    logging.lastResort = None  # what engines in this process log is no news: they are hurt on purpose
+    logging.disable()  # what engines in this process log is no news: they are hurt on purpose
     given = _arguments()
     seed = given.seed if given.seed is not None else random.randrange(1 << 20)
     names = [given.campaign] if given.campaign else list(CAMPAIGNS)
