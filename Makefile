@@ -19,10 +19,10 @@ export CHECK_PYTHON
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench fault
+.PHONY: help run test lint types smoke bench bench-codec fault
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sample
 	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
@@ -49,6 +49,9 @@ fault: $(EVERYTHING) ## Play faults for SECONDS=60; docs/faults.md says how to r
 	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
 	    $(if $(POINT),--point "$(POINT)") $(if $(SHRINK),--shrink)
+
+bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
+	@$(BIN)/python -m tests.bench.codec $(ARGS)
 
 .venv/pyvenv.cfg:
 	@command -v "$(PYTHON)" >/dev/null || { \

@@ -22,8 +22,9 @@ from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
-from mirrord.sync.derive import Deriver, Workers
+from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
+from mirrord.sync.linking import Linker
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,8 @@ class Worked:
     opened: app.Opened
     engine: Engine
     deriver: Deriver
-    derived: bool = False  # every document is there
+    linker: Linker
+    derived: bool = False  # every document is there, every link resolved
 
 
 @dataclass(slots=True)
@@ -63,6 +65,7 @@ class Daemon:
     _changed: float = 0.0
     _flushes: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
+    _recent: Recent = field(default_factory=Recent)
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -123,7 +126,8 @@ class Daemon:
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting)
-        self.worked[name] = Worked(opened, engine, Deriver(opened.sides, self._workers))
+        deriver = Deriver(opened.sides, self._workers, self._recent)
+        self.worked[name] = Worked(opened, engine, deriver, Linker(opened.sides))
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -273,17 +277,20 @@ class Daemon:
         worked.engine.compare_soon()
 
     async def _derive(self, worked: Worked) -> None:
-        """Documents follow the texts; during an import all texts come first."""
+        """Documents and links follow the texts; during an import all texts come first."""
         while not self.stop.is_set():
             worked.engine.written.clear()
             try:
-                while not self.stop.is_set() and worked.engine.pending < MANY and await worked.deriver.derive_some():
+                while not self.stop.is_set() and worked.engine.pending < MANY and await self._derive_some(worked):
                     worked.derived = False
                 worked.derived = worked.engine.pending < MANY
             except (Unavailable, Fenced):
                 await self._sleep(RETRY)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._either(worked.engine.written), 5.0)
+
+    async def _derive_some(self, worked: Worked) -> bool:
+        return bool(await worked.deriver.derive_some() + await worked.linker.link_some())
 
     async def _either(self, event: asyncio.Event) -> None:
         waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.stop.wait())]

@@ -12,8 +12,10 @@ from typing import Any
 import click
 
 from mirrord import __version__, app
+from mirrord.cli import links as linked
 from mirrord.cli import options
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
+from mirrord.codec.json_schema import json_schema
 from mirrord.config import Config
 from mirrord.db import attention, migrate, overview, tenants
 from mirrord.db.connect import app_dsn, daemon_dsn
@@ -219,6 +221,28 @@ def _moment(when: datetime) -> str:
 @cli.command()
 @configured
 @tenant_option
+@click.argument("page", required=False)
+@click.option("--unresolved", is_flag=True, help="Only links that mean nothing, or several pages equally well.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
+    """The links in PAGE (a path or an id) and those that lead to it; without PAGE, all links."""
+
+    async def work() -> linked.Links:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            async with database.transaction(one) as connection:
+                return await linked.gather(connection, one, page, unresolved=unresolved)
+
+    found = run(work())
+    if as_json:
+        click.echo(json.dumps(linked.as_json(found), indent=2))
+    else:
+        linked.describe(found)
+
+
+@cli.command()
+@configured
+@tenant_option
 def conflicts(config: Config, tenant: str | None) -> None:
     """Pages of which two texts are kept, side by side."""
 
@@ -303,6 +327,12 @@ def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
         os.execvp(program, [program, target, *arguments])
     except OSError as error:
         raise Unavailable(f"psql cannot be run: {error.strerror}. The string is: {shlex.quote(target)}") from error
+
+
+@cli.command()
+def schema() -> None:
+    """Print the JSON Schema of `page.content`, the document an editor reads and writes."""
+    click.echo(json.dumps(json_schema(), indent=2))
 
 
 async def _dsn(config: Config, name: str | None, *, daemon: bool) -> str:

@@ -28,15 +28,18 @@ Document = Node  # of type "doc"
 
 MAX_DEPTH: Final = 120  # nodes inside nodes: more than `dialect.MAX_NESTING` levels of Markdown make
 
-INLINE: Final = frozenset(["text", "hardBreak", "image", "mathInline", "footnoteRef", "wikilink", "embed", "rawInline"])
+INLINE: Final = frozenset(
+    ["text", "hardBreak", "image", "mathInline", "footnoteRef", "wikilink", "embed", "mention", "rawInline"]
+)
 TEXTBLOCKS: Final = frozenset(["paragraph", "heading"])
 BLOCKS: Final = TEXTBLOCKS | {
     *("bulletList", "orderedList", "listItem", "taskList", "taskItem", "codeBlock", "blockquote", "callout"),
-    *("horizontalRule", "table", "tableRow", "tableHeader", "tableCell", "mathBlock", "footnoteDef", "rawBlock"),
+    *("details", "detailsSummary", "detailsContent", "horizontalRule", "mathBlock", "footnoteDef", "rawBlock"),
+    *("table", "tableRow", "tableHeader", "tableCell"),
 }
 DELIMITED: Final = frozenset(["bold", "italic", "strike", "highlight"])  # marks set by delimiters
 TAGGED: Final = {"underline": "u", "subscript": "sub", "superscript": "sup"}  # marks set by HTML tags
-MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link"}
+MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link", "textStyle"}
 
 _KEYS = frozenset(["type", "attrs", "content", "marks", "text"])
 
@@ -83,10 +86,16 @@ def _check(value: object, depth: int) -> None:
         raise Damaged(f"the content holds a {name} with the unknown key `{min(map(str, unknown))}`")
     _check_parts(name, value)
     for mark in value.get("marks") or ():
-        if not isinstance(mark, dict) or not isinstance(mark.get("type"), str) or len(mark) > 2:
+        if not _is_mark(mark):
             raise Damaged(f"the content holds a {name} with a mark that is none")
     for child in value.get("content") or ():
         _check(child, depth + 1)
+
+
+def _is_mark(value: object) -> bool:
+    if not isinstance(value, dict) or value.keys() - {"type", "attrs"}:
+        return False
+    return isinstance(value.get("type"), str) and isinstance(value.get("attrs"), dict | None)
 
 
 def _check_parts(name: str, value: Mapping[str, object]) -> None:

@@ -1,10 +1,86 @@
-"""The document of a text as Postgres stores it. Imports the codec only, so that a worker process stays small."""
+"""What Postgres stores of a text: its document and its links. Imports the codec only, so that a worker stays small."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import orjson
 
-from mirrord.codec.reader import read
+from mirrord.codec.carry import carried_blocks, content_of, joined
+from mirrord.codec.document import Document, Node
+from mirrord.codec.frontmatter import split
+from mirrord.codec.ids import identified
+from mirrord.codec.increment import Reading, read_whole, reread
+from mirrord.codec.links import Link, links_of
+from mirrord.codec.matching import Block, blocks_of
+
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
-def stored(text: str) -> bytes:
-    """The TipTap document of *text* as JSON that `jsonb` takes: it has no place for NUL."""
-    return orjson.dumps(read(text)).replace(b"\\u0000", b"\\ufffd")
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """
+    A page's document and links, with what a later text's document is quickly made of.
+
+    blocks: those of the document, with ids. json: the document as `jsonb` takes it, which has no place for NUL.
+    """
+
+    reading: Reading
+    blocks: Sequence[Block]
+    json: bytes
+    links: Sequence[Link]
+
+
+def derived(text: str, prior: str | None) -> Derived:
+    """
+    The document of *text*, with the ids and unchanged nodes of the one before.
+
+    prior: that one as JSON; None, or what is no document, counts for nothing.
+    """
+    reading = read_whole(split(text).body)
+    return _made(reading, identified(blocks_of(content_of(_loaded(prior)))), text)
+
+
+def derived_again(before: Derived, text: str, prior: str | None) -> Derived | None:
+    """The same, made of *before* where that is quick; None: the whole text is to be read."""
+    reading = reread(before.reading, split(text).body)
+    if reading is None:
+        return None
+    return _made(reading, identified(_blocks_again(before.blocks, content_of(_loaded(prior)))), text)
+
+
+def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
+    """The document and the links of `derived` alone: all that has to leave a worker."""
+    result = derived(text, prior)
+    return result.json, result.links
+
+
+def _made(reading: Reading, prior: Sequence[Block], text: str) -> Derived:
+    blocks = carried_blocks(reading.blocks, prior)
+    try:
+        return Derived(reading, blocks, _json(joined(blocks)), links_of(text))
+    except orjson.JSONEncodeError:  # attributes of an app, nested too deep
+        blocks = carried_blocks(reading.blocks, ())
+        return Derived(reading, blocks, _json(joined(blocks)), links_of(text))
+
+
+def _blocks_again(known: Sequence[Block], content: Sequence[Node]) -> list[Block]:
+    """The blocks of *content*; those *known* that still are at its beginning and end are not looked into again."""
+    start, first = 0, 0
+    while first < len(known) and known[first].nodes == tuple(content[start : start + len(known[first].nodes)]):
+        start, first = start + len(known[first].nodes), first + 1
+    end, last = len(content), len(known)
+    while last > first and known[last - 1].nodes == tuple(content[max(start, end - len(known[last - 1].nodes)) : end]):
+        end, last = end - len(known[last - 1].nodes), last - 1
+    return [*known[:first], *blocks_of(content[start:end]), *known[last:]]
+
+
+def _json(document: Document) -> bytes:
+    return _NUL.sub(rb"\1\\ufffd", orjson.dumps(document))
+
+
+def _loaded(prior: str | None) -> object:
+    try:
+        return orjson.loads(prior) if prior is not None else None
+    except orjson.JSONDecodeError:  # nested too deep
+        return None

@@ -1,8 +1,10 @@
 """How a block was written where Markdown leaves a choice: kept when the block is written anew."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from markdown_it.token import Token
 
@@ -29,6 +31,7 @@ class Style:
     emphasis, strong: the delimiters.
     spaces: hard breaks are two blanks instead of a backslash.
     setext: headings of level 1 and 2 are underlined.
+    hollow: code without text holds an empty line.
     wary: every character that could mean something is escaped.
     """
 
@@ -39,6 +42,7 @@ class Style:
     rule: str = "---"
     spaces: bool = False
     setext: bool = False
+    hollow: bool = False
     wary: bool = False
 
     def deeper(self) -> "Style":
@@ -50,12 +54,13 @@ class Style:
         return replace(self, lists=(replace(self.lists[0], marker=marker), *self.lists[1:]))
 
 
-def style_of(tokens: Sequence[Token]) -> Style:
-    """The style of a block."""
-    style = Style(lists=tuple(_lists(tokens)) or (ListStyle(),))
+def style_of(tokens: Sequence[Token], habit: Style | None = None) -> Style:
+    """The style of a block, and what it leaves open as is the *habit* of its page."""
+    style = habit or Style()
+    style = replace(style, lists=tuple(_lists(tokens)) or style.lists)
     for token in tokens:
         if token.type == "fence":
-            style = replace(style, fence=token.markup[0])
+            style = replace(style, fence=token.markup[0], hollow=token.content == "\n")
         elif token.type == "heading_open":
             style = replace(style, setext=token.markup in ("=", "-"))
         elif token.type == "hr":
@@ -63,6 +68,29 @@ def style_of(tokens: Sequence[Token]) -> Style:
         elif token.type == "inline":
             style = _with_delimiters(style, token)
     return style
+
+
+def habit_of(tokens: Sequence[Token]) -> Style:
+    """What is commonest in a page, the first of equally common ones; what it never does as by default."""
+    told = Counter(choice for token in tokens for choice in _choices(token))
+    style = Style()
+    for (name, value), _ in reversed(told.most_common()):
+        style = replace(style, **{name: value})
+    bullets = Counter(token.markup for token in tokens if token.type == "bullet_list_open").most_common(1)
+    return style.marked(bullets[0][0]) if bullets else style
+
+
+def _choices(token: Token) -> Iterator[tuple[str, Any]]:
+    """What a block token and those in it chose where Markdown leaves a choice."""
+    if token.type == "heading_open" and token.tag in ("h1", "h2"):
+        yield "setext", token.markup in ("=", "-")
+    elif token.type in ("fence", "hr"):
+        yield ("fence", token.markup[0]) if token.type == "fence" else ("rule", token.markup[0] * 3)
+    for child in token.children or ():
+        if child.type in ("em_open", "strong_open"):
+            yield "emphasis" if child.type == "em_open" else "strong", child.markup
+        elif child.type == "hardbreak":
+            yield "spaces", "  \n" in token.content
 
 
 def _with_delimiters(style: Style, token: Token) -> Style:

@@ -6,6 +6,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mirrord.codec.document import Document
 from mirrord.db.connect import Connection
 from mirrord.db.writes import Text
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
@@ -13,7 +14,11 @@ from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A page as apps left it: markdown before, and the columns of which `ahead` names the new ones."""
+    """
+    A page as apps left it: markdown before, and the columns of which `ahead` names the new ones.
+
+    prior: the document before `content`, where that is new.
+    """
 
     entry: EntryId
     kind: Kind
@@ -27,13 +32,14 @@ class Written:
     position: str | None
     frontmatter: dict[str, Any] | None
     content: dict[str, Any] | None
+    prior: dict[str, Any] | None
 
 
 async def load_written(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
     """The pages of *entries*, with all that rendering needs."""
     cursor = await connection.execute(
         "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter, "
-        "CASE WHEN 'content' = ANY (ahead) THEN content END "
+        "CASE WHEN 'content' = ANY (ahead) THEN content END, CASE WHEN 'content' = ANY (ahead) THEN prior END "
         "FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )
@@ -47,7 +53,8 @@ _STORE_TEXT = """
 UPDATE mirrord.page
    SET index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s,
        title = coalesce(%(title)s, name), icon = %(icon)s, position = coalesce(%(position)s, position),
-       frontmatter = %(frontmatter)s, ahead = '{}'
+       frontmatter = %(frontmatter)s, ahead = '{}', content = coalesce(%(content)s::jsonb, content),
+       prior = CASE WHEN %(content)s::jsonb IS NULL THEN prior END
  WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s RETURNING version"""
 _NAME_PAGE = """
 UPDATE mirrord.page
@@ -60,9 +67,19 @@ UPDATE mirrord.attachment SET name = %(name)s, name_key = %(key)s
 
 
 async def store_text(
-    connection: Connection, tenant: TenantId, entry: EntryId, version: int, text: Text, digest: Digest
+    connection: Connection,
+    tenant: TenantId,
+    entry: EntryId,
+    version: int,
+    text: Text,
+    digest: Digest,
+    content: Document | None,
 ) -> bool:
-    """The text and views that follow from what an app wrote as *version*; False if it is not that any more."""
+    """
+    The text and views that follow from what an app wrote as *version*; False if it is not that any more.
+
+    content: the document it wrote, with all ids; None: it wrote none.
+    """
     cursor = await connection.execute(
         _STORE_TEXT,
         {
@@ -72,6 +89,7 @@ async def store_text(
             "icon": text.icon,
             "position": text.position,
             "frontmatter": Jsonb(text.frontmatter) if text.frontmatter is not None else None,
+            "content": Jsonb(content) if content is not None else None,
             "tenant": tenant,
             "entry": entry,
             "version": version,
@@ -113,17 +131,28 @@ async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryI
     return row[0] if row else None
 
 
+@dataclass(frozen=True, slots=True)
+class Underived:
+    """A page whose document is still to be derived from *markdown*. prior: the document before, as JSON."""
+
+    entry: EntryId
+    version: int
+    markdown: str
+    prior: str | None
+
+
 async def load_underived(
     connection: Connection, tenant: TenantId, limit: int, skip: Sequence[EntryId]
-) -> list[tuple[EntryId, int, str]]:
-    """(entry, version, markdown) of pages whose document is still to be derived, the newest change first."""
+) -> list[Underived]:
+    """Pages whose document is still to be derived, the newest change first."""
     cursor = await connection.execute(
-        "SELECT id, version, markdown FROM mirrord.page WHERE tenant_id = %s AND deleted_at IS NULL AND kind = 'page' "
+        "SELECT id, version, markdown, prior::text FROM mirrord.page "
+        "WHERE tenant_id = %s AND deleted_at IS NULL AND kind = 'page' "
         "AND content IS NULL AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s) "
         "ORDER BY updated_at DESC LIMIT %s",
         (tenant, list(skip), limit),
     )
-    return [(EntryId(entry), version, markdown) for entry, version, markdown in await cursor.fetchall()]
+    return [Underived(EntryId(entry), *rest) for entry, *rest in await cursor.fetchall()]
 
 
 async def store_content(
@@ -132,8 +161,8 @@ async def store_content(
     """Documents (entry, version, JSON) derived from exactly those versions; others have moved on and are skipped."""
     for entry, version, document in documents:
         await connection.execute(
-            "UPDATE mirrord.page SET content = %s::jsonb WHERE tenant_id = %s AND id = %s AND version = %s "
-            "AND content IS NULL AND ahead = '{}'",
+            "UPDATE mirrord.page SET content = %s::jsonb, prior = NULL "
+            "WHERE tenant_id = %s AND id = %s AND version = %s AND content IS NULL AND ahead = '{}'",
             (document.decode(), tenant, entry, version),
         )
 

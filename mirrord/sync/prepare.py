@@ -7,9 +7,11 @@ from typing import cast
 
 from psycopg.errors import UniqueViolation
 
+from mirrord.codec.carry import completed
 from mirrord.codec.document import Document
+from mirrord.codec.links import links_of
 from mirrord.codec.render import Wanted, render
-from mirrord.db import views
+from mirrord.db import links, views
 from mirrord.db.views import Written
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.place import clean, name_key, numbered
@@ -87,10 +89,21 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[E
                 refusals.append(Refusal(page.entry, page.version, str(error)))
                 continue
             digest = digest_of(text.encode())
-            if await views.store_text(connection, sides.tenant, page.entry, page.version, text_of(text), digest):
+            content = await asyncio.to_thread(identified, page)
+            if await views.store_text(
+                connection, sides.tenant, page.entry, page.version, text_of(text), digest, content
+            ):
                 place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
+                if page.ahead:  # its document may be there already; where it is not, its links come with it
+                    said = await asyncio.to_thread(links_of, text)
+                    await links.store_links(connection, sides.tenant, [(page.entry, page.version, said)])
                 ready[page.entry] = replace(row, kind=Kind.PAGE, place=place, digest=digest, ahead=frozenset())
     return ready, refusals
+
+
+def identified(page: Written) -> Document | None:
+    """The document an app wrote, with an id for every block; None if it wrote none."""
+    return completed(cast(Document, page.content), page.prior) if page.content is not None else None
 
 
 def rendered(page: Written) -> str:

@@ -20,6 +20,9 @@ NOT_A_TENANTS = {"migration"}
 FILL = """
 INSERT INTO mirrord.mirror (tenant_id, id) VALUES (mirrord.current_tenant(), gen_random_uuid());
 INSERT INTO mirrord.page_link (source_id, number, target, kind) SELECT id, 0, 'x', 'page' FROM mirrord.page;
+INSERT INTO mirrord.link_name (tenant_id, entry_id, number, kind, index, called, name, key)
+    SELECT tenant_id, id, 0, 'page', false, 'name', 'x', 'x' FROM mirrord.page;
+INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id) VALUES (mirrord.current_tenant(), 0, gen_random_uuid());
 INSERT INTO mirrord.blob (digest, part, bytes) VALUES ('x', 0, 'x');
 INSERT INTO mirrord.event (type) VALUES ('PageCreated');
 INSERT INTO mirrord.approval (id, command, arguments, arguments_digest, actor)
@@ -257,8 +260,10 @@ def test_of_the_indexes_of_what_sync_writes_only_primary_keys_begin_with_the_ten
         "SELECT i.indexrelid::regclass::text FROM pg_index AS i "
         "JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
         "WHERE i.indrelid IN ('mirrord.page'::regclass, 'mirrord.attachment'::regclass, "
-        "'mirrord.mirror_base'::regclass, 'mirrord.page_revision'::regclass) "
-        "AND a.attname = 'tenant_id' AND NOT i.indisprimary AND i.indpred IS NULL"
+        "'mirrord.mirror_base'::regclass, 'mirrord.page_revision'::regclass, 'mirrord.page_link'::regclass, "
+        "'mirrord.link_name'::regclass) "
+        "AND a.attname = 'tenant_id' AND i.indpred IS NULL AND (NOT i.indisprimary "
+        "OR i.indrelid IN ('mirrord.page_link'::regclass, 'mirrord.link_name'::regclass))"
     )
     assert catalogue(admin_dsn, others) == set()
 

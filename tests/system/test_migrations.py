@@ -3,10 +3,12 @@
 import asyncio
 import subprocess
 import sys
+from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import daemon_dsn
 from mirrord.db.migrate import check_current, migrate, migrations
@@ -15,6 +17,10 @@ from tests.system.entries import value
 
 NAMES = [migration.name for migration in migrations()]
 NEWEST = migrations()[-1].number
+LINKS = 7  # the migration that fills page_link
+OLD_PAGE = (
+    "INSERT INTO mirrord.page (name, name_key, markdown, digest, content) VALUES ('Page', 'page', '[[x]]', 'x', %s)"
+)
 MIGRATE = "import asyncio, sys; from mirrord.db.migrate import migrate; print(asyncio.run(migrate(sys.argv[1])))"
 
 
@@ -68,6 +74,29 @@ async def test_what_an_earlier_mirrord_left_is_completed(empty_dsn: str) -> None
             record = "INSERT INTO mirrord.migration (number, name) VALUES (%s, %s)"
             connection.execute(record, [migration.number, migration.name])
     assert await migrate(empty_dsn) == NAMES[2:]
+
+
+async def test_pages_of_an_earlier_mirrord_are_derived_again_for_their_links(empty_dsn: str) -> None:
+    tenants = [uuid4(), uuid4()]
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        for migration in migrations():
+            if migration.number < LINKS:
+                connection.execute(migration.statements.encode())
+                record = "INSERT INTO mirrord.migration (number, name) VALUES (%s, %s)"
+                connection.execute(record, [migration.number, migration.name])
+        connection.execute("SET ROLE mirrord_daemon")
+        for tenant in tenants:
+            connection.execute(f"SET mirrord.tenant = '{tenant}'".encode())
+            connection.execute("INSERT INTO mirrord.tenant (id, name) VALUES (%s, %s)", [tenant, f"t{tenant.hex}"])
+            connection.execute("INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s)", [tenant])
+            connection.execute(OLD_PAGE, [Jsonb({"type": "doc"})])
+    assert f"{LINKS:04}_links.sql" in await migrate(empty_dsn)
+    with psycopg.connect(daemon_dsn(empty_dsn), autocommit=True) as connection:
+        for tenant in tenants:
+            connection.execute(f"SET mirrord.tenant = '{tenant}'".encode())
+            pages = connection.execute("SELECT content, version, markdown FROM mirrord.page").fetchall()
+            assert pages == [(None, 1, "[[x]]")]
+            assert value(connection, "SELECT seq FROM mirrord.entry_feed") == 2
 
 
 async def test_a_role_that_may_not_make_roles_is_told_so(empty_dsn: str) -> None:

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mirrord.codec import splice
+from mirrord.codec.anew import written
 from mirrord.codec.document import Document, Node, document, text_node
 from mirrord.codec.frontmatter import split
 from mirrord.codec.normal import normal
 from mirrord.codec.reader import nodes, read
 from mirrord.codec.segments import outline
-from mirrord.codec.splice import written
 from mirrord.codec.style import style_of
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
@@ -75,6 +75,8 @@ def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, n
         return
 
     assert meaning(document(nodes(outline(result)))) == meaning(wanted)
+    if outline(result).references != page.references:
+        return  # with a definition blocks lose what they meant, and are written anew
     position = 0
     for place, source in enumerate(sources(body)):
         # a paragraph of blanks alone means nothing: it belongs to the gap, and goes with the block before it
@@ -101,6 +103,7 @@ def test_new_lines_end_as_the_page_does(ending: str) -> None:
         ("- a\n\nx\n", lambda content: [content[0], content[0]], "- a\n\n* a\n"),
         ("# a\nb\n# c\n", lambda content: replaced(content, 1), "# a\nan \\*edited\\* block\n# c\n"),
         ("a\n# b\nc\n", lambda content: replaced(content, 1), "a\n\nan \\*edited\\* block\n\nc\n"),
+        ("a\n***\nb\n", lambda content: [content[0], content[2], content[1]], "a\n\nb\n\n***\n"),
         ("[a]: b\n[c]: d\n[e]: f\n", lambda content: [content[0], content[2]], "[a]: b\n[e]: f\n"),
         ("```\na\n", lambda content: [*content, NEW], "```\na\n```\n\nan \\*edited\\* block\n"),
         ("a\n\n\n\nb\n", lambda content: [content[1], content[0]], "b\n\na\n"),
@@ -131,7 +134,7 @@ def test_blocks_that_would_run_together_are_kept_apart(
         ("_a_ and __b__\n", "_a_ and __b!__\n"),
         ("a  \nb\n", "a  \nb!\n"),
         ("a\\\nb\n", "a\\\nb!\n"),
-        ("| a | b |\n|:--|--:|\n| c | [[d\\|e]] f |\n", "| a | b |\n| :-- | --: |\n| c | [[d\\|e]] f! |\n"),
+        ("| a | b |\n|:--|--:|\n| c | [[d\\|e]] f |\n", "| a | b |\n|:--|--:|\n| c | [[d\\|e]] f! |\n"),
         ("> [!tip]- A *title*\n> text\n", "> [!tip]- A *title*\n> text!\n"),
     ],
 )

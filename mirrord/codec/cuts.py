@@ -1,0 +1,113 @@
+"""Lines cut into parts, a page's blocks or a list's items, and the gaps between them.
+
+Lines stand here without their endings and without the prefixes of what they are in.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from markdown_it.token import Token
+
+from mirrord.codec.document import Node
+from mirrord.codec.normal import fingerprint, normal
+from mirrord.codec.reader import nodes
+from mirrord.codec.segments import outline
+from mirrord.errors import Damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """
+    A line of a result.
+
+    at: which line of the old text it is, unchanged; None: it is a new one.
+    """
+
+    text: str
+    at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """
+    A node and its lines, from start up to end.
+
+    tokens: what it was read from, their lines counted from that of the first; empty where it is opaque.
+    """
+
+    node: Node
+    start: int
+    end: int
+    tokens: Sequence[Token]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """
+    Lines cut into parts; parts that mean nothing (lone breaks) belong to the gaps.
+
+    references: the reference definitions the parts were read with.
+    """
+
+    lines: Sequence[str]
+    parts: Sequence[Part]
+    references: Mapping[str, Any]
+
+    def part(self, index: int) -> list[Line]:
+        """The lines of a part."""
+        return self._between(self.parts[index].start, self.parts[index].end)
+
+    def gap(self, index: int) -> list[Line]:
+        """The lines after a part up to the next one or the end; -1: those before the first."""
+        start = self.parts[index].end if index >= 0 else 0
+        end = self.parts[index + 1].start if index + 1 < len(self.parts) else len(self.lines)
+        return self._between(start, end)
+
+    def _between(self, start: int, end: int) -> list[Line]:
+        return [Line(self.lines[at], at) for at in range(start, end)]
+
+
+def cut_blocks(lines: Sequence[str], references: Mapping[str, Any]) -> Cut:
+    """*lines* cut into blocks."""
+    page = outline("\n".join(lines), references)
+    numbers = {start: at for at, start in enumerate(accumulate((len(line) + 1 for line in lines), initial=0))}
+    parts = []
+    for index, (segment, node) in enumerate(zip(page.segments, nodes(page), strict=True)):
+        start = numbers[segment.start]
+        part = Part(normal(node), start, start + page.source(index).count("\n") + 1, segment.tokens or ())
+        if part.node != {"type": "paragraph"}:
+            parts.append(part)
+    return Cut(lines, parts, page.references)
+
+
+def cut_items(around: Cut, part: Part) -> Cut:
+    """
+    A list cut into its items.
+
+    Raises:
+        Damaged: they cannot be told apart.
+    """
+    lines, tokens = around.lines[part.start : part.end], part.tokens
+    origin = _first_line(tokens)
+    spans = [token.map for token in tokens if token.type == "list_item_open" and token.level == tokens[0].level + 1]
+    if len(spans) != len(part.node.get("content", [])):
+        raise Damaged("the items of the list are not to be seen in its lines")
+    parts = []
+    for node, span in zip(part.node.get("content", []), spans, strict=True):
+        start, end = (span[0] - origin, min(span[1] - origin, len(lines))) if span else (0, 0)
+        while end - 1 > start and not lines[end - 1].strip():
+            end -= 1
+        parts.append(Part(node, start, end, ()))
+    return Cut(lines, parts, around.references)
+
+
+def _first_line(tokens: Sequence[Token]) -> int:
+    return tokens[0].map[0] if tokens[0].map else 0
+
+
+def meaning(lines: Sequence[Line], references: Mapping[str, Any]) -> list[str]:
+    """The fingerprints of the blocks that *lines* are read as."""
+    found = cut_blocks([line.text for line in lines], references)
+    return [fingerprint(part.node) for part in found.parts]

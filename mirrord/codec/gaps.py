@@ -1,0 +1,110 @@
+"""Gaps: what stands between the pieces of a result, as it was where two of them were neighbours."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import pairwise
+
+from mirrord.codec.cuts import Cut, Line
+from mirrord.codec.document import Node
+from mirrord.codec.segments import SEPARATOR
+from mirrord.codec.writer import LISTS, is_glued
+
+
+class Spacing(Enum):
+    """How far apart new blocks are put: rescues for blocks that would run together."""
+
+    AS_WAS = auto()
+    WIDE = auto()  # a blank line on each side of a new block
+    SEPARATE = auto()  # and a comment between two lists
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """
+    A block or item of the result.
+
+    lines: their `at` counts the lines of the whole cut.
+    old: the part it is or takes the place of; fresh: it is not that one unchanged.
+    """
+
+    node: Node
+    lines: Sequence[Line]
+    old: int | None
+    fresh: bool
+
+
+def joined(cut: Cut, pieces: Sequence[Piece], between: Callable[[Piece, Piece], list[Line]]) -> list[Line]:
+    """The *pieces* with what is *between* two of them, and what stood before the first and after the last part."""
+    result = cut.gap(-1)
+    if not pieces:
+        return result
+    for left, right in pairwise(pieces):
+        result += [*left.lines, *between(left, right)]
+    return [*result, *pieces[-1].lines, *(cut.gap(len(cut.parts) - 1) if cut.parts else [])]
+
+
+def item_gap(cut: Cut) -> Callable[[Piece, Piece], list[Line]]:
+    """What stands between two items: what did, else what mostly does in their list."""
+    gaps = [bool(cut.gap(index)) for index in range(len(cut.parts) - 1)]
+    usual = [Line("")] if 2 * sum(gaps) > len(gaps) else []
+
+    def between(left: Piece, right: Piece) -> list[Line]:
+        gap = _old_gap(cut, left, right)
+        return usual if gap is None else gap
+
+    return between
+
+
+def block_gap(cut: Cut, spacing: Spacing, *, tight: bool) -> Callable[[Piece, Piece], list[Line]]:
+    """What stands between two blocks; *tight*: no blank line where none is needed."""
+
+    def between(left: Piece, right: Piece) -> list[Line]:
+        gap = _old_gap(cut, left, right)
+        if gap is None:
+            gap = [*_closing(left), *([] if tight and is_glued(left.node, right.node) else [Line("")])]
+        if not gap and not _stood(left, right) and (spacing is not Spacing.AS_WAS or _is_wider(cut, left, right)):
+            gap = [Line("")]
+        if spacing is Spacing.SEPARATE and _would_merge(left, right) and SEPARATOR not in (line.text for line in gap):
+            gap = [Line(""), Line(SEPARATOR), Line("")]
+        return gap
+
+    return between
+
+
+def _old_gap(cut: Cut, left: Piece, right: Piece) -> list[Line] | None:
+    """The gap two old parts had, or the wider of theirs when what stood between is gone."""
+    if left.old is None or right.old is None or left.old + 1 >= len(cut.parts) or right.old < 1:
+        return None
+    return max(cut.gap(left.old), cut.gap(right.old - 1), key=len)
+
+
+def _is_wider(cut: Cut, left: Piece, right: Piece) -> bool:
+    """Whether blocks of these kinds, which did not touch here before, cannot."""
+    if is_glued(left.node, right.node) or left.old is None or right.old is None:
+        return False
+    kinds = [left.node["type"], right.node["type"]]
+    touched = (cut.parts[left.old : left.old + 2], cut.parts[max(right.old - 1, 0) : right.old + 1])
+    return all([part.node["type"] for part in parts] != kinds for parts in touched)
+
+
+def _stood(left: Piece, right: Piece) -> bool:
+    """Whether both are unchanged and were neighbours."""
+    return left.old is not None and right.old == left.old + 1 and not left.fresh and not right.fresh
+
+
+def _closing(piece: Piece) -> list[Line]:
+    """The line that ends a code block whose fence the end of what it is in had closed."""
+    first, last = piece.lines[0].text.lstrip(" "), piece.lines[-1].text.strip()
+    fence = first[: len(first) - len(first.lstrip(first[:1]))]
+    if piece.fresh or piece.node["type"] != "codeBlock" or len(fence) < 3 or fence[0] not in "`~":
+        return []
+    closed = len(piece.lines) > 1 and last.startswith(fence) and not last.strip(fence[0])
+    return [] if closed else [Line(fence)]
+
+
+def _would_merge(left: Piece, right: Piece) -> bool:
+    if _stood(left, right):
+        return False
+    markers, indented = LISTS.get(left.node["type"]), right.lines[0].text[:1] in ("\t", " ")
+    return markers is not None and (indented or markers == LISTS.get(right.node["type"]))

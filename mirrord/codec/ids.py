@@ -1,0 +1,92 @@
+"""Ids of blocks: every top-level block and every item of a list has one, no two have the same."""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mirrord.codec.document import BLOCKS, TEXTBLOCKS, Node
+from mirrord.codec.matching import Block
+from mirrord.codec.normal import fingerprint, normal
+
+ITEMS: Final = frozenset(["listItem", "taskItem"])
+LENGTH: Final = 12  # characters of a derived id: 60 bits
+
+_WITHOUT_BLOCKS = TEXTBLOCKS | {"codeBlock"}
+
+
+def id_of(node: Node) -> str | None:
+    """The id of a block; None if it has none, or if its `id` may be content: the type is not a block's we know."""
+    if node["type"] not in BLOCKS:
+        return None
+    own = (node.get("attrs") or {}).get("id")
+    return own if isinstance(own, str) and own else None
+
+
+def with_id(node: Node, own: str) -> Node:
+    """*node* with the id *own*."""
+    return {**node, "attrs": {**(node.get("attrs") or {}), "id": own}}
+
+
+def children_of(node: Node) -> Sequence[Node]:
+    """The blocks in *node*; none in text, and in what the codec does not know."""
+    return () if node["type"] not in BLOCKS or node["type"] in _WITHOUT_BLOCKS else node.get("content") or ()
+
+
+def ids_in(content: Sequence[Node]) -> Iterator[str]:
+    """Every id of blocks of *content* and below, in order."""
+    for node in content:
+        if own := id_of(node):
+            yield own
+        yield from ids_in(children_of(node))
+
+
+def identified(blocks: Sequence[Block]) -> list[Block]:
+    """
+    A document's *blocks* with all their ids; of equal ones the first stays.
+
+    New ids follow from what a block means, so that two mirrors derive the same ones.
+    Nodes that lack nothing are the same objects.
+    """
+    return _Ids(blocks).identified()
+
+
+class _Ids:
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = blocks
+        self._known = {own for block in blocks for own in block.ids or ids_in(block.nodes)}  # not to be given again
+        self._seen: set[str] = set()
+        self._given: dict[str, int] = {}  # how many of one meaning got an id
+
+    def identified(self) -> list[Block]:
+        return [self._completed(block) for block in self._blocks]
+
+    def _completed(self, block: Block) -> Block:
+        if block.ids and self._seen.isdisjoint(block.ids):
+            self._seen.update(block.ids)
+            return block
+        nodes = tuple(self._complete(node, block.meaning, needs=True) for node in block.nodes)
+        return Block(nodes, block.meaning, tuple(ids_in(nodes)))
+
+    def _complete(self, node: Node, meaning: str | None, *, needs: bool) -> Node:
+        """*node* with ids; it needs one itself if it *needs* one or has somebody else's."""
+        own = id_of(node)
+        if own is not None and own not in self._seen:
+            self._seen.add(own)
+        elif own is not None or (needs and node["type"] in BLOCKS):
+            node = with_id(node, self._new_id(meaning or fingerprint(normal(node))))
+        children = children_of(node)
+        completed = [self._complete(child, None, needs=child["type"] in ITEMS) for child in children]
+        if all(child is other for child, other in zip(completed, children, strict=True)):
+            return node
+        return {**node, "content": completed}
+
+    def _new_id(self, meaning: str) -> str:
+        while True:
+            number = self._given[meaning] = self._given.get(meaning, 0) + 1
+            digest = hashlib.blake2b(f"{number} {meaning}".encode(), digest_size=8).digest()
+            made = base64.b32encode(digest).decode()[:LENGTH].lower()
+            if made not in self._known:
+                self._known.add(made)
+                self._seen.add(made)
+                return made

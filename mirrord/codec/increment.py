@@ -1,0 +1,145 @@
+"""
+Reading a page again after an edit: only blocks that may have changed are parsed, the others stay the same objects.
+
+Between top-level blocks the parser remembers nothing: what it makes of the rest of a page depends on that rest only,
+and on reference definitions. So parsing may begin at an old block behind a blank line, whose own lines and the line
+ending behind them are unchanged, and may stop where an old block begins in the unchanged rest. What is not bounded by
+the blocks it stands in (`_FAR_REACHING`) makes this unprovable; then the page is read as a whole.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirrord.codec.matching import Block, blocks_of
+from mirrord.codec.reader import nodes
+from mirrord.codec.segments import MAX_CHARACTERS, outline
+from mirrord.codec.text import lines
+
+_FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
+_TOGGLE = re.compile(r"<details", re.IGNORECASE)  # one further up could end here, or not end here any more
+_SHRINKING = 8  # how much less work at most is allowed for a page that is one character shorter
+_BLANKS = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """
+    A page's body as it was read.
+
+    spans: where each block begins and ends, as in `segments.Segment`. blocks: what each is; the same number.
+    references: as in `segments.Outline`, but for the lines they stand in.
+    opaque: some block was over a limit of the parser.
+    spent, spare: as in `segments.Outline`; of a page read again, at most and at least.
+    """
+
+    body: str
+    spans: Sequence[tuple[int, int]]
+    blocks: Sequence[Block]
+    references: Mapping[str, Any]
+    opaque: bool
+    spent: int
+    spare: int
+
+
+def read_whole(body: str) -> Reading:
+    """*body*, read; never raises."""
+    return _read(body, {})
+
+
+def reread(before: Reading, body: str) -> Reading | None:
+    """What `read_whole` makes of *body*, made of *before* where an edit left it; None: only that can tell."""
+    if len(body) > MAX_CHARACTERS or before.opaque:
+        return None
+    head, tail = _unchanged(before.body, body)
+    first = _first(before, head)
+    rest = bisect_left(before.spans, (len(before.body) - tail,))  # the first block that begins in the unchanged rest
+    start = before.spans[first][0] if first else 0
+    end = before.spans[rest + 1][0] if rest + 1 < len(before.spans) else len(before.body)
+    shift = len(body) - len(before.body)
+    part = body[start : end + shift]
+    if _reaches_far(before, first, before.body[start:end], part):
+        return None
+    found = _read(part, before.references)
+    spent, spare = before.spent + found.spent, before.spare - found.spent + min(shift, 0) * _SHRINKING
+    if found.opaque or spare < 0:
+        return None
+    spans, blocks = [(start + a, start + b) for a, b in found.spans], list(found.blocks)
+    if rest < len(before.spans):
+        if not spans or spans.pop() != _shifted(before.spans[rest], shift):
+            return None
+        blocks.pop()
+    return Reading(
+        body,
+        [*before.spans[:first], *spans, *(_shifted(span, shift) for span in before.spans[rest:])],
+        [*before.blocks[:first], *_known(before.blocks[first:rest], blocks), *before.blocks[rest:]],
+        before.references,
+        opaque=False,
+        spent=spent,
+        spare=spare,
+    )
+
+
+def _read(body: str, references: Mapping[str, Any]) -> Reading:
+    page = outline(body, references)
+    return Reading(
+        body,
+        [(segment.start, segment.end) for segment in page.segments],
+        blocks_of(nodes(page)),
+        page.references,
+        opaque=any(segment.tokens is None for segment in page.segments),
+        spent=page.spent,
+        spare=page.spare,
+    )
+
+
+def _unchanged(old: str, new: str) -> tuple[int, int]:
+    """How many characters are the same at the beginning, and how many others at the end."""
+    most = min(len(old), len(new))
+    head = _common(most, lambda count: old[:count] == new[:count])
+    tail = _common(most - head, lambda count: old[len(old) - count :] == new[len(new) - count :])
+    return head, tail
+
+
+def _common(most: int, is_equal: Callable[[int], bool]) -> int:
+    """The highest count up to *most* that *is_equal*, as every lower one is."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if is_equal(middle) else (low, middle - 1)
+    return low
+
+
+def _first(before: Reading, head: int) -> int:
+    """The block to begin with: the last one that ended before the edit and stands behind a blank line, or the first."""
+    first = bisect_left(before.spans, head, key=lambda span: span[1]) - 1
+    while first > 0 and not _is_behind_blank(before.body[before.spans[first - 1][1] : before.spans[first][0]]):
+        first -= 1
+    return max(first, 0)
+
+
+def _is_behind_blank(gap: str) -> bool:
+    written = lines(gap)
+    return len(written) > 1 and not written[-1].strip(_BLANKS)
+
+
+def _reaches_far(before: Reading, first: int, old: str, new: str) -> bool:
+    """Whether the part that was *old* and is *new* has to do with what is not beside it."""
+    if _FAR_REACHING.search(old) or _FAR_REACHING.search(new):
+        return True
+    above = zip(before.spans[:first], before.blocks[:first], strict=True)
+    return any(_TOGGLE.search(before.body, *span) for span, block in above if block.kind != "details")
+
+
+def _shifted(span: tuple[int, int], shift: int) -> tuple[int, int]:
+    return span[0] + shift, span[1] + shift
+
+
+def _known(old: Sequence[Block], new: list[Block]) -> list[Block]:
+    """*new*, of *old* what is equal at both ends."""
+    most = min(len(old), len(new))
+    start = next((k for k in range(most) if old[k] != new[k]), most)
+    end = next((k for k in range(most - start) if old[-1 - k] != new[-1 - k]), most - start)
+    return [*old[:start], *new[start : len(new) - end], *old[len(old) - end :]]

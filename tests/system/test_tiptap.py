@@ -1,0 +1,194 @@
+"""What mirrord stores is what TipTap takes, and what TipTap gives back changes no byte that nobody edited."""
+
+import json
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from mirrord.codec.document import Document, Mark, Node, document, text_node
+from mirrord.codec.normal import fingerprint, normal
+from mirrord.codec.properties import Json
+from mirrord.codec.reader import read
+from mirrord.codec.render import Wanted, render
+from mirrord.codec.text import decode
+from mirrord.codec.vocabulary import MARKS, NODES, attributes_of
+from tests.guide import examples, name_of
+from tests.system.tiptap import TipTap, installed, running
+from tests.unit.codec.documents import documents, markdown
+
+ROOT = Path(__file__).parents[2]
+CORPORA = ROOT.parent / "shared" / "corpora"
+FILES = [*sorted((ROOT / "tests" / "cases").glob("*.md")), *sorted((ROOT / "data" / "sample").rglob("*.md"))]
+AWAITED = pytest.mark.xfail(strict=True, reason="the normal form keeps `mentionSuggestionChar`, which TipTap adds")
+OURS = [pytest.param(path, marks=[AWAITED] if path.name == "write.md" else [], id=path.stem) for path in FILES]
+GUIDE = [pytest.param(content, id=name_of(text)) for text, content in examples()]
+PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def tiptap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TipTap]:
+    with running(installed(tmp_path_factory.mktemp("tiptap"))) as editor:
+        yield editor
+
+
+def rendered(text: str | None, content: Document) -> str:
+    wanted = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    return render(text, frozenset(["content"]), wanted, stem="Page")
+
+
+def meaning(node: Node) -> str:
+    return fingerprint(normal(node))
+
+
+def identified(node: Node, path: str = "b") -> Node:
+    """The node with an id wherever the schema has one."""
+    content = [identified(child, f"{path}.{index}") for index, child in enumerate(node.get("content", []))]
+    result: Node = {**node, "content": content} if "content" in node else {**node}
+    if node["type"] in NODES and node["type"] != "mention" and "id" in attributes_of(node["type"]):
+        result["attrs"] = {**node.get("attrs", {}), "id": path}
+    return result
+
+
+def ids(node: Node) -> list[Json]:
+    own = node.get("attrs", {}).get("id")
+    return [own, *(each for child in node.get("content", []) for each in ids(child))]
+
+
+def lost(given: Node, got: Node) -> Iterator[str]:
+    """What of *given* is not in *got*, whatever the normal form thinks of it."""
+    if given["type"] != got["type"] or given.get("text") != got.get("text"):
+        yield f"{given['type']} became {got}"
+    for one, other in zip(in_order(given), in_order(got), strict=True):
+        yield from _lost_attributes(one, other)
+    children, others = given.get("content", []), got.get("content", [])
+    if len(children) != len(others):
+        yield f"{given['type']}: {others} instead of {children}"
+    for child, other in zip(children, others, strict=False):
+        yield from lost(child, other)
+
+
+def in_order(node: Node) -> list[Node | Mark]:
+    """The node and its marks."""
+    return [node, *sorted(node.get("marks", []), key=lambda mark: mark["type"])]
+
+
+def _lost_attributes(given: Node | Mark, got: Node | Mark) -> Iterator[str]:
+    attrs = got.get("attrs", {})
+    for key, value in given.get("attrs", {}).items():
+        if value is not None and attrs.get(key) != value:
+            yield f"{given['type']}.{key}"
+
+
+def changed(before: str, after: str) -> tuple[str, str]:
+    """The lines that differ, in both texts; they are in one place."""
+    old, new = before.split("\n"), after.split("\n")
+    matching = SequenceMatcher(None, old, new, autojunk=False)
+    ((_, i, i_end, j, j_end),) = [code for code in matching.get_opcodes() if code[0] != "equal"]
+    return "\n".join(old[i:i_end]), "\n".join(new[j:j_end])
+
+
+def check(tiptap: TipTap, text: str) -> None:
+    """The page of *text* goes through the editor without loss and without a changed byte."""
+    content = identified(read(text))
+    back = tiptap.load(content)
+
+    if content["content"]:  # an empty page is shown with a paragraph to type in
+        assert ids(back) == ids(content)
+    assert meaning(back) == meaning(content)
+    assert rendered(text, back) == text
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_pages_of_ours_go_through_the_editor_unchanged(tiptap: TipTap, path: Path) -> None:
+    check(tiptap, decode(path.read_bytes()))
+
+
+@pytest.mark.skipif(not CORPORA.exists(), reason="the corpora are not part of the project")
+def test_real_pages_go_through_the_editor_unchanged(tiptap: TipTap) -> None:
+    foam = sorted((CORPORA / "foam").rglob("*.md"))[1::6]
+    dendron = sorted((CORPORA / "dendron-site").rglob("*.md"))[1::60]
+    for path in foam + dendron:
+        check(tiptap, path.read_bytes().decode())
+
+
+@given(text=markdown)
+@PATIENT
+def test_any_markdown_goes_through_the_editor_unchanged(tiptap: TipTap, text: str) -> None:
+    check(tiptap, text)
+
+
+@given(content=documents.filter(lambda content: '"mention"' not in json.dumps(content)))  # see AWAITED
+@PATIENT
+def test_any_document_comes_back_as_it_was_given(tiptap: TipTap, content: Document) -> None:
+    assert meaning(tiptap.load(content)) == meaning(content)
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_typing_in_the_editor_changes_one_block_of_the_file(tiptap: TipTap, path: Path) -> None:
+    text = decode(path.read_bytes())
+
+    edited = rendered(text, tiptap.load(read(text), typed=" typed"))
+
+    (old, new) = changed(text, edited)
+    assert new.replace(" typed", "", 1).split("\n")[0] == old.split("\n")[0]
+    assert "\n\n" not in old + new
+
+
+def test_a_block_that_is_split_leaves_its_id_to_the_first_half(tiptap: TipTap) -> None:
+    content = identified(read("one\n\ntwo\n"))
+
+    assert [block["attrs"]["id"] for block in tiptap.load(content, typed="\n")["content"]] == ["b.0", None, "b.1"]
+
+
+def test_what_the_editor_does_not_know_comes_back_as_it_was(tiptap: TipTap) -> None:
+    poll: Node = {"type": "poll", "attrs": {"id": 1}, "content": [{"type": "answer", "content": [text_node("a")]}]}
+    emoji: Node = {"type": "emoji", "attrs": {"name": "x"}, "marks": [{"type": "colour", "attrs": {"value": 1}}]}
+    link = text_node("a", [{"type": "link", "attrs": {"href": "x", "data": [1]}}])
+    odd: Node = {"type": "bulletList", "content": [{"type": "paragraph", "content": [link]}]}
+    centred: Node = {"type": "paragraph", "attrs": {"textAlign": "center"}, "content": [emoji, link]}
+    content = document([poll, odd, centred])
+
+    assert meaning(tiptap.load(content)) == meaning(content)
+
+
+@pytest.mark.parametrize("content", GUIDE)
+def test_the_examples_of_the_guide_go_through_the_editor(tiptap: TipTap, content: Document) -> None:
+    assert list(lost(identified(content), tiptap.load(identified(content)))) == []
+
+
+@pytest.mark.parametrize("content", GUIDE)
+def test_copy_and_paste_keeps_all_but_the_end_of_a_code_blocks_language(tiptap: TipTap, content: Document) -> None:
+    assert set(lost(identified(content), tiptap.paste(identified(content)))) <= {"codeBlock.language"}
+
+
+def test_an_empty_page_has_a_paragraph_to_type_in(tiptap: TipTap) -> None:
+    back = tiptap.load(document([]))
+
+    assert [node["type"] for node in back["content"]] == ["paragraph"]
+    assert rendered("", back) == ""
+
+
+def test_the_editor_declares_every_node_mark_and_attribute_of_the_schema(tiptap: TipTap) -> None:
+    declared = tiptap.schema()
+
+    for name in NODES.keys() - {"text"}:
+        assert attributes_of(name).keys() <= declared["nodes"][name].keys(), name
+    for name, attributes in MARKS.items():
+        assert attributes.keys() <= declared["marks"][name].keys(), name
+
+
+def test_what_tiptap_adds_by_itself_says_nothing_in_the_schema(tiptap: TipTap) -> None:
+    declared = tiptap.schema()
+    known = {name: attributes_of(name) for name in NODES} | {name: dict(found) for name, found in MARKS.items()}
+
+    said = {
+        f"{name}.{key}"
+        for name, attributes in (declared["nodes"] | declared["marks"]).items()
+        for key, default in attributes.items()
+        if default is not None and known[name][key].default != default
+    }
+
+    assert said == {"heading.level"}  # which every heading says anyway

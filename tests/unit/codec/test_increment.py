@@ -1,0 +1,142 @@
+"""Reading again after an edit makes exactly what reading the whole page makes."""
+
+import random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mirrord.codec.frontmatter import split
+from mirrord.codec.increment import Reading, read_whole, reread
+from tests.unit.codec.documents import fragments, markdown
+
+_LINES = (
+    "a,*b*,# h,## h,- x,* x,1. x,2) x,- [ ] x,  y,    y,\t y,> q,> - q,>,[!note],> [!note] t,```,````,~~~,```py,"
+    "---,===,***,| a | b |,|---|---|,$$,$$ x,x $$,%%,%% c,%% c %%,c %%,<div>,</div>,<!--,-->,<!-- c -->,<!-- -->,"
+    "<details>,</details>,<summary>s</summary>,<script>,</script>,<?,?>,[a]: b,[a],[b][a],[^q]: n,[^q],[[p]],![[p]],"
+    '<pre>,</pre>,"t",[a]:,/url,==h==,`c,c`,**b,b**,<!-- tiptap {"textAlign":"left"} -->,\u00a0,\x0b,^id,x  ,x\\'
+).split(",")
+_line = st.one_of(st.sampled_from(["", ""]), st.sampled_from(_LINES), fragments)
+_ending = st.sampled_from(["\n", "\n", "\n\n", "\n\n", "\n\n", "\r\n", "\r", "\n \n"])
+_written = st.lists(st.tuples(_line, _ending).map("".join), max_size=14).map("".join)
+_PLAIN = "One\n\n- two\n- three\n\n> four\n\n| a |\n|---|\n\nFive [a] six\n\n```\nx\n```\n\nSeven\n\n"
+
+
+def same(got: Reading, body: str) -> None:
+    whole = read_whole(body)
+    assert got.body == whole.body
+    assert list(got.spans) == list(whole.spans)
+    assert list(got.blocks) == list(whole.blocks)
+    assert _meant(got) == _meant(whole)
+
+
+def _meant(reading: Reading) -> dict[str, tuple[object, object]]:
+    return {label: (one["href"], one["title"]) for label, one in reading.references.items()}
+
+
+def check(old: str, new: str) -> bool:
+    """Whether only a part of *new* had to be read."""
+    got = reread(read_whole(old), new)
+    if got is not None:
+        same(got, new)
+    return got is not None
+
+
+@given(_written, _written, _written, st.one_of(_written, fragments, st.just("")), st.booleans())
+@settings(max_examples=250)
+@example("%%\n\na\n\n", "", "b\n", "c %%\n", True)
+@example("a\n\nb\n\n", "[x]: y\n", "\n[x]\n", "", True)
+@example("a\n\n- b\n\n", "c\n\n", "- d\n\ne\n", "", True)
+@example("a\n\nb\n\n", "c\r", "\nd\n", "c", True)
+@example("<details>\n\na\n\nb\n\n", "c", "\n\n</details>\n", "", True)
+def test_an_edit_anywhere_is_read_as_the_whole_page_is(
+    above: str, old: str, below: str, new: str, surrounded: bool
+) -> None:
+    lead, rest = (_PLAIN, "\n\n" + _PLAIN) if surrounded else ("", "")
+    check(lead + above + old + below + rest, lead + above + new + below + rest)
+
+
+@given(markdown, st.data())
+@settings(max_examples=150)
+def test_any_cut_and_any_insertion_is_read_as_the_whole_page_is(body: str, data: st.DataObject) -> None:
+    body = _PLAIN + body + "\n\n" + _PLAIN
+    start = data.draw(st.integers(0, len(body)))
+    end = data.draw(st.integers(start, min(len(body), start + 12)))
+    check(body, body[:start] + data.draw(st.one_of(st.just(""), markdown)) + body[end:])
+
+
+def _edited(body: str, chance: random.Random) -> str:
+    """*body* after something people, editors or machines do to a line."""
+    written = body.splitlines(keepends=True) or [""]
+    index = chance.randrange(len(written))
+    kind = chance.randrange(6)
+    if kind == 0:
+        written[index] = chance.choice(_LINES) + "\n"
+    elif kind == 1:
+        del written[index : index + chance.randrange(1, 4)]
+    elif kind == 2:
+        written.insert(index, chance.choice(_LINES) + chance.choice(["\n", "\n\n"]))
+    elif kind == 3:
+        at = chance.randrange(len(written[index]) + 1)
+        written[index] = written[index][:at] + chance.choice(_LINES) + written[index][at:]
+    elif kind == 4:
+        written[index] = written[index].rstrip("\r\n") + " more words\n"
+    else:
+        other = chance.randrange(len(written))
+        written[index], written[other] = written[other], written[index]
+    return "".join(written)
+
+
+def test_edits_of_real_pages_are_read_as_the_whole_page_is(pages: list[str]) -> None:
+    chance = random.Random(7)
+    partly = 0
+    for page in pages:
+        body = split(page).body
+        for text in (body, body.replace("\n", "\r\n")):
+            partly += check(text, _edited(text, chance))
+
+    assert partly > len(pages) // 2  # of twice as many; the rest is short, or has definitions
+
+
+def test_edits_of_the_specifications_examples_are_read_as_the_whole_page_is(examples: list[str]) -> None:
+    chance = random.Random(8)
+    partly = 0
+    for start in range(0, len(examples), 4):
+        body = "\n\n".join(examples[start : start + 12])
+        for _ in range(2):
+            partly += check(body, _edited(body, chance))
+
+    assert partly > len(examples) // 10
+
+
+def test_an_unchanged_block_stays_the_same_object() -> None:
+    before = read_whole(_PLAIN * 3)
+    after = reread(before, _PLAIN + _PLAIN.replace("Five", "5") + _PLAIN)
+
+    assert after is not None
+    assert len(after.blocks) == len(before.blocks)
+    changed = [index for index, block in enumerate(after.blocks) if block is not before.blocks[index]]
+    assert changed == [11]
+
+
+@pytest.mark.parametrize("new", ["```\nopen", "[a]: b", "%%\nopen", "<details>", "<!-- open", "<script>"])
+def test_what_may_reach_further_is_left_to_the_whole(new: str) -> None:
+    assert not check(_PLAIN * 3, _PLAIN + new + "\n\n" + _PLAIN * 2)
+
+
+def test_a_definition_that_goes_is_left_to_the_whole() -> None:
+    assert not check(_PLAIN + "[a]: b\n\n" + _PLAIN, _PLAIN + _PLAIN)
+
+
+def test_references_defined_elsewhere_count_in_what_is_read_anew() -> None:
+    text = _PLAIN * 2 + "[a]: b\n"
+    assert check(text, text.replace("Five", "[Five][a]", 1))
+
+
+@pytest.mark.parametrize(("count", "again"), [(700, True), (808, False)])
+def test_a_page_that_comes_over_the_parsers_limit_is_left_to_the_whole(count: int, again: bool) -> None:
+    costly = "> " * 90 + "a\n\n"
+    before = read_whole(_PLAIN + costly * count + _PLAIN)
+    assert not before.opaque
+
+    assert (reread(before, _PLAIN + costly * (count + 1) + _PLAIN) is not None) == again

@@ -1,0 +1,90 @@
+"""The document as Postgres stores it: with the ids of the one before, and the same however it was made."""
+
+import json
+
+import orjson
+import pytest
+from hypothesis import given, settings
+
+from mirrord.codec.document import Node
+from mirrord.codec.reader import read
+from mirrord.codec.stored import derived, derived_again, stored
+from tests.unit.codec.documents import markdown, meaning
+
+TEXT = "---\ntitle: x\n---\n# One\n\ntwo\n\n- three\n- four\n\nfive\n\nsix\n"
+
+
+def blocks(document: bytes | str) -> list[Node]:
+    found: list[Node] = orjson.loads(document)["content"]
+    return found
+
+
+def json_of(text: str, prior: str | None) -> bytes:
+    """The document alone."""
+    return stored(text, prior)[0]
+
+
+def as_stored(document: bytes) -> str:
+    """As `jsonb` gives it back: keys in another order, blanks between."""
+    return json.dumps(orjson.loads(document), sort_keys=True)
+
+
+def test_a_changed_block_changes_no_other_object() -> None:
+    before = json_of(TEXT, None)
+    after = json_of(TEXT.replace("two", "two, edited"), as_stored(before))
+
+    old, new = blocks(before), blocks(after)
+    assert [a == b for a, b in zip(old, new, strict=True)] == [True, False, True, True, True]
+    assert [node["attrs"]["id"] for node in old] == [node["attrs"]["id"] for node in new]
+
+
+@given(markdown, markdown)
+@settings(max_examples=60)
+def test_it_means_what_the_text_says_whatever_was_before(text: str, other: str) -> None:
+    result = orjson.loads(json_of(text, json_of(other, None).decode()))
+    assert meaning(result) == meaning(orjson.loads(orjson.dumps(read(text))))
+
+
+@given(markdown)
+@settings(max_examples=60)
+def test_made_of_the_one_before_it_is_the_same(middle: str) -> None:
+    before = derived(TEXT, None)
+    text = TEXT.replace("\n\nfive", f"\n\n{middle}five")
+
+    again = derived_again(before, text, as_stored(before.json))
+
+    assert again is None or again.json == json_of(text, before.json.decode())
+
+
+def test_made_of_the_one_before_it_knows_what_an_app_wrote_meanwhile() -> None:
+    before = derived(TEXT, None)
+    written = orjson.loads(before.json)
+    written["content"][4]["attrs"] = {"id": "mine", "textAlign": "left"}
+
+    again = derived_again(before, TEXT.replace("two", "2"), json.dumps(written))
+
+    assert again is not None
+    assert blocks(again.json)[4] == written["content"][4]
+
+
+def test_nul_is_replaced_and_its_escape_in_a_text_is_not() -> None:
+    fence = '```tiptap-node\n{"type": "odd", "attrs": {"a": "\\u0000 \\\\u0000"}}\n```\n\n'
+    odd, paragraph = blocks(json_of(fence + "`\\u0000` \\\\\\\\\\u0000\n", None))
+    assert odd["attrs"] == {"a": "\ufffd \\u0000"}
+    assert [node["text"] for node in paragraph["content"]] == ["\\u0000", " \\\\\\u0000"]
+
+
+@pytest.mark.parametrize("depth", [1, 300, 3000])
+def test_an_attribute_that_an_app_nested_too_deep_does_not_stop_the_document(depth: int) -> None:
+    before = json_of("[a](b)\n", None).decode()
+    prior = before.replace('"href"', f'"auto":{"[" * depth}{"]" * depth},"href"')
+
+    (paragraph,) = blocks(json_of("[a](b)\n", prior))
+
+    attrs = paragraph["content"][0]["marks"][0]["attrs"]
+    assert attrs == ({"href": "b", "auto": []} if depth == 1 else {"href": "b"})
+
+
+def test_a_prior_that_is_no_document_counts_for_nothing() -> None:
+    for prior in ("null", "1", "[]", "{}", '{"type": "doc", "content": [1]}'):
+        assert json_of("a\n", prior) == json_of("a\n", None)

@@ -1,0 +1,79 @@
+"""What docs/tiptap.md tells people who connect an editor is so."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from mirrord.codec.document import Document, Node
+from mirrord.codec.json_schema import json_schema
+from mirrord.codec.normal import fingerprint, normal
+from mirrord.codec.reader import read
+from mirrord.codec.render import Wanted, render
+from mirrord.codec.vocabulary import MARKS, NODES, Attribute
+from tests.guide import GUIDE, examples, name_of
+
+EDITOR = Path(__file__).parents[2] / "tiptap" / "mirrord.js"
+ROW = re.compile(r"^\| `(\w+)` \|(?:.*\|)? ?(.*?) ?\|$", re.MULTILINE)
+
+
+def meaning(node: Node) -> str:
+    return fingerprint(normal(node))
+
+
+EXAMPLES = [pytest.param(text, content, id=name_of(text)) for text, content in examples()]
+
+
+@pytest.mark.parametrize(("text", "content"), EXAMPLES)
+def test_an_example_is_read_and_written_as_shown(text: str, content: Document) -> None:
+    wanted = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+
+    assert meaning(read(text)) == meaning(content)
+    assert render(None, frozenset(["content"]), wanted, stem="Page") == text
+
+
+def test_the_examples_keep_to_the_schema() -> None:
+    judge = jsonschema.Draft202012Validator(json_schema())
+
+    for _, content in examples():
+        judge.validate(content)
+
+
+def test_every_example_is_found() -> None:
+    assert len(EXAMPLES) == len(re.findall("^`+markdown$", GUIDE, re.MULTILINE)) > 10
+
+
+def test_the_examples_have_every_node_mark_and_attribute_in_them() -> None:
+    seen: set[str] = set()
+    for _, content in examples():
+        _see(content, seen)
+    things = {name: node.attributes for name, node in NODES.items()} | dict(MARKS)
+    native = {f"{name}.{key}" for name, found in things.items() for key, one in found.items() if one.native}
+
+    assert seen >= NODES.keys() | MARKS.keys()
+    assert seen >= native
+
+
+def _see(node: Node, seen: set[str]) -> None:
+    for one in (node, *node.get("marks", [])):
+        seen.add(one["type"])
+        seen.update(f"{one['type']}.{key}" for key in one.get("attrs", {}))
+    for child in node.get("content", []):
+        _see(child, seen)
+
+
+def test_the_tables_name_every_node_mark_and_attribute() -> None:
+    told = dict(ROW.findall(GUIDE))
+    nodes = {name: _cell(node.attributes) for name, node in NODES.items()}
+
+    assert told == nodes | {name: _cell(attributes) for name, attributes in MARKS.items()}
+
+
+def _cell(attributes: Mapping[str, Attribute]) -> str:
+    return ", ".join(f"*`{key}`*" if one.required else f"`{key}`" for key, one in attributes.items())
+
+
+def test_the_editor_it_shows_is_the_one_that_is_tested() -> None:
+    assert f"```js\n{EDITOR.read_text(encoding='utf-8')}```\n" in GUIDE
