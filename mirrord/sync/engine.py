@@ -268,6 +268,7 @@ class Engine:
             self._mark_again([decision], self.doubts.delay(decision.state.entry))
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
         self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
+        self.queue.mark(applied.taken, forced=True)
         self.queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)

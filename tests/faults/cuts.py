@@ -17,7 +17,14 @@ from tests.faults.world import Cluster
 # Those that write rows: what only writes files learns of a cut by the same calls.
 NAMES = (
     *("a new file", "a file edited", "a row edited", "both edited, apart", "both edited, same line", "a file deleted"),
-    *("a title written", "a row deleted", "a row deleted, its file edited", "a file renamed", "a new attachment"),
+    *(
+        "a title written",
+        "a row deleted",
+        "a row deleted, its file edited",
+        "a file renamed",
+        "a new attachment",
+        "a row inserted",
+    ),
 )
 
 _numbers = itertools.count(1)

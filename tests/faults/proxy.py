@@ -32,6 +32,7 @@ class Proxy:
         self.dsn = make_conninfo(dsn, host=str(directory))
         self.seen: list[str] = []
         self._left = 0
+        self._holds: Callable[[], bool] | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -50,6 +51,10 @@ class Proxy:
     def arm(self, number: int) -> None:
         """Cut before the *number*-th message from now on; 0: never, only count."""
         self.seen, self._left = [], number
+
+    def arm_when(self, holds: Callable[[], bool]) -> None:
+        """Cut before the first message that comes when *holds*."""
+        self._holds = holds
 
     async def _listen(self) -> None:
         self._listener = await asyncio.start_unix_server(self._serve, self._socket)
@@ -92,6 +97,9 @@ class Proxy:
     def _is_the_one(self, message: str) -> bool:
         self.seen.append(message)
         self._left -= 1
+        if self._holds is not None and self._holds():
+            self._holds = None
+            return True
         return self._left == 0
 
 

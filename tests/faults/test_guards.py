@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from mirrord.sync.bodies import text_of
 from mirrord.sync.engine import Engine
 from tests.faults import planner, syscalls
 from tests.faults.injection import Point, missing
+from tests.faults.proxy import Proxy
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.stage import Stage, staged
 from tests.faults.stage_oracle import wrong
@@ -140,6 +142,23 @@ def test_a_row_that_went_on_is_not_overwritten(own_cluster: Cluster, tmp_path: P
         stage.converge()
 
         assert asyncio.run(overwrite(stage)) == [None]
+
+
+def test_a_file_written_right_before_a_cut_is_recorded_by_the_same_daemon(
+    own_cluster: Cluster, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    scenario = BY_NAME["a row inserted"]
+    with (
+        Proxy(own_cluster.dsn, tmp_path_factory.mktemp("s")) as proxy,
+        staged(own_cluster, tmp_path, "written-then-cut") as stage,
+    ):
+        scenario.before(stage)
+        stage.converge()
+        scenario.act(stage)
+        proxy.arm_when((stage.root / "Row.md").exists)
+        replace(stage, dsn=proxy.dsn).converge()
+
+        assert wrong(stage, scenario) == []
 
 
 @needs_strace
