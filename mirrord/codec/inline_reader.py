@@ -51,6 +51,8 @@ def _nodes(tokens: Sequence[Token]) -> list[Node]:
     for index, token in enumerate(tokens):
         if index < end:
             continue
+        if token.type == "link_open" and index and tokens[index - 1].type == "link_close":
+            _keep_apart(tokens, index)
         if token.type == "link_open" and (found := _mention(tokens, index)):
             node, end = found
             result.append(_marked(node, open_marks))
@@ -62,6 +64,13 @@ def _nodes(tokens: Sequence[Token]) -> list[Node]:
         elif index not in tags.done and (read := tags.atoms.get(index) or _atom(tokens, index)):
             result.append(_marked(read, open_marks))
     return result
+
+
+def _keep_apart(tokens: Sequence[Token], index: int) -> None:
+    """Two equal links without anything between them would become one."""
+    before = next(token for token in reversed(tokens[:index]) if token.type == "link_open")
+    if before.attrs == tokens[index].attrs:
+        raise _Beyond
 
 
 def _open(mark: Mark, open_marks: list[tuple[Mark, int]], read: int) -> None:

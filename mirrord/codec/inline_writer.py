@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from markdown_it.common.utils import MD_TRIM_CHARS, isWhiteSpace
+from markdown_it.common.utils import MD_TRIM_CHARS, isValidEntityCode, isWhiteSpace
 
 from mirrord.codec.document import Mark, Node
 from mirrord.codec.escape import destination, escaped, title
@@ -63,7 +63,7 @@ def _with_edges(written: str) -> str:
 
 
 def _entity(char: str) -> str:
-    return f"&#{ord(char)};" if char else ""
+    return f"&#{ord(char)};" if char and isValidEntityCode(ord(char)) else char
 
 
 def _pieces(content: Sequence[Node], style: Style) -> Iterator[_Piece]:

@@ -204,7 +204,7 @@ def _is_marked_like(node: Node, other: Node) -> bool:
 def _trimmed(content: Sequence[Node]) -> list[Node]:
     """No blanks at the edges of the block, of its lines and around its hard breaks."""
     result: list[Node] = []
-    strip = " \t\n"
+    strip = " \n"
     for node in content:
         if node["type"] == "hardBreak":
             _strip_end(result, " \t\n")
@@ -220,7 +220,7 @@ def _trimmed(content: Sequence[Node]) -> list[Node]:
         else:
             strip = ""
         result.append(node)
-    _strip_end(result, " \t\n")
+    _strip_end(result, " \n")
     return result if any(node["type"] != "hardBreak" for node in result) else []
 
 

@@ -13,7 +13,11 @@ from mirrord.codec.properties import Json
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
 _BOXES = {"[ ]": False, "[x]": True, "[X]": True}
-_BLANKS = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n\x0b\x0c")
+_TRIMMED = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")
+_EDGES = f"[{re.escape(''.join(sorted(_TRIMMED)))}]"
+_WIDE = re.compile(_EDGES)
+_LEADING = re.compile(rf"{_EDGES}(?:{_EDGES}|[ \t])*\Z")
+_TRAILING = re.compile(rf"(?:{_EDGES}|[ \t])*{_EDGES}")
 
 
 def shaped(state: StateCore) -> None:
@@ -22,6 +26,7 @@ def shaped(state: StateCore) -> None:
     if any(token.type == "html_block" for token in tokens):
         tokens = state.tokens = list(_with_attributes(_with_details(tokens)))
     quotes: list[Token | None] = []
+    lines = state.src.split("\n") if _WIDE.search(state.src) else ()
     for index, token in enumerate(tokens):
         if token.type == "blockquote_open":
             quotes.append(_callout(tokens, index))
@@ -29,8 +34,8 @@ def shaped(state: StateCore) -> None:
             token.type = "callout_close"
         elif token.type == "list_item_open":
             _empty_task(tokens, index)
-        elif token.type == "inline" and not token.content:
-            token.content = _blanks(state.src, tokens, index)
+        elif token.type == "inline" and lines and tokens[index - 1].type == "paragraph_open":
+            token.content = _untrimmed(token, lines)
 
 
 def _callout(tokens: Sequence[Token], index: int) -> Token | None:
@@ -57,13 +62,16 @@ def _empty_task(tokens: Sequence[Token], index: int) -> None:
         text.content = ""
 
 
-def _blanks(source: str, tokens: Sequence[Token], index: int) -> str:
-    """No-break and other wide blanks, where a paragraph holds nothing else: the parser trims them away."""
-    if tokens[index - 1].type != "paragraph_open" or source.isascii():
-        return ""
-    first, last = tokens[index].map or (0, 0)
-    written = source.split("\n", last)[first:last]
-    return "".join(char for char in "".join(written) if char in _BLANKS)
+def _untrimmed(text: Token, lines: Sequence[str]) -> str:
+    """A paragraph with the wide blanks at its edges, which the parser trims away. lines: the page's."""
+    first, last = text.map or (0, 0)
+    written = lines[first:last]
+    if not text.content:
+        return "".join(char for char in "".join(written) if char in _TRIMMED)
+    before, _, _ = written[0].partition(text.content.partition("\n")[0])
+    _, _, after = written[-1].rpartition(text.content.rpartition("\n")[2])
+    leading, trailing = _LEADING.search(before), _TRAILING.match(after)
+    return (leading[0] if leading else "") + text.content + (trailing[0] if trailing else "")
 
 
 def _with_attributes(tokens: Sequence[Token]) -> Iterator[Token]:

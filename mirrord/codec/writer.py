@@ -131,7 +131,7 @@ def _item(item: Node, style: Style, *, tight: bool) -> str:
     own = extras(item)
     if own or (content and _has_extras(content[0])):  # the first comment in an item is always the item's
         text = f"{comment(own)}\n{text}".rstrip("\n")
-    return f"{box} {text}".rstrip(" ") if box else text
+    return f"{box} {text}" if box else text  # elsewhere an empty box is a task only with the blank behind it
 
 
 def _lone_box(node: Node) -> str:

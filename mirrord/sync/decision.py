@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from mirrord.domain.state import State
-from mirrord.sync.place import PlaceMove, plan_place
+from mirrord.domain.state import File, State
+from mirrord.sync.place import PlaceMove, plan_place, same_place
 from mirrord.sync.plan import DELETIONS, Move, plan
 
 
@@ -39,7 +39,7 @@ _TWO_STEPS = frozenset({Move.MERGE, Move.SIBLING})
 
 def decide(state: State, *, seen: int | None, adopting: bool) -> Decision:
     """What to do next for one entry; a place goes before a content, so that a content finds its path."""
-    move = plan(state, seen=seen, adopting=adopting)
+    move = _outlived(plan(state, seen=seen, adopting=adopting), state, adopting=adopting)
     place = plan_place(state)
     if move is Move.WAIT:
         return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
@@ -53,6 +53,18 @@ def decide(state: State, *, seen: int | None, adopting: bool) -> Decision:
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
     return Decision(state, _step_of(move), move, PlaceMove.NOTHING, again=move in _TWO_STEPS)
+
+
+def _outlived(move: Move, state: State, *, adopting: bool) -> Move:
+    """What one side moved outlives its deletion on the other: places are merged before deletions (F5)."""
+    row, file, base = state.row, state.file, state.base
+    if base is None or row is None or adopting:
+        return move
+    if move is Move.ENTOMB and not same_place(state, base.place, row.place):
+        return Move.CREATE
+    if move is Move.TRASH and isinstance(file, File) and not same_place(state, base.place, file.place):
+        return Move.REVIVE
+    return move
 
 
 def _step_of(move: Move) -> Step:

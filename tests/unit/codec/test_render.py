@@ -170,3 +170,45 @@ def test_an_unknown_node_is_kept_as_json_in_a_fence() -> None:
 
     assert text.startswith("````tiptap-node\n")
     assert read(text)["content"] == [poll]
+
+
+@pytest.mark.parametrize(
+    ("text", "last", "expected"),
+    [
+        ("---\na: 1\n---", "new", "---\na: 1\n---\nnew\n"),
+        ("---\r\na: 1\r\n---", "new", "---\r\na: 1\r\n---\r\nnew\r\n"),
+    ],
+)
+def test_a_body_begins_below_a_front_matter_that_ended_the_file(text: str, last: str, expected: str) -> None:
+    assert rendered(text, document([paragraph(last)])) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x0bfoo *b*\n", "\x0bfoo *c*\n"),
+        ("> \u2003foo *b*\n", "> &#8195;foo *c*\n"),
+        ("&#9;foo *b*\n", "&#9;foo *c*\n"),
+        ("www.a.b/he<lp *b*\n", "www.a.b/he<lp *c*\n"),
+        ("www.a.b/?q=c&hl; *b*\n", "www.a.b/?q=c&hl; *c*\n"),
+        ("[ ](u)[C](u)\n", "[ ](u)[C](u)\n"),
+    ],
+)
+def test_what_stands_beside_a_changed_word_stays(text: str, expected: str) -> None:
+    content = read(text)
+    block = content["content"][0]
+    inner = block["content"][0] if block["type"] == "blockquote" else block
+    for node in inner["content"]:
+        if node.get("text") == "b":
+            node["text"] = "c"
+    assert rendered(text, content) == expected
+
+
+def test_an_empty_task_keeps_the_blank_that_makes_it_one_elsewhere() -> None:
+    empty: Node = {"type": "taskItem", "attrs": {"checked": False}, "content": [{"type": "paragraph"}]}
+    assert rendered(None, document([{"type": "taskList", "content": [empty]}])) == "- [ ] \n"
+
+
+def test_two_links_to_one_target_beside_each_other_stay_two() -> None:
+    (block,) = read("[a](u)[b](u)\n")["content"]
+    assert block["content"] == [{"type": "rawInline", "attrs": {"raw": "[a](u)[b](u)"}}]
