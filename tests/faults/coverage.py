@@ -43,7 +43,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("L2", "L4", "L8", "L10", "F1", "F2"), _BASE),
     **dict.fromkeys(("L3", "L5", "L6"), ("W6 base committed",)),
     **dict.fromkeys(("F3", "F6"), _CREATE),
-    "F4": _BASE,
+    **dict.fromkeys(("F4", "F5", "L7"), _BASE),
 }
 IMPOSSIBLE: Mapping[str, str] = {
     "6": "nothing is done",
@@ -52,9 +52,7 @@ IMPOSSIBLE: Mapping[str, str] = {
     "20": "nothing is done: a problem is listed",
     "23": "nothing is done",
     "L1": "nothing is done",
-    "L7": "not settled yet: see KNOWN of the scenarios",
     "L9": "the same calls as rows 12 and 5",
-    "F5": "not settled yet: see KNOWN of the scenarios",
 }
 ROWS = (
     *(str(row) for row in range(24)),
@@ -73,6 +71,8 @@ _BY_SCENARIO: Mapping[str, tuple[str, ...]] = {
     "a folder deleted": ("F2",),
     "a folder deleted, a row in it edited": ("F3",),
     "a folder's row deleted, a file new in it": ("F4",),
+    "a folder's row deleted, a file moved out": ("F5",),
+    "two folders moved into each other": ("L7",),
     "a child of a leaf inserted": ("F6",),
     "a trash purged": ("purge",),
     "a file emptied": ("19",),

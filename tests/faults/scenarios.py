@@ -389,8 +389,6 @@ SCENARIOS = (
 KNOWN: dict[str, str] = {
     "a file with children renamed": "the children stay in the old directory, and get a number of their own (F1)",
     "a page made a folder elsewhere": "the page's file stays on this mirror, without a row (row 8)",
-    "a folder's row deleted, a file moved out": "the file stays without a row, instead of reviving it (F5)",
-    "two folders moved into each other": "rows and tree end in different places (L7)",
 }
 
 # As above, but only where a call fails; kills are played.
