@@ -121,7 +121,8 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
   ON b.entry_id = p.id
 WHERE p.id IS NULL
    OR b.entry_id IS NULL AND p.deleted_at IS NULL
-   OR b.version <> p.version OR b.kind <> p.kind
+   OR b.version <> p.version OR b.kind <> p.kind OR b.digest IS DISTINCT FROM p.digest
+   OR p.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (p.parent_id, p.name)
    OR p.deleted_at IS NULL AND (p.name_key IS NULL OR p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page')
 """
 _DIFFERING_ATTACHMENTS = """
@@ -132,7 +133,8 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
   ON b.entry_id = a.id
 WHERE a.id IS NULL
    OR b.entry_id IS NULL AND a.deleted_at IS NULL
-   OR b.version <> a.version
+   OR b.version <> a.version OR b.digest IS DISTINCT FROM a.digest
+   OR a.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (a.parent_id, a.name)
    OR a.deleted_at IS NULL AND a.name_key IS NULL
 """
 

@@ -69,6 +69,7 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
         applied.add(written)
         applied.written |= written.written
         applied.displaced += written.displaced
+        applied.taken |= written.taken
 
 
 def _clashes(decision: Decision) -> bool:

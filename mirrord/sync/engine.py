@@ -115,10 +115,12 @@ class Engine:
             try:
                 await self.work(stop)
                 self.pulse.outage = None
-            except (Unavailable, Fenced) as error:
+            except (Unavailable, Fenced, OSError) as error:
                 if self.pulse.outage != str(error):
                     log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 self.pulse.outage = str(error)
+                if isinstance(error, OSError):  # the disk or the kernel's limits: what it cut short is not known
+                    self.compare_soon()
                 await _pause(stop)
                 with suppress(Unavailable):
                     await self.sides.database.mend()
@@ -285,6 +287,7 @@ class Engine:
             self._mark_again([decision], self.doubts.delay(entry), applied.beside.get(entry, ()))
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
         self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
+        self.queue.mark(applied.taken, forced=True)
         self.queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)
