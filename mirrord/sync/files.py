@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mirrord.codec.views import views_of
 from mirrord.db import blobs, states, views
@@ -109,10 +110,37 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
         outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
         outcome.later.append(decision)
         return
+    if not await _remove_page_file(sides, decision, outcome):
+        return
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, [sides.writer.record(base)])
     outcome.done.append(decision)
+
+
+async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutcome) -> bool:
+    """A page that became a folder loses its page file; whether it has none now. One that was saved meanwhile stays."""
+    file, row = decision.state.file, _row(decision)
+    if not isinstance(file, File) or file.kind is Kind.FOLDER:
+        return True
+    remove = partial(replacing.remove, entry=row.entry, over=file.digest, reason="made a folder", title=row.title)
+    try:
+        displaced = await asyncio.to_thread(remove, sides.tree, sides.journal, file.path)
+    except Stale:
+        outcome.stale.append(decision)
+    except Busy:
+        outcome.later.append(decision)
+    except (Refused, OSError) as error:
+        why = f"{error.strerror}." if isinstance(error, OSError) else str(error)
+        sentence = f"{file.path!r} cannot be moved to the trash: {why}"
+        outcome.troubles.append(Problem(file.path, "unwritable", sentence, row.entry))
+        outcome.later.append(decision)
+    else:
+        sides.looker.index.forget(file.path)
+        if displaced is not None:
+            outcome.displaced.append((row, file.path, file.digest, displaced))
+        return True
+    return False
 
 
 async def _write_all(
