@@ -14,7 +14,7 @@ from mirrord.domain.state import Base, File, Row
 from mirrord.errors import Refused, Stale
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import directory_of, page_path, parent_of, printable
+from mirrord.mirror.layout import directory_of, page_path, parent_of, printable, spot_of_directory, spot_of_file
 from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
@@ -108,10 +108,14 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
 
 def _tidy(sides: Sides, step: Step) -> None:
     """The directory of a page that became a leaf goes if it is empty."""
-    above = parent_of(step.source)
-    if step.act is not Act.RENAME or step.source != page_path("", above, index=True):
+    spot = spot_of_file(step.source) or spot_of_directory(step.source)
+    if step.act is not Act.RENAME or spot is None:
+        return
+    above = parent_of(step.source) if spot.index else spot.folder
+    if not spot.index and page_path("", above) not in sides.looker.index:
         return
     with suppress(OSError, Refused):
+        sides.tree.remove_directory(f"{above}/assets")
         if sides.tree.remove_directory(above):
             sides.looker.index.forget(above)
 
