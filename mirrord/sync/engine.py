@@ -288,6 +288,7 @@ class Engine:
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
         self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
         self.queue.mark(applied.taken, forced=True)
+        self.queue.mark(applied.unsure)
         self.queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)

@@ -12,7 +12,7 @@ from mirrord.db.connect import Connection
 from mirrord.db.writes import run
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row
-from mirrord.errors import Busy, Refused, Stale
+from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.replace import Displaced, Written
@@ -103,11 +103,16 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     if path is None:
         outcome.later.append(decision)
         return
+    if holders := await _holders(sides, path, row.entry):
+        outcome.beside[row.entry] = holders
+        outcome.later.append(decision)
+        return
     try:
         await asyncio.to_thread(sides.tree.make_directories, path)
-    except (FileExistsError, NotADirectoryError) as error:
-        sentence = f"The folder {path!r} cannot be made: {error.strerror}."
-        outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
+    except (Refused, OSError) as error:
+        code = "in-the-way" if isinstance(error, FileExistsError | NotADirectoryError) else "unwritable"
+        sentence = f"The folder {path!r} cannot be made: {reason_of(error)}"
+        outcome.troubles.append(Problem(path, code, sentence, row.entry))
         outcome.later.append(decision)
         return
     if not await _remove_page_file(sides, decision, outcome):
@@ -116,6 +121,13 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, [sides.writer.record(base)])
     outcome.done.append(decision)
+
+
+async def _holders(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
+    """Others whose base still says that *path* is their own: where they are has to be known first."""
+    async with sides.database.transaction(sides.tenant) as connection:
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted([path]))
+    return {base.entry for base in bases if base.entry != entry}
 
 
 async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutcome) -> bool:
@@ -131,8 +143,7 @@ async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutco
     except Busy:
         outcome.later.append(decision)
     except (Refused, OSError) as error:
-        why = f"{error.strerror}." if isinstance(error, OSError) else str(error)
-        sentence = f"{file.path!r} cannot be moved to the trash: {why}"
+        sentence = f"{file.path!r} cannot be moved to the trash: {reason_of(error)}"
         outcome.troubles.append(Problem(file.path, "unwritable", sentence, row.entry))
         outcome.later.append(decision)
     else:
@@ -209,8 +220,8 @@ async def _write(
         outcome.later.append(decision)
         return None
     except (Refused, OSError) as error:
-        why = f"{error.strerror}." if isinstance(error, OSError) else str(error)
-        outcome.troubles.append(Problem(path, "unwritable", f"{path!r} cannot be written: {why}", row.entry))
+        sentence = f"{path!r} cannot be written: {reason_of(error)}"
+        outcome.troubles.append(Problem(path, "unwritable", sentence, row.entry))
         outcome.later.append(decision)
         return None
     if written.displaced is not None:

@@ -9,6 +9,7 @@ from mirrord.db import states
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.errors import Refused, reason_of
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of, spot_of_directory
 from mirrord.sync.identity import Found, Memory, identify, late_save
@@ -156,9 +157,18 @@ def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:
         if found is not None:
             if found.claimed != base.claimed and parse_id(found.claimed):
                 missing.add(path)
-        elif path not in sides.looker.index or sides.tree.stat(path) is None:
+        elif path not in sides.looker.index or not _is_there(sides, path, look):
             missing.add(path)
     return frozenset(missing)
+
+
+def _is_there(sides: Sides, path: str, look: Look) -> bool:
+    """What cannot be told is unknown, and does not count as gone."""
+    try:
+        return sides.tree.stat(path) is not None
+    except (Refused, OSError) as error:
+        look.unknown[path] = Unknown(path, f"{path!r} cannot be looked at: {reason_of(error)}")
+        return True
 
 
 async def _continue_rows(

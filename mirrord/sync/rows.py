@@ -35,7 +35,8 @@ class Outcome:
 
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
     page below itself, because rows moved meanwhile. beside: what is in the way of those that wait, to be looked at
-    together with them. renamed: files and directories, from where to where.
+    together with them. renamed: files and directories, from where to where. unsure: paths where a call failed, so
+    that nobody knows what is there and below.
     """
 
     done: list[Decision] = field(default_factory=list)
@@ -44,6 +45,7 @@ class Outcome:
     refused: list[Decision] = field(default_factory=list)
     beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
     renamed: list[tuple[str, str]] = field(default_factory=list)
+    unsure: set[str] = field(default_factory=set)
     troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
@@ -54,6 +56,7 @@ class Outcome:
         self.refused += other.refused
         self.beside |= other.beside
         self.renamed += other.renamed
+        self.unsure |= other.unsure
         self.troubles += other.troubles
 
 
