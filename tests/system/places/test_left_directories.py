@@ -8,7 +8,7 @@ import pytest
 
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
-from tests.system.entries import change
+from tests.system.entries import add_page, change
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
 
@@ -141,3 +141,20 @@ async def test_a_page_moved_away_while_its_row_was_renamed_leaves_a_folder(mirro
     await mirror.settle()
     assert mirror.ids("R", "P/Child") == [page, child]
     assert mirror.files() == {"R.md": "the page\n", "P/Child.md": "the child\n"}
+
+
+async def test_a_child_written_for_a_page_that_has_just_moved_away_is_not_lost_sight_of(mirror: Mirror) -> None:
+    mirror.write({"P.md": "the page\n", "Box/In.md": "in\n"})
+    await mirror.settle()
+    (page,) = mirror.ids("P")
+    mirror.rename(("P.md", "Box/P.md"))
+    child = add_page(mirror.app, name="Child", markdown="the child\n", parent_id=page)
+    mirror.engine.ring()
+    await mirror.work()  # nobody has looked at the tree yet
+    assert "P/Child.md" in mirror.files()
+    mirror.engine.queue.mark(["P.md", "Box/P.md"])  # as the watcher tells it: not of the directory mirrord made
+    await mirror.work()
+    await mirror.settle()
+    assert mirror.ids("Box/P", "P/Child") == [page, child]
+    assert mirror.files().keys() == {"Box/In.md", "Box/P.md", "P/Child.md"}
+    assert mirror.count_living() == 5
