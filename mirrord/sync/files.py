@@ -14,6 +14,7 @@ from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
+from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
@@ -30,7 +31,7 @@ PARALLEL = 4  # writes at once: they wait for fsync, not for the processor
 @dataclass(slots=True)
 class FileOutcome(Outcome):
     """
-    written: paths that hold their row's text now, and whose they are.
+    written: paths that hold their row's text now, or are its folder, and whose they are.
     displaced: saves that came between look and write, with the row.
     taken: paths where something is already; it may be our own write, whose base was never recorded.
     """
@@ -108,7 +109,7 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
         outcome.later.append(decision)
         return
     try:
-        await asyncio.to_thread(sides.tree.make_directories, path)
+        stat = await asyncio.to_thread(_make_directory, sides, path)
     except (Refused, OSError) as error:
         code = "in-the-way" if isinstance(error, FileExistsError | NotADirectoryError) else "unwritable"
         sentence = f"The folder {path!r} cannot be made: {reason_of(error)}"
@@ -117,10 +118,19 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
         return
     if not await _remove_page_file(sides, decision, outcome):
         return
+    if stat is not None:
+        sides.looker.index.note(path, Seen(*stat[:5], NO_TEXT, row.entry))
+    outcome.written[path] = row.entry
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, [sides.writer.record(base)])
     outcome.done.append(decision)
+
+
+def _make_directory(sides: Sides, path: str) -> Stat | None:
+    """What is there then; None: it is gone again."""
+    sides.tree.make_directories(path)
+    return sides.tree.stat(path)
 
 
 async def _holders(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
