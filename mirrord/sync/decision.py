@@ -52,7 +52,16 @@ def decide(state: State, *, seen: int | None, adopting: bool) -> Decision:
         return Decision(state, step, move, place, again=move not in (Move.NOTHING, Move.ADOPT))
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
-    return Decision(state, _step_of(move), move, PlaceMove.NOTHING, again=move in _TWO_STEPS)
+    again = move in _TWO_STEPS or (move is Move.ADOPT and _is_apart(state))
+    return Decision(state, _step_of(move), move, PlaceMove.NOTHING, again=again)
+
+
+def _is_apart(state: State) -> bool:
+    """Whether nothing was agreed yet and the two sides have it in two places: the base to be takes the file's."""
+    row, file = state.row, state.file
+    if state.base is not None or row is None or not isinstance(file, File):
+        return False
+    return not same_place(state, file.place, row.place)
 
 
 def _outlived(move: Move, state: State, *, adopting: bool) -> Move:
