@@ -225,6 +225,8 @@ class Daemon:
                 async for tenant in rings(self.postgres.dsn, list(tenants), self.stop):
                     self._changed = time.monotonic()
                     for one in tenants.values() if tenant is None else [tenants[tenant]]:
+                        if tenant is None:
+                            one.engine.handshake.doubt()
                         one.engine.ring()
             except Unavailable:
                 await self._sleep(RETRY)  # the engines say so, and the poll goes on
@@ -240,7 +242,9 @@ class Daemon:
                 async with database.connection() as connection:
                     seqs = await states.seqs(connection, list(engines))
                 for tenant, seq in seqs.items():
-                    if seq > engines[tenant].feed.cursor:
+                    if seq < engines[tenant].feed.cursor:
+                        engines[tenant].handshake.doubt()
+                    if seq != engines[tenant].feed.cursor:
                         self._changed = time.monotonic()
                         engines[tenant].ring()
 

@@ -99,6 +99,7 @@ class Database:
 
     def __init__(self, dsn: str, *, size: int = 4) -> None:
         self.dsn = daemon_dsn(dsn)
+        self.breaks = 0  # grows when a connection may have broken: the next may reach another server
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
             min_size=1,
@@ -119,13 +120,14 @@ class Database:
 
     async def mend(self) -> None:
         """Replace connections that broke; call after Unavailable, so that not each of them fails once."""
+        self.breaks += 1
         with translated():
             await self.pool.check()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
-        with translated():
+        with translated(), self._counted():
             async with self.pool.connection() as connection:
                 yield connection
 
@@ -138,7 +140,7 @@ class Database:
 
         Raises Fenced when *lease* is lost: nothing of the transaction is kept then.
         """
-        with translated():
+        with translated(), self._counted():
             async with self.pool.connection() as connection, connection.pipeline(), connection.transaction():
                 await set_tenant(connection, tenant)
                 if actor is not None:
@@ -148,6 +150,14 @@ class Database:
                     await _set_local(connection, "mirrord.cascade", "off")
                     await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
                 yield connection
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            self.breaks += 1
+            raise
 
 
 async def _limit(connection: Connection) -> None:

@@ -11,6 +11,7 @@ from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import Gathered
 from mirrord.sync.guard import Alarm, check_emptied, weigh
 from mirrord.sync.plan import Move
+from mirrord.sync.rewind import Rewind, sentence
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
@@ -53,6 +54,13 @@ class Brake:
                 await attention.close_halt(connection, sides.tenant, halt.id)
         self.halted = bool(await self._open_halts())
 
+    async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:
+        """A side went back in time and has been settled with the other: say what was done; no deletion spreads."""
+        entries = list(settled)
+        text = sentence(rewind, len(entries))
+        if text is not None:
+            await self._halt(Alarm(rewind.value, text), None, entries)
+
     async def _carry_over(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
         asked = [one.state.entry for one in gone if one.state.entry not in allowed]
         alarm = await self._alarm(side, asked)
@@ -75,7 +83,7 @@ class Brake:
             return alarm
         return weigh(side, len(asked), self.gathered.count_recent(side), based)
 
-    async def _halt(self, alarm: Alarm, side: str, entries: Sequence[EntryId]) -> None:
+    async def _halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
             await attention.add_halt(

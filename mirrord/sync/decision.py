@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from mirrord.domain.state import State
+from mirrord.domain.state import NO_TEXT, File, State
 from mirrord.sync.place import PlaceMove, plan_place
 from mirrord.sync.plan import DELETIONS, Move, plan
 
@@ -37,10 +37,16 @@ _TO_FILE = frozenset({Move.CREATE, Move.TO_FILE})
 _TWO_STEPS = frozenset({Move.MERGE, Move.SIBLING})
 
 
-def decide(state: State, *, seen: int | None, adopting: bool) -> Decision:
-    """What to do next for one entry; a place goes before a content, so that a content finds its path."""
+def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool = False) -> Decision:
+    """
+    What to do next for one entry; a place goes before a content, so that a content finds its path.
+
+    stale_places: the tree went back in time, so a file with old bytes is in an old place too.
+    """
     move = plan(state, seen=seen, adopting=adopting)
     place = plan_place(state)
+    if stale_places and place is PlaceMove.TO_ROW and _has_old_bytes(state, seen):
+        place = PlaceMove.TO_FILE
     if move is Move.WAIT:
         return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
     if place is PlaceMove.NAME:
@@ -53,6 +59,13 @@ def decide(state: State, *, seen: int | None, adopting: bool) -> Decision:
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
     return Decision(state, _step_of(move), move, PlaceMove.NOTHING, again=move in _TWO_STEPS)
+
+
+def _has_old_bytes(state: State, seen: int | None) -> bool:
+    file, row, base = state.file, state.row, state.base
+    if not isinstance(file, File) or row is None or base is None:
+        return False
+    return seen is not None or file.digest in (row.digest, base.digest, NO_TEXT)
 
 
 def _step_of(move: Move) -> Step:

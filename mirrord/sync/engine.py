@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mirrord.db import states
-from mirrord.db.attention import Problem
+from mirrord.db.attention import Halt, Problem
 from mirrord.domain.entry import EntryId
 from mirrord.domain.state import State
 from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
@@ -17,11 +17,13 @@ from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import printable
 from mirrord.mirror.scan import Scan, scan
+from mirrord.sync.adoption import Adoption
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.feed import Feed
+from mirrord.sync.handshake import Handshake
 from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
@@ -29,6 +31,7 @@ from mirrord.sync.observe import Dirty, Observation, observe
 from mirrord.sync.plan import Move
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
+from mirrord.sync.rewind import Rewind
 from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
 
@@ -53,16 +56,17 @@ class Engine:
 
     def __init__(self, sides: Sides, *, adopting: bool) -> None:
         self.sides = sides
-        self.adopting = adopting
+        self.adoption = Adoption(adopting)
+        self.handshake = Handshake(sides)
         self.queue = Queue()
         self.intake = Intake(self.queue, sides.looker)
         self.pulse = Pulse()
         self.brake = Brake(sides)
         self.problems = ProblemList(sides)
-        self.root = Root(sides, self.problems)
+        self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
         self.recovery = Recovery(sides)
-        self.doubts = Doubts()
+        self.doubts = Doubts(self.adoption)
         self.written = asyncio.Event()  # rings when rows changed: documents are to be derived
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
@@ -102,6 +106,7 @@ class Engine:
 
     async def start(self) -> None:
         """Compare everything and settle what a crash left: the queue knows then what is to be done."""
+        await self._shake_hands()
         await self.feed.begin()
         await self.problems.load()
         await self.brake.load()
@@ -130,6 +135,8 @@ class Engine:
             return
         self._working = True
         try:
+            if self.handshake.is_due:
+                await self._shake_hands()
             if self._recompare:
                 self._recompare = False
                 await self.compare_all()
@@ -139,15 +146,35 @@ class Engine:
                 await self._read_feed()
             while self.intake.is_ready and not stop.is_set():
                 await self._take_in_hand()
-            if not self.intake.is_ready:
-                self.adopting = False
+            if not self.intake.is_ready and self.adoption.active:
+                await self._end_adoption()
             if self.brake.gathered.due:
                 await self._delete(self.brake.gathered.take())
             if self.brake.halted:
                 await self._carry_out_decisions()
             self.queue.mark(entries=await self.recovery.absorb_pending())
+            if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
+                await self.handshake.acknowledge()
         finally:
             self._working = False
+
+    async def _shake_hands(self) -> None:
+        """Is this the database, and the tree, that we worked with? If not, compare everything by the rules for that."""
+        rewind = await self.handshake.look()
+        if rewind is Rewind.NONE:
+            return
+        log.info("sides_compared_anew", extra={"tenant": self.sides.name, "cause": rewind.value})
+        self.adoption.begin(rewind)
+        if self.started:
+            await self.feed.begin()
+            await self.brake.load()
+            self._recompare = True
+
+    async def _end_adoption(self) -> None:
+        """All that was marked has been worked on."""
+        await self.brake.halt_rewind(self.adoption.cause, self.adoption.settled)
+        self.adoption.active = False
+        self.handshake.owed = True
 
     async def _read_feed(self) -> None:
         self._rung = False
@@ -241,7 +268,7 @@ class Engine:
         self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
     async def _pass(self, dirty: Dirty, look: Look | None) -> None:
-        observation, applied = await observe(self.sides, dirty, look), Applied()
+        observation, applied = await self._observe(dirty, look), Applied()
         decisions = self._decide(observation, list(observation.states.values()))
         unready = [one for one in decisions if one.step is Step.PREPARE]
         if unready:
@@ -255,7 +282,14 @@ class Engine:
         await self._conclude(observation, applied)
 
     def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
-        return self.doubts.decide(observation, known, adopting=self.adopting)
+        return self.doubts.decide(observation, known)
+
+    async def _observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
+        adoption = self.adoption
+        rewound = adoption.active and adoption.cause is Rewind.TREE
+        return await observe(
+            self.sides, dirty, look, adopting=adoption.active or bool(adoption.waiting), rewound=rewound
+        )
 
     async def _conclude(self, observation: Observation, applied: Applied) -> None:
         """Remember what was done, mark what is to be looked at again, list what needs a person."""
@@ -286,6 +320,8 @@ class Engine:
         await asyncio.to_thread(self.sides.state.store, seen, [path for path in paths if path not in seen])
         for decision in applied.done:
             self.doubts.done(decision.state.entry)
+        self.adoption.done(applied.done)
+        self.handshake.owed = True
         self._tick(applied.done)
         self.written.set()
 
@@ -313,27 +349,36 @@ class Engine:
             raise
 
     async def _delete_what_is_gone(self, entries: set[EntryId], allowed: Sequence[EntryId]) -> None:
-        observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
+        observation = await self._observe(Dirty(entries=frozenset(entries)))
         decisions = self._decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
         self.queue.mark(entries=[one.state.entry for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)])
         applied = Applied()
-        applied.add(await self.brake.carry_over(gone, allowed))
+        applied.add(await self.brake.carry_over(gone, [*allowed, *self.adoption.stale_deletions(gone)]))
         await self._conclude(observation, applied)
 
     async def _carry_out_decisions(self) -> None:
         decided = await self.brake.take_decisions()
         for halt in decided:
-            if halt.decision == "apply":
+            if halt.side is None:
+                await self._go_on(halt)
+            elif halt.decision == "apply":
                 await self._delete(set(halt.entries), halt.entries)
             else:
                 await self._discard(halt.entries)
         if decided:
             await self.brake.close(decided)
 
+    async def _go_on(self, halt: Halt) -> None:
+        """After a rewind: deletions spread again, or first everything is compared once more by the same rules."""
+        if halt.decision == "discard":
+            self.adoption.begin(Rewind.UNKNOWN)
+            self._recompare = True
+            self.queue.wake()
+
     async def _discard(self, entries: Sequence[EntryId]) -> None:
         """The deletions were a mistake."""
-        observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
+        observation = await self._observe(Dirty(entries=frozenset(entries)))
         applied = Applied()
         back = restored(self._decide(observation, list(observation.states.values())))
         await apply(self.sides, back, observation.look.views, applied)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from mirrord.db import states
+from mirrord.db import blobs, states
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
@@ -40,11 +40,14 @@ class Observation:
     unowned: set[str] = field(default_factory=set)
 
 
-async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Observation:
+async def observe(
+    sides: Sides, dirty: Dirty, look: Look | None = None, *, adopting: bool = False, rewound: bool = False
+) -> Observation:
     """
     Look at the tree where *dirty* says, and load what is known of every entry concerned.
 
-    look: what was seen there already, where *dirty* has paths only.
+    look: what was seen there already, where *dirty* has paths only. adopting: whether old bytes of attachments
+    matter, too. rewound: whether the tree went back in time.
     """
     known, rows = await _load_entries(sides, dirty.entries)
     if look is None:
@@ -56,7 +59,7 @@ async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Obser
         assembled = _Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
         return Observation({state.entry: state for state in assembled}, look)
     async with sides.database.transaction(sides.tenant) as connection:
-        memory = await _remember(connection, sides, look, known)
+        memory = await _remember(connection, sides, look, known, rewound=rewound)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await _continue_rows(connection, sides, look, memory, owners)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
@@ -64,6 +67,8 @@ async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Obser
         assembly = _Assembly(sides.looker.index, look, memory, owners)
         assembled = assembly.states(entries, rows)
         seen = await _seen(connection, sides, assembled)
+        if adopting:
+            seen |= await _seen_without_history(connection, sides, assembled)
     return Observation({state.entry: state for state in assembled}, look, seen, assembly.unowned)
 
 
@@ -83,7 +88,7 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[lis
         return known, await states.load_rows(connection, sides.tenant, entries)
 
 
-async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base]) -> Memory:
+async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base], *, rewound: bool) -> Memory:
     """Load what may be evidence for what was found, and see which of it is no longer in its place."""
     founds = look.found.values()
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
@@ -95,13 +100,14 @@ async def _remember(connection: Connection, sides: Sides, look: Look, known: lis
         elif found.spot.kind is Kind.FOLDER:
             paths.update(_owner_paths(found.path))
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
-    wanted = states.Wanted(sorted(paths), claims, digests)
+    homes = [id_of_path(sides.tenant, found.path) for found in founds]
+    wanted = states.Wanted(sorted(paths), claims + homes if rewound else claims, digests)
     bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
     bases = list({base.entry: base for base in [*bases, *known]}.values())
-    candidates = [*claims, *(id_of_path(sides.tenant, found.path) for found in founds)]
+    candidates = [*claims, *homes]
     rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
     missing = await asyncio.to_thread(_missing, sides, bases, look)
-    return Memory(bases, rows, missing, look.old_path)
+    return Memory(bases, rows, missing, look.old_path, rewound)
 
 
 def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:
@@ -158,6 +164,18 @@ async def _seen(connection: Connection, sides: Sides, assembled: list[State]) ->
         and (state.base is None or state.file.digest != state.base.digest)
     ]
     return await states.seen_versions(connection, sides.tenant, questions) if questions else {}
+
+
+async def _seen_without_history(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """
+    Folders and attachments have no history. A directory is the same whenever it was made; of attachments the bytes
+    are kept: what is there was in a row once.
+    """
+    pairs = [(state.row, state.file.digest) for state in assembled if state.row and isinstance(state.file, File)]
+    folders = [row for row, digest in pairs if digest == NO_TEXT]
+    asked = [(row, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT and digest != row.digest]
+    kept = await blobs.kept(connection, sides.tenant, [digest for _, digest in asked]) if asked else set()
+    return {row.entry: row.version for row in [*folders, *(row for row, digest in asked if digest in kept)]}
 
 
 def _owner_paths(directory: str) -> list[str]:

@@ -10,6 +10,7 @@ from mirrord.errors import MirrordError
 from mirrord.mirror import marker
 from mirrord.mirror.state import State
 from mirrord.sync.guard import check_root
+from mirrord.sync.handshake import Handshake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.sides import Sides
 
@@ -21,9 +22,10 @@ OWN_STATE = 1.0  # seconds between looks at our own files in the tree
 class Root:
     """Watches over the root. suspended: why nothing is read or written now; None: all is well."""
 
-    def __init__(self, sides: Sides, problems: ProblemList) -> None:
+    def __init__(self, sides: Sides, problems: ProblemList, handshake: Handshake) -> None:
         self._sides = sides
         self._problems = problems
+        self._handshake = handshake
         self.suspended: str | None = None
         self._kept = 0.0
 
@@ -61,3 +63,4 @@ class Root:
         if not sides.state.is_in_place():
             sides.state.close()
             sides.state = State(sides.tree)
+            self._handshake.take_state()
