@@ -16,7 +16,7 @@ from mirrord.db import leases, states
 from mirrord.db.connect import Database
 from mirrord.db.doorbell import rings
 from mirrord.domain.entry import TenantId
-from mirrord.errors import Fenced, Refused, Unavailable
+from mirrord.errors import Fenced, Halted, Refused, Unavailable
 from mirrord.heartbeat import Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import is_visible
@@ -117,11 +117,21 @@ class Daemon:
                 root = app.make_root(self.config, name)
                 if fill is not None:
                     await asyncio.to_thread(app.fill, root, fill)
-                await self._open(database, name, tenant)
+                await self._open_or_halt(database, name, tenant, alone=len(chosen) == 1)
             async with _together(self._tasks(database), self.stop):
                 await self.stop.wait()
         finally:
             await self._close(database)
+
+    async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
+        """A tree that is not recognised stops its own tenant only; Halted if there is no other."""
+        try:
+            await self._open(database, name, tenant)
+        except Halted as halted:
+            if alone:
+                raise
+            log.error("tenant_halted", extra={"tenant": name, "reason": str(halted)})
+            self.degraded[f"halted {name}"] = f"{name}: {halted}"
 
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
@@ -225,10 +235,10 @@ class Daemon:
                 async for tenant in rings(self.postgres.dsn, list(tenants), self.stop):
                     self._changed = time.monotonic()
                     for one in tenants.values() if tenant is None else [tenants[tenant]]:
-                        if tenant is None:
-                            one.engine.handshake.doubt()
                         one.engine.ring()
             except Unavailable:
+                for worked in tenants.values():
+                    worked.engine.handshake.doubt()
                 await self._sleep(RETRY)  # the engines say so, and the poll goes on
 
     async def _poll(self, database: Database) -> None:
@@ -261,6 +271,7 @@ class Daemon:
     async def _keep_lease(self, database: Database, name: str, worked: Worked, renewed: set[Any]) -> None:
         sides = worked.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
+            sides.renewed()
             self.degraded.pop(f"lease {name}", None)
             with suppress(Unavailable):
                 if worked.engine.idle:
@@ -268,17 +279,13 @@ class Daemon:
             return
         sides.lease = None
         try:
-            sides.lease = await leases.acquire(
-                database, sides.tenant, sides.mirror, f"{os.uname().nodename}:{os.getpid()}", root_locked=False
-            )
+            await app.take_lease(sides, root_locked=False)
         except Refused as error:
             self.degraded[f"lease {name}"] = str(error)
         else:
-            self._insist_compare(worked)
-
-    def _insist_compare(self, worked: Worked) -> None:
-        log.warning("lease_regained", extra={"tenant": worked.opened.sides.name})
-        worked.engine.compare_soon()
+            log.warning("lease_regained", extra={"tenant": name})
+            worked.engine.handshake.doubt()
+            worked.engine.compare_soon()
 
     async def _derive(self, worked: Worked) -> None:
         """Documents and links follow the texts; during an import all texts come first."""

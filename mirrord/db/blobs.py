@@ -1,7 +1,5 @@
 """Bytes of attachments by their digest, in parts."""
 
-from collections.abc import Sequence
-
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, TenantId
 
@@ -24,12 +22,3 @@ async def load(connection: Connection, tenant: TenantId, digest: Digest) -> byte
     )
     rows = await cursor.fetchall()
     return b"".join(row[0] for row in rows) if rows else None
-
-
-async def kept(connection: Connection, tenant: TenantId, digests: Sequence[Digest]) -> set[Digest]:
-    """Those of *digests* whose bytes are there."""
-    cursor = await connection.execute(
-        "SELECT digest FROM mirrord.blob WHERE tenant_id = %s AND digest = ANY (%s) AND part = 0",
-        (tenant, list(digests)),
-    )
-    return {Digest(row[0]) for row in await cursor.fetchall()}

@@ -147,7 +147,7 @@ class Database:
                     spelled = orjson.dumps({"kind": actor.kind, "name": actor.name}).decode()
                     await _set_local(connection, "mirrord.actor", spelled)
                 if lease is not None:
-                    await _set_local(connection, "mirrord.cascade", "off")
+                    await set_no_cascade(connection)
                     await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
                 yield connection
 
@@ -170,6 +170,11 @@ async def _limit(connection: Connection) -> None:
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:
     """Bind the current transaction to *tenant*."""
     await _set_local(connection, "mirrord.tenant", str(tenant))
+
+
+async def set_no_cascade(connection: Connection) -> None:
+    """Entries are written one by one: deleting or reviving a folder leaves what is in it as it is."""
+    await _set_local(connection, "mirrord.cascade", "off")
 
 
 async def set_parents(connection: Connection, parents: list[int]) -> None:

@@ -59,10 +59,7 @@ class Adoption:
             if not decision.again:
                 self.waiting.discard(entry)
 
-    def stale_deletions(self, decisions: Iterable[Decision]) -> list[EntryId]:
-        """Files that came back although their rows are deleted: their bytes are in the history, so nothing is lost."""
-        return [
-            one.state.entry
-            for one in decisions
-            if one.move is Move.TRASH and one.state.base is None and one.state.entry in self.waiting
-        ]
+
+def is_stale(decision: Decision) -> bool:
+    """Whether a file came back although its row is deleted: its bytes are in the history, so nothing is lost."""
+    return decision.move is Move.TRASH and decision.state.base is None

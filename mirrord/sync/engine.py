@@ -3,10 +3,8 @@
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from mirrord.db import states
 from mirrord.db.attention import Halt, Problem
@@ -17,10 +15,11 @@ from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import printable
 from mirrord.mirror.scan import Scan, scan
-from mirrord.sync.adoption import Adoption
+from mirrord.sync.adoption import Adoption, is_stale
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
 from mirrord.sync.decision import Decision, Step
+from mirrord.sync.deletions import trash
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.feed import Feed
 from mirrord.sync.handshake import Handshake
@@ -28,7 +27,7 @@ from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty, Observation, observe
-from mirrord.sync.plan import Move
+from mirrord.sync.pulse import Pulse
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
 from mirrord.sync.rewind import Rewind
@@ -39,16 +38,6 @@ log = logging.getLogger(__name__)
 
 RETRY = 0.5  # seconds after Postgres or the root was out of reach
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
-
-
-@dataclass(slots=True)
-class Pulse:
-    """What `status` tells of an engine. Times are Unix seconds, None: not since the start; sentences: None is good."""
-
-    last_file_to_row: float | None = None
-    last_row_to_file: float | None = None
-    outage: str | None = None
-    moves: int = 0
 
 
 class Engine:
@@ -110,7 +99,10 @@ class Engine:
         await self.feed.begin()
         await self.problems.load()
         await self.brake.load()
-        await self.compare_all()
+        if await self.root.is_sound():
+            await self.compare_all()
+        else:
+            self._recompare = True
         self.started = True
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -144,8 +136,10 @@ class Engine:
                 await self._scan()
             if self._rung:
                 await self._read_feed()
-            while self.intake.is_ready and not stop.is_set():
+            while self.intake.is_ready and not stop.is_set() and await self.root.is_sound():
                 await self._take_in_hand()
+            if self.root.suspended is not None:
+                return
             if not self.intake.is_ready and self.adoption.active:
                 await self._end_adoption()
             if self.brake.gathered.due:
@@ -277,7 +271,10 @@ class Engine:
         if any(one.step is Step.FILE for one in decisions):
             await self.intake.look_again()
         await apply(self.sides, decisions, observation.look.views, applied)
-        self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
+        gone = [one for one in decisions if one.step is Step.DELETE]
+        if stale := [one for one in gone if is_stale(one)]:
+            applied.add(await trash(self.sides, stale))
+        self.brake.gathered.add(one.state.entry for one in gone if not is_stale(one))
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
         await self._conclude(observation, applied)
 
@@ -322,19 +319,8 @@ class Engine:
             self.doubts.done(decision.state.entry)
         self.adoption.done(applied.done)
         self.handshake.owed = True
-        self._tick(applied.done)
+        self.pulse.tick(self.sides.name, applied.done)
         self.written.set()
-
-    def _tick(self, done: Sequence[Decision]) -> None:
-        self.pulse.moves += len(done)
-        for decision in done:
-            if decision.step is Step.ROW or decision.move is Move.ENTOMB:
-                self.pulse.last_file_to_row = time.time()
-            elif decision.step is Step.FILE or decision.move is Move.TRASH:
-                self.pulse.last_row_to_file = time.time()
-        for (move, place), count in Counter((one.move.name, one.place.name) for one in done).items():
-            facts = {"tenant": self.sides.name, "move": move, "place": place, "entries": count}
-            log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
 
     async def _delete(self, entries: set[EntryId], allowed: Sequence[EntryId] = ()) -> None:
         """Carry deletions over, after a look everywhere: what moved is found by then."""
@@ -354,7 +340,7 @@ class Engine:
         gone = [one for one in decisions if one.step is Step.DELETE]
         self.queue.mark(entries=[one.state.entry for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)])
         applied = Applied()
-        applied.add(await self.brake.carry_over(gone, [*allowed, *self.adoption.stale_deletions(gone)]))
+        applied.add(await self.brake.carry_over(gone, allowed))
         await self._conclude(observation, applied)
 
     async def _carry_out_decisions(self) -> None:

@@ -128,6 +128,7 @@ async def _move(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], 
 
 def _rename(sides: Sides, file: File, target: str) -> list[tuple[str, str]]:
     """Rename on disk and in the index; the directories renamed, as (old, new)."""
+    sides.check_lease()
     tree, index = sides.tree, sides.looker.index
     moved = []
     source = file.path
@@ -252,6 +253,7 @@ def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | No
 
 
 def _put(sides: Sides, path: str, data: bytes, entry: EntryId, over: Digest | None) -> Written:
+    sides.check_lease()
     if over is None:
         sides.tree.make_directories(parent_of(path))
     return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=over)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from mirrord.db import blobs, states
+from mirrord.db import states
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
@@ -68,7 +68,7 @@ async def observe(
         assembled = assembly.states(entries, rows)
         seen = await _seen(connection, sides, assembled)
         if adopting:
-            seen |= await _seen_without_history(connection, sides, assembled)
+            seen |= await _seen_others(connection, sides, assembled)
     return Observation({state.entry: state for state in assembled}, look, seen, assembly.unowned)
 
 
@@ -153,29 +153,25 @@ def _concerned(memory: Memory, look: Look) -> list[Base]:
 
 
 async def _seen(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
-    """Ask the history about bytes that neither the base nor the row has."""
+    """Ask the history about bytes that neither the base nor the living row has."""
     questions = [
         (state.entry, state.file.digest)
         for state in assembled
         if isinstance(state.file, File)
         and state.file.kind is Kind.PAGE
         and state.row is not None
-        and state.file.digest != state.row.digest
+        and (state.row.deleted or state.file.digest != state.row.digest)
         and (state.base is None or state.file.digest != state.base.digest)
     ]
     return await states.seen_versions(connection, sides.tenant, questions) if questions else {}
 
 
-async def _seen_without_history(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
-    """
-    Folders and attachments have no history. A directory is the same whenever it was made; of attachments the bytes
-    are kept: what is there was in a row once.
-    """
+async def _seen_others(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """The same for attachments; a directory is the same whenever it was made."""
     pairs = [(state.row, state.file.digest) for state in assembled if state.row and isinstance(state.file, File)]
-    folders = [row for row, digest in pairs if digest == NO_TEXT]
-    asked = [(row, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT and digest != row.digest]
-    kept = await blobs.kept(connection, sides.tenant, [digest for _, digest in asked]) if asked else set()
-    return {row.entry: row.version for row in [*folders, *(row for row, digest in asked if digest in kept)]}
+    folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
+    asked = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
+    return folders | (await states.seen_attachments(connection, sides.tenant, asked) if asked else {})
 
 
 def _owner_paths(directory: str) -> list[str]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from mirrord.db.attention import Problem
 from mirrord.errors import MirrordError
@@ -16,11 +17,12 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
+PAUSE = "PAUSE"  # a file of that name in the root: sync pauses until it is removed
 OWN_STATE = 1.0  # seconds between looks at our own files in the tree
 
 
 class Root:
-    """Watches over the root. suspended: why nothing is read or written now; None: all is well."""
+    """Watches over the root. suspended: why nothing is read or written now, a pause too; None: all is well."""
 
     def __init__(self, sides: Sides, problems: ProblemList, handshake: Handshake) -> None:
         self._sides = sides
@@ -39,7 +41,7 @@ class Root:
             return True
         if self.suspended != alarm:
             self.suspended = alarm
-            log.error("suspended", extra={"tenant": self._sides.name})
+            log.error("suspended", extra={"tenant": self._sides.name, "reason": alarm})
             await self._problems.change([Problem("", "root", alarm)], [])
         return False
 
@@ -47,6 +49,9 @@ class Root:
         tree = self._sides.tree
         identity = tree.identity()
         alarm = check_root(exists=identity is not None, same=identity == tree.opened_as)
+        if alarm is None and (found := tree.stat(PAUSE)) is not None and found.is_file:
+            since = datetime.fromtimestamp(found.mtime_ns // 1_000_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            return f"Sync is paused since {since}: nothing is lost meanwhile. To go on remove {tree.root / PAUSE}."
         if alarm is None and time.monotonic() - self._kept > OWN_STATE:
             self._keep_own_state()
             self._kept = time.monotonic()
