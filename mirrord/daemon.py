@@ -124,8 +124,7 @@ class Daemon:
             await self._close(database)
 
     async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
-        """A tree that is not recognised stops its own tenant only; Halted if there is no other."""
-        try:
+        try:  # a tree that is not recognised stops its own tenant only
             await self._open(database, name, tenant)
         except Halted as halted:
             if alone:
