@@ -35,11 +35,13 @@ def compare(seen: Seen) -> Rewind:
     """
     Which side went back.
 
-    The tree is written first, so a crash between the two leaves it one ahead, never behind.
+    The tree is written first, so a crash between the two leaves it one ahead, never behind. A database that has the
+    acknowledgement had the page before: where that is missing all the same, somebody removed it.
     """
     if seen.tree_acks is None:
         return Rewind.UNKNOWN
-    if not seen.remembered or seen.row_seq < seen.tree_seq or seen.row_acks < seen.tree_acks - 1:
+    behind = seen.tree_acks - seen.row_acks
+    if seen.row_seq < seen.tree_seq or behind > 1 or (behind == 1 and not seen.remembered):
         return Rewind.DATABASE
     if seen.tree_acks < seen.row_acks:
         return Rewind.TREE

@@ -25,8 +25,9 @@ def seen(**changes: object) -> Seen:
         (seen(tree_acks=6, same_epoch=False), Rewind.TREE),
         (seen(tree_acks=9), Rewind.DATABASE),
         (seen(row_seq=39), Rewind.DATABASE),
-        (seen(remembered=False), Rewind.DATABASE),
-        (seen(remembered=False, row_seq=99, row_acks=99), Rewind.DATABASE),  # apps went on writing since
+        (seen(tree_acks=8, remembered=False), Rewind.DATABASE),  # only the last moments are lost
+        (seen(tree_acks=9, row_seq=99), Rewind.DATABASE),  # apps went on writing since
+        (seen(remembered=False), Rewind.NONE),  # it was acknowledged, so it was there: somebody removed it
         (seen(row_seq=39, tree_acks=6), Rewind.DATABASE),
         (seen(same_epoch=False), Rewind.MOVED),
     ],
