@@ -19,10 +19,10 @@ export CHECK_PYTHON
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench
+.PHONY: help run test lint types smoke bench bench-codec
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sample
 	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
@@ -42,6 +42,9 @@ smoke: $(EVERYTHING) ## Start, edit on both sides, compare, stop
 
 bench: $(EVERYTHING) ## Measure
 	@$(BIN)/python -m tests.bench
+
+bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
+	@$(BIN)/python -m tests.bench.codec $(ARGS)
 
 .venv/pyvenv.cfg:
 	@command -v "$(PYTHON)" >/dev/null || { \

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
-from mirrord.codec import items, tables
+from mirrord.codec import items, table_rows
 from mirrord.codec.anew import written
 from mirrord.codec.containers import dedented, framed, headed
 from mirrord.codec.cuts import Cut, Line, Part, cut_blocks, cut_items, meaning
@@ -13,7 +13,9 @@ from mirrord.codec.document import Node
 from mirrord.codec.gaps import Piece, Spacing, block_gap, joined
 from mirrord.codec.normal import fingerprint
 from mirrord.codec.pairing import Match, matched
+from mirrord.codec.schema import extras, is_beyond
 from mirrord.codec.style import Style, style_of
+from mirrord.codec.tables import table_extras
 from mirrord.codec.writer import LISTS, apart, is_glued, starts_below
 from mirrord.errors import Damaged
 
@@ -138,12 +140,14 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
         Damaged: its lines cannot be taken apart, or Markdown cannot hold what is new in it.
     """
     lines, name = cut.lines[part.start : part.end], part.node["type"]
+    if name != "table" and (extras(part.node) or extras(node)):
+        return []
     if name in LISTS and LISTS[name] == LISTS.get(node["type"]) and part.tokens:
         return _in_list(cut_items(cut, part), part, node, setting)
     if name != node["type"]:
         return []
     if name == "table":
-        return tables.rearranged(lines, part.node, node, style_of(part.tokens, setting.habit))
+        return _in_table(lines, part, node, style_of(part.tokens, setting.habit))
     if name in _PREFIXED:
         frame, inner = (
             framed(part.node, lines),
@@ -154,6 +158,18 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
             content = [Line(""), *content]
         return headed(frame, content, part.node, node)
     return []
+
+
+def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style) -> list[Line]:
+    """None where the comment above it would be another one: it counts the rows."""
+    if is_beyond(part.node) or is_beyond(node) or "header" in table_extras(node):
+        return []
+    if table_extras(part.node) != table_extras(node):
+        return []
+    height = next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extras(node) else 0
+    comment = [Line(line, at) for at, line in enumerate(lines[:height])]
+    rows = table_rows.rearranged(lines[height:], part.node, node, style)
+    return comment + [replace(row, at=None if row.at is None else row.at + height) for row in rows]
 
 
 def _in_list(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:

@@ -28,15 +28,18 @@ Document = Node  # of type "doc"
 
 MAX_DEPTH: Final = 120  # nodes inside nodes: more than `dialect.MAX_NESTING` levels of Markdown make
 
-INLINE: Final = frozenset(["text", "hardBreak", "image", "mathInline", "footnoteRef", "wikilink", "embed", "rawInline"])
+INLINE: Final = frozenset(
+    ["text", "hardBreak", "image", "mathInline", "footnoteRef", "wikilink", "embed", "mention", "rawInline"]
+)
 TEXTBLOCKS: Final = frozenset(["paragraph", "heading"])
 BLOCKS: Final = TEXTBLOCKS | {
     *("bulletList", "orderedList", "listItem", "taskList", "taskItem", "codeBlock", "blockquote", "callout"),
-    *("horizontalRule", "table", "tableRow", "tableHeader", "tableCell", "mathBlock", "footnoteDef", "rawBlock"),
+    *("details", "detailsSummary", "detailsContent", "horizontalRule", "mathBlock", "footnoteDef", "rawBlock"),
+    *("table", "tableRow", "tableHeader", "tableCell"),
 }
 DELIMITED: Final = frozenset(["bold", "italic", "strike", "highlight"])  # marks set by delimiters
 TAGGED: Final = {"underline": "u", "subscript": "sub", "superscript": "sup"}  # marks set by HTML tags
-MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link"}
+MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link", "textStyle"}
 
 _KEYS = frozenset(["type", "attrs", "content", "marks", "text"])
 

@@ -32,7 +32,7 @@ _LINE_START = re.compile(
     | \[(?=[^\]\n]+\]:)""",
     re.VERBOSE,
 )
-_URL = re.compile(r"https?://[^\s<>]+")
+_URL = re.compile(r"(?:https?://|(?<![\w.])www\.)[^\s]+")
 _AWKWARD = re.compile(r"[\s\x00-\x1f\x7f<>]")
 
 
@@ -65,7 +65,7 @@ def _harmless(line: str) -> set[int]:
     """Where nothing needs a backslash: before a bracket that gets its own, and inside bare URLs."""
     before_bracket = {match.start() for match in re.finditer(r"!(?=\[)", line)}
     urls = (range(*match.span()) for match in _URL.finditer(line))
-    return before_bracket | {position for url in urls for position in url if line[position] in "_~&=%"}
+    return before_bracket | {position for url in urls for position in url if line[position] in "_~&=%<"}
 
 
 def _with_backslashes(line: str, positions: set[int]) -> str:

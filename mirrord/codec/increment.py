@@ -20,6 +20,7 @@ from mirrord.codec.text import lines
 
 _FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
 _TOGGLE = re.compile(r"<details", re.IGNORECASE)  # one further up could end here, or not end here any more
+_SHRINKING = 8  # how much less work at most is allowed for a page that is one character shorter
 _BLANKS = " \t\r\n"
 
 
@@ -31,6 +32,7 @@ class Reading:
     spans: where each block begins and ends, as in `segments.Segment`. blocks: what each is; the same number.
     references: as in `segments.Outline`, but for the lines they stand in.
     opaque: some block was over a limit of the parser.
+    spent, spare: as in `segments.Outline`; of a page read again, at most and at least.
     """
 
     body: str
@@ -38,6 +40,8 @@ class Reading:
     blocks: Sequence[Block]
     references: Mapping[str, Any]
     opaque: bool
+    spent: int
+    spare: int
 
 
 def read_whole(body: str) -> Reading:
@@ -59,7 +63,8 @@ def reread(before: Reading, body: str) -> Reading | None:
     if _reaches_far(before, first, before.body[start:end], part):
         return None
     found = _read(part, before.references)
-    if found.opaque:
+    spent, spare = before.spent + found.spent, before.spare - found.spent + min(shift, 0) * _SHRINKING
+    if found.opaque or spare < 0:
         return None
     spans, blocks = [(start + a, start + b) for a, b in found.spans], list(found.blocks)
     if rest < len(before.spans):
@@ -72,6 +77,8 @@ def reread(before: Reading, body: str) -> Reading | None:
         [*before.blocks[:first], *_known(before.blocks[first:rest], blocks), *before.blocks[rest:]],
         before.references,
         opaque=False,
+        spent=spent,
+        spare=spare,
     )
 
 
@@ -83,6 +90,8 @@ def _read(body: str, references: Mapping[str, Any]) -> Reading:
         blocks_of(nodes(page)),
         page.references,
         opaque=any(segment.tokens is None for segment in page.segments),
+        spent=page.spent,
+        spare=page.spare,
     )
 
 

@@ -1,22 +1,21 @@
 """Reading what is inside a paragraph: inline tokens become text with marks and atoms."""
 
-import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-import orjson
 from markdown_it.token import Token
 
-from mirrord.codec.document import MARKS, TAGGED, Mark, Node, is_node, text_node
+from mirrord.codec.document import MARKS, Mark, Node, text_node
 from mirrord.codec.properties import Json
+from mirrord.codec.tags import Tags
 
 _MARKS: Mapping[str, str] = MappingProxyType(
     {"em_open": "italic", "strong_open": "bold", "s_open": "strike", "highlight_open": "highlight"}
 )
-_TAG = re.compile(r'<(/?)(u|sub|sup|span)(?: data-tt="([^"]*)")?>')
 _BREAK = re.compile(r"<br ?/?>")
-_NAMES: Mapping[str, str] = MappingProxyType({tag: mark for mark, tag in TAGGED.items()})
+_MENTION = "mention:"
+_MANY = 24  # marks around one text: every text repeats those around it, so more would make a small page huge
 
 
 class _Beyond(Exception):
@@ -30,8 +29,11 @@ def read_inline(token: Token) -> list[Node]:
     What ProseMirror cannot hold (a mark inside itself, a mark around nothing, markup in an image's
     description) makes the whole content one `rawInline`.
     """
+    children = token.children or []
+    if len(children) == 1 and children[0].type == "text":
+        return [text_node(children[0].content)]
     try:
-        return _joined(_nodes(token.children or []))
+        return _joined(_nodes(children))
     except _Beyond:
         return [raw_inline(token.content)]
 
@@ -44,19 +46,55 @@ def raw_inline(source: str) -> Node:
 def _nodes(tokens: Sequence[Token]) -> list[Node]:
     result: list[Node] = []
     open_marks: list[tuple[Mark, int]] = []  # with how much had been read when it began
-    tags = _Tags(tokens)
+    tags = Tags(tokens)
+    end = 0
     for index, token in enumerate(tokens):
-        if token.nesting == 1 or index in tags.opening:
-            mark = tags.opening.get(index) or _mark(token)
-            if any(mark["type"] == outer["type"] for outer, _ in open_marks):
-                raise _Beyond
-            open_marks.append((mark, len(result)))
+        if index < end:
+            continue
+        if token.type == "link_open" and index and tokens[index - 1].type == "link_close":
+            _keep_apart(tokens, index)
+        if token.type == "link_open" and (found := _mention(tokens, index)):
+            node, end = found
+            result.append(_marked(node, open_marks))
+        elif token.nesting == 1 or index in tags.opening:
+            _open(tags.opening.get(index) or _mark(token), open_marks, len(result))
         elif token.nesting == -1 or index in tags.closing:
             if open_marks.pop()[1] == len(result):
                 raise _Beyond
-        elif index not in tags.done and (node := tags.atoms.get(index) or _atom(tokens, index)):
-            result.append(_marked(node, [mark for mark, _ in open_marks]))
+        elif index not in tags.done and (read := tags.atoms.get(index) or _atom(tokens, index)):
+            result.append(_marked(read, open_marks))
     return result
+
+
+def _keep_apart(tokens: Sequence[Token], index: int) -> None:
+    """Two equal links without anything between them would become one."""
+    before = next(token for token in reversed(tokens[:index]) if token.type == "link_open")
+    if before.attrs == tokens[index].attrs:
+        raise _Beyond
+
+
+def _open(mark: Mark, open_marks: list[tuple[Mark, int]], read: int) -> None:
+    for outer, _ in open_marks:
+        if outer["type"] == mark["type"] and (mark["type"] in MARKS or outer == mark):
+            raise _Beyond
+    if len(open_marks) == _MANY:
+        raise _Beyond
+    open_marks.append((mark, read))
+
+
+def _mention(tokens: Sequence[Token], index: int) -> tuple[Node, int] | None:
+    """The link at *index* as a mention, and the index behind it."""
+    href = str(tokens[index].attrs["href"])
+    if not href.startswith(_MENTION) or href == _MENTION or "title" in tokens[index].attrs:
+        return None
+    end = index + 1
+    while tokens[end].type in ("text", "text_special"):
+        end += 1
+    text = "".join(token.content for token in tokens[index + 1 : end])
+    if tokens[end].type != "link_close" or text[:1] != "@":
+        return None
+    attrs: dict[str, Json] = {"id": href.removeprefix(_MENTION), "label": text[1:] or None}
+    return {"type": "mention", "attrs": attrs}, end + 1
 
 
 def _mark(token: Token) -> Mark:
@@ -68,74 +106,29 @@ def _mark(token: Token) -> Mark:
     return {"type": "link", "attrs": {key: value for key, value in attrs.items() if value is not None}}
 
 
-def _marked(node: Node, marks: list[Mark]) -> Node:
-    own = node.get("marks", [])
-    return {**node, "marks": [*marks, *own]} if marks else node
+def _marked(node: Node, open_marks: Sequence[tuple[Mark, int]]) -> Node:
+    if not open_marks:
+        return node
+    return {**node, "marks": [*(mark for mark, _ in open_marks), *node.get("marks", [])]}
 
 
 def _joined(nodes: Sequence[Node]) -> list[Node]:
+    """Texts with the same marks as one."""
+    if len(nodes) < 2:
+        return list(nodes)
     result: list[Node] = []
+    run: list[str] = []  # the parts of the last node's text
     for node in nodes:
-        if "text" in node and result and "text" in result[-1] and result[-1].get("marks") == node.get("marks"):
-            result[-1] = {**result[-1], "text": result[-1]["text"] + node["text"]}
-        else:
-            result.append(node)
+        if "text" in node and run and result[-1].get("marks") == node.get("marks"):
+            run.append(node["text"])
+            continue
+        if len(run) > 1:
+            result[-1]["text"] = "".join(run)
+        result.append(node)
+        run = [node["text"]] if "text" in node else []
+    if len(run) > 1:
+        result[-1]["text"] = "".join(run)
     return result
-
-
-class _Tags:
-    """
-    The HTML tags of one paragraph that stand for marks and nodes, found by their index among the tokens.
-
-    A pair counts only where both ends are inside the same emphasis or link.
-    """
-
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self.opening: dict[int, Mark] = {}
-        self.closing: set[int] = set()
-        self.atoms: dict[int, Node] = {}
-        self.done: set[int] = set()  # closing tags of atoms
-        levels: list[list[tuple[str, str, int]]] = [[]]
-        for index, token in enumerate(tokens):
-            if token.nesting == 1:
-                levels.append([])
-            elif token.nesting == -1:
-                levels.pop()
-            elif token.type == "html_inline" and (found := _TAG.fullmatch(token.content)):
-                self._tag(levels[-1], found, index)
-
-    def _tag(self, unclosed: list[tuple[str, str, int]], found: re.Match[str], index: int) -> None:
-        if not found[1]:
-            unclosed.append((found[2], found[3] or "", index))
-        elif unclosed and unclosed[-1][0] == found[2]:
-            name, data, start = unclosed.pop()
-            if index == start + 1:
-                self._empty(data, start)
-            elif mark := _tag_mark(name, data):
-                self.opening[start] = mark
-                self.closing.add(index)
-
-    def _empty(self, data: str, start: int) -> None:
-        node = _json(data)
-        if is_node(node):
-            self.atoms[start] = node  # type: ignore[assignment]
-            self.done.add(start + 1)
-
-
-def _tag_mark(name: str, data: str) -> Mark | None:
-    if name in _NAMES and not data:
-        return {"type": _NAMES[name]}
-    mark = _json(data)
-    if isinstance(mark, dict) and isinstance(mark.get("type"), str) and mark["type"] not in MARKS:
-        return mark if mark.keys() <= {"type", "attrs"} else None  # type: ignore[return-value]
-    return None
-
-
-def _json(data: str) -> object:
-    try:
-        return orjson.loads(html.unescape(data))
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _atom(tokens: Sequence[Token], index: int) -> Node | None:

@@ -1,22 +1,23 @@
 """Writing what is inside a paragraph. Nothing here is trusted: `render` reads it back and compares."""
 
-import html
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from markdown_it.common.utils import MD_TRIM_CHARS, isWhiteSpace
+from markdown_it.common.utils import MD_TRIM_CHARS, isValidEntityCode, isWhiteSpace
 
-from mirrord.codec.document import TAGGED, Mark, Node
+from mirrord.codec.document import Mark, Node
 from mirrord.codec.escape import destination, escaped, title
 from mirrord.codec.properties import Json
+from mirrord.codec.schema import is_plain
 from mirrord.codec.style import Style
+from mirrord.codec.tags import tag_of, tags_of
 
 _AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
 _BACKTICKS = re.compile(r"`+")
+_CODE: Mark = {"type": "code"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def _with_edges(written: str) -> str:
 
 
 def _entity(char: str) -> str:
-    return f"&#{ord(char)};" if char else ""
+    return f"&#{ord(char)};" if char and isValidEntityCode(ord(char)) else char
 
 
 def _pieces(content: Sequence[Node], style: Style) -> Iterator[_Piece]:
@@ -92,7 +93,7 @@ def _outermost(content: Sequence[Node], index: int) -> tuple[Mark | None, int]:
         end = index
         while end < len(content) and mark in content[end].get("marks", []):
             end += 1
-        if mark["type"] != "code" and end > reach:
+        if mark != _CODE and end > reach:
             best, reach = mark, end
     return best, reach
 
@@ -107,27 +108,21 @@ def _without(node: Node, mark: Mark) -> Node:
 
 def _delimiters(mark: Mark, style: Style) -> tuple[_Piece, _Piece]:
     name = mark["type"]
-    if name in ("italic", "bold", "strike"):
-        text = {"italic": style.emphasis, "bold": style.strong, "strike": "~~"}[name]
-        return _Piece("open", text), _Piece("close", text)
+    if tags := tags_of(mark):
+        return _Piece("markup", tags[0]), _Piece("markup", tags[1])
     if name == "link":
         attrs = mark.get("attrs", {})
         target, hint = _text(attrs.get("href")), title(_text(attrs.get("title")))
         return _Piece("markup", "["), _Piece("markup", f"]({destination(target)}{hint})")
     if name == "highlight":
         return _Piece("markup", "=="), _Piece("markup", "==")
-    if name in TAGGED:
-        return _Piece("markup", f"<{TAGGED[name]}>"), _Piece("markup", f"</{TAGGED[name]}>")
-    return _Piece("markup", _span(mark)), _Piece("markup", "</span>")
-
-
-def _span(data: Mark | Node) -> str:
-    return f'<span data-tt="{html.escape(json.dumps(data, ensure_ascii=False))}">'
+    text = {"italic": style.emphasis, "bold": style.strong, "strike": "~~"}[name]
+    return _Piece("open", text), _Piece("close", text)
 
 
 def _autolink(mark: Mark, inner: Sequence[Node]) -> str | None:
     attrs = mark.get("attrs", {})
-    if mark["type"] != "link" or "title" in attrs or len(inner) != 1 or "marks" in inner[0]:
+    if mark["type"] != "link" or not is_plain(mark) or "title" in attrs or len(inner) != 1 or "marks" in inner[0]:
         return None
     text, href = inner[0].get("text", ""), attrs.get("href")
     if (text == href and _AUTOLINK.fullmatch(text)) or f"mailto:{text}" == href:
@@ -138,14 +133,13 @@ def _autolink(mark: Mark, inner: Sequence[Node]) -> str | None:
 def _leaf(node: Node, style: Style) -> _Piece:
     if "text" in node:
         return _Piece("markup", _code(node["text"])) if "marks" in node else _Piece("text", node["text"])
+    if not is_plain(node):
+        return _Piece("markup", tag_of(node))
     if node["type"] == "hardBreak":
         return _Piece("break", "")
-    if node["type"] == "image":
-        return _Piece("markup", _image(node.get("attrs", {}), style))
     if node["type"] == "mathInline":
         return _Piece("math", _math(node.get("attrs", {})))
-    write = _ATOMS.get(node["type"])
-    return _Piece("markup", write(node.get("attrs", {})) if write else _span(node) + "</span>")
+    return _Piece("markup", _ATOMS[node["type"]](node.get("attrs", {}), style))
 
 
 def _code(text: str) -> str:
@@ -160,7 +154,12 @@ def _image(attrs: Mapping[str, Json], style: Style) -> str:
     return f"![{alt}]({destination(_text(attrs.get('src')))}{title(_text(attrs.get('title')))})"
 
 
-def _wikilink(attrs: Mapping[str, Json]) -> str:
+def _mention(attrs: Mapping[str, Json], style: Style) -> str:
+    label = escaped(_text(attrs.get("label")), "[@", "]", wary=style.wary)
+    return f"[@{label}]({destination('mention:' + _text(attrs.get('id')))})"
+
+
+def _wikilink(attrs: Mapping[str, Json], style: Style) -> str:
     heading, alias = attrs.get("heading"), attrs.get("alias")
     link = _text(attrs.get("target"))
     link += f"#{heading}" if heading is not None else ""
@@ -176,12 +175,14 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-_ATOMS: Mapping[str, Callable[[Mapping[str, Json]], str]] = MappingProxyType(
+_ATOMS: Mapping[str, Callable[[Mapping[str, Json], Style], str]] = MappingProxyType(
     {
         "wikilink": _wikilink,
-        "embed": lambda attrs: "!" + _wikilink(attrs),
-        "footnoteRef": lambda attrs: f"[^{_text(attrs.get('label'))}]",
-        "rawInline": lambda attrs: _text(attrs.get("raw")),
+        "embed": lambda attrs, style: "!" + _wikilink(attrs, style),
+        "image": _image,
+        "mention": _mention,
+        "footnoteRef": lambda attrs, style: f"[^{_text(attrs.get('label'))}]",
+        "rawInline": lambda attrs, style: _text(attrs.get("raw")),
     }
 )
 

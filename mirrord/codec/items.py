@@ -115,7 +115,8 @@ def _rewritten(cut: Cut, item: Node, match: Match, marker: Marker, inside: Insid
     part = cut.parts[match.old]
     own = _old_marker(cut, match.old) or marker
     frame = marked(cut.lines[part.start : part.end], own)
-    lines = _boxless(inside(frame.inner, _content(part.node), _content(item)), marker)
+    old = _content(part.node)
+    lines = _boxless(inside(frame.inner if old else [], old, _content(item)), marker)
     result = frame.around(lines) if own == marker else marked_anew(frame, lines, marker)
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]
 

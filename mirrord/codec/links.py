@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
+_TICKS = re.compile(r"`+")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _BLANKS = " \t\r\n"
@@ -93,6 +94,7 @@ class _Scan:
     def __init__(self, text: str, end: int) -> None:
         self.text, self.end = text, end
         self.opened: list[re.Match[str]] = []
+        self.last_ticks: dict[int, int] = {}  # where the last run of so many backticks begins
 
     def links(self, position: int) -> Iterator[Link]:
         while found := _TOKEN.search(self.text, position, self.end):
@@ -121,8 +123,14 @@ class _Scan:
         self.opened = [other for other in self.opened if other.group() == "!["]
 
     def after_code(self, ticks: re.Match[str]) -> int:
-        run = re.compile(rf"(?<!`){ticks.group()}(?!`)").search(self.text, ticks.end(), self.end)
-        return run.end() if run else ticks.end()
+        if not self.last_ticks:
+            self.last_ticks = {
+                len(run.group()): run.start() for run in _TICKS.finditer(self.text, ticks.start(), self.end)
+            }
+        if self.last_ticks.get(len(ticks.group()), 0) <= ticks.start():
+            return ticks.end()
+        runs = _TICKS.finditer(self.text, ticks.end(), self.end)
+        return next(run.end() for run in runs if len(run.group()) == len(ticks.group()))
 
     def target(self, position: int) -> tuple[str, int] | None:
         """The destination in parentheses at *position* and where they end."""

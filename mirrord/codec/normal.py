@@ -7,27 +7,14 @@ nothing, empty paragraphs, white space at the edges of blocks, lines and emphasi
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from itertools import groupby
 
 from mirrord.codec.document import BLOCKS, DELIMITED, INLINE, TEXTBLOCKS, Mark, Node, text_node
 from mirrord.codec.properties import Json
+from mirrord.codec.schema import DEFAULTS, IGNORED
 from mirrord.codec.text import unix
 
-_IGNORED: Mapping[str, frozenset[str]] = MappingProxyType({"link": frozenset(["auto", "target", "rel", "class"])})
-_DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
-    {
-        "paragraph": {"textAlign": "left"},
-        "heading": {"textAlign": "left"},
-        "orderedList": {"start": 1},
-        "taskItem": {"checked": False},
-        "tableHeader": {"colspan": 1, "rowspan": 1},
-        "tableCell": {"colspan": 1, "rowspan": 1},
-        "codeBlock": {"language": ""},
-        "image": {"alt": "", "title": ""},
-        "link": {"title": ""},
-        "callout": {"title": "", "fold": ""},
-    }
-)
+_OURS = frozenset(["id"])
 _LINE_EDGES = re.compile(r"[ \t]*\n[ \t]*")
 _OUTER = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
@@ -38,14 +25,17 @@ def normal(node: Node) -> Node:
     if name not in BLOCKS and name not in INLINE and name != "doc":
         return node
     result: Node = {"type": name}
+    content = _content(name, node.get("content") or [])
+    if name == "paragraph" and not content:
+        return result
     if attrs := _attrs(name, node.get("attrs")):
         result["attrs"] = attrs
     if "text" in node:
         result["text"] = unix(node["text"])
-    if content := _content(name, node.get("content") or []):
+    if content:
         result["content"] = content
-    if marks := node.get("marks"):
-        result["marks"] = [_mark(mark) for mark in marks]
+    if marks := [mark for mark in map(_mark, node.get("marks") or ()) if mark != {"type": "textStyle"}]:
+        result["marks"] = marks
     return result
 
 
@@ -76,22 +66,23 @@ def _ordered(node: Node) -> Node:
     content, marks = node.get("content"), node.get("marks", [])
     if not content and len(marks) < 2:
         return node
-    result: Node = {**node, "marks": sorted(marks, key=_name)} if marks else {**node}
+    result: Node = {**node, "marks": sorted(marks, key=_order)} if marks else {**node}
     if content:
         result["content"] = [_ordered(child) for child in content]
     return result
 
 
-def _name(mark: Mark) -> str:
-    return mark["type"]
+def _order(mark: Mark) -> str:
+    return json.dumps(mark, sort_keys=True)
 
 
 def _attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, Json]:
-    defaults, ignored = _DEFAULTS.get(name, {}), _IGNORED.get(name, frozenset())
+    defaults = DEFAULTS.get(name, {})
+    ignored = _OURS if name in BLOCKS else IGNORED.get(name, frozenset())
     return {
         key: _value(key, value)
         for key, value in (attrs or {}).items()
-        if value is not None and key != "id" and key not in ignored and not _is(value, defaults.get(key))
+        if value is not None and key not in ignored and not _is(value, defaults.get(key))
     }
 
 
@@ -111,7 +102,7 @@ def _mark(mark: Mark) -> Mark:
 
 
 def _content(name: str, content: Sequence[Node]) -> list[Node]:
-    if name in TEXTBLOCKS:
+    if name in TEXTBLOCKS or name == "detailsSummary":
         return _trimmed(_merged(_hoisted(_split(content))))
     if name == "codeBlock":
         return _code(content)
@@ -128,17 +119,18 @@ def _code(content: Sequence[Node]) -> list[Node]:
 
 def wrapped(content: Sequence[Node]) -> Iterator[Node]:
     """Runs of inline nodes where blocks are due, in paragraphs: to some editors an image is a block."""
-    run: list[Node] = []
-    for child in content:
-        if child["type"] in INLINE:
-            run.append(child)
+    for inline, children in groupby(content, key=_is_inline):
+        if not inline:
+            yield from children
             continue
-        if run:
-            yield {"type": "paragraph", "content": run}
-            run = []
-        yield child
-    if run:
-        yield {"type": "paragraph", "content": run}
+        run = list(children)
+        runs = [[image] for image in run] if all(child["type"] == "image" for child in run) else [run]
+        for nodes in runs:
+            yield {"type": "paragraph", "content": nodes}
+
+
+def _is_inline(node: Node) -> bool:
+    return node["type"] in INLINE
 
 
 def _split(content: Sequence[Node]) -> Iterator[Node]:
@@ -154,8 +146,8 @@ def _split(content: Sequence[Node]) -> Iterator[Node]:
 
 
 def is_code(node: Node) -> bool:
-    """Whether *node* is text marked as code, in which every blank counts."""
-    return any(mark["type"] == "code" for mark in node.get("marks", []))
+    """Whether a normal *node* is written as code, in which every blank counts."""
+    return {"type": "code"} in node.get("marks", [])
 
 
 def _is_link(node: Node) -> bool:
@@ -195,24 +187,24 @@ def _without(node: Node, name: str) -> Node:
 
 
 def _merged(content: Sequence[Node]) -> list[Node]:
-    result: list[Node] = []
+    runs: list[list[Node]] = []
     for node in content:
-        if "text" in node and result and "text" in result[-1] and _is_marked_like(result[-1], node):
-            result[-1] = {**result[-1], "text": result[-1]["text"] + node["text"]}
+        if "text" in node and runs and "text" in runs[-1][0] and _is_marked_like(runs[-1][0], node):
+            runs[-1].append(node)
         else:
-            result.append(node)
-    return result
+            runs.append([node])
+    return [run[0] if len(run) == 1 else {**run[0], "text": "".join(node["text"] for node in run)} for run in runs]
 
 
 def _is_marked_like(node: Node, other: Node) -> bool:
     mine, theirs = node.get("marks", []), other.get("marks", [])
-    return mine == theirs or sorted(mine, key=_name) == sorted(theirs, key=_name)
+    return mine == theirs or sorted(mine, key=_order) == sorted(theirs, key=_order)
 
 
 def _trimmed(content: Sequence[Node]) -> list[Node]:
     """No blanks at the edges of the block, of its lines and around its hard breaks."""
     result: list[Node] = []
-    strip = " \t\n"
+    strip = " \n"
     for node in content:
         if node["type"] == "hardBreak":
             _strip_end(result, " \t\n")
@@ -228,7 +220,7 @@ def _trimmed(content: Sequence[Node]) -> list[Node]:
         else:
             strip = ""
         result.append(node)
-    _strip_end(result, " \t\n")
+    _strip_end(result, " \n")
     return result if any(node["type"] != "hardBreak" for node in result) else []
 
 

@@ -32,6 +32,7 @@ REMOVED: Final = Removed.REMOVED
 
 MAX_CHARACTERS = 65_536  # CSafeLoader overflows the C stack at about 60 kB of nesting
 MAX_DEPTH = 64
+MAX_EVENTS = 6_000  # of the parser: some 3,000 values, read in about 50 ms
 _EXACT = 2**53  # integers beyond this change when JavaScript reads them
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$")
@@ -109,8 +110,10 @@ class _Walk:
 
     def over(self, events: Iterator[Any]) -> list[Property]:
         documents = 0
-        for event in events:
+        for count, event in enumerate(events):
             kind = type(event)
+            if count > MAX_EVENTS:
+                raise Damaged("the front matter holds more than some 3,000 values")
             if kind is yaml.ScalarEvent:
                 self.node(event, kind)
             elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:

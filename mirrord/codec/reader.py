@@ -6,13 +6,20 @@ from types import MappingProxyType
 import orjson
 from markdown_it.token import Token
 
-from mirrord.codec.document import BLOCKS, INLINE, Document, Node, document, is_node, text_node
+from mirrord.codec.document import Document, Node, document, is_node, text_node
 from mirrord.codec.frontmatter import split
 from mirrord.codec.inline_reader import raw_inline, read_inline
+from mirrord.codec.normal import normal
+from mirrord.codec.schema import is_beyond
 from mirrord.codec.segments import Outline, outline
+from mirrord.codec.tables import read_table
+from mirrord.codec.tags import is_safe
 from mirrord.codec.text import unix
 
-OPAQUE = "tiptap-node"  # the info string of a fence that holds a node Markdown lacks, as JSON
+_HOLDERS = frozenset(
+    ["listItem", "taskItem", "blockquote", "callout", "detailsContent", "tableHeader", "tableCell", "footnoteDef"]
+)
+FENCE = "tiptap-node"  # the info string of a fence that holds a node Markdown lacks, as JSON
 
 DONE, TODO = "[x]", "[ ]"  # the boxes of tasks
 
@@ -44,12 +51,21 @@ def read_block(tokens: Sequence[Token]) -> Node:
         elif token.nesting == -1:
             opening, children = stack.pop()
             if opening is not None:
-                stack[-1][1].extend(_CONTAINERS[opening.type](opening, children))
+                stack[-1][1].extend(_given(opening, _CONTAINERS[opening.type](opening, children)))
         elif token.type == "inline":
             stack[-1][1].extend(read_inline(token))
         else:
-            stack[-1][1].append(_LEAVES[token.type](token))
+            stack[-1][1].extend(_given(token, [_LEAVES[token.type](token)]))
     return stack[0][1][0]
+
+
+def _given(token: Token, nodes: list[Node]) -> list[Node]:
+    """The node of *token* with the attributes of the comment before it, which override none of its own."""
+    given = token.meta.get("tiptap")
+    if given and nodes[0]["type"] != "table":
+        given = {key: value for key, value in given.items() if key != "id"}
+        nodes[0]["attrs"] = {**given, **nodes[0].get("attrs", {})}
+    return nodes
 
 
 def _node(name: str, content: list[Node], **attrs: object) -> list[Node]:
@@ -73,7 +89,14 @@ def _heading(token: Token, content: list[Node]) -> list[Node]:
 def _callout(token: Token, content: list[Node]) -> list[Node]:
     if len(content) > 1 and content[0] == {"type": "paragraph"}:
         content = content[1:]
-    return _node("callout", _filled(content), **token.meta)
+    attrs = {key: token.meta[key] for key in ("type", "fold", "title")}
+    return _node("callout", _filled(content), **attrs)
+
+
+def _details(token: Token, content: list[Node]) -> list[Node]:
+    summary, *blocks = content
+    body: Node = {"type": "detailsContent", "content": _filled(blocks)}
+    return _node("details", [summary, body], open=token.meta["open"])
 
 
 def _item(token: Token, content: list[Node]) -> list[Node]:
@@ -131,14 +154,22 @@ def _code(token: Token) -> Node:
 
 
 def _fence(token: Token) -> Node:
-    if token.info.strip() == OPAQUE:
+    if token.info.strip() == FENCE:
         try:
             node = orjson.loads(token.content)
         except orjson.JSONDecodeError:
             return _code(token)
-        if is_node(node) and node["type"] not in BLOCKS | INLINE | {"doc"}:
-            return node  # type: ignore[no-any-return]
+        if is_node(node) and is_safe(node) and is_beyond(normal(node)):
+            return _completed(node)
     return _code(token)
+
+
+def _completed(node: Node) -> Node:
+    """A node out of JSON with a paragraph wherever TipTap wants a block: the normal form has no empty ones."""
+    content = [_completed(child) for child in node.get("content") or []]
+    if not content and node["type"] in _HOLDERS:
+        content = [{"type": "paragraph"}]
+    return {**node, "content": content} if content else node
 
 
 def _raw(token: Token) -> Node:
@@ -154,8 +185,12 @@ _CONTAINERS: Mapping[str, Callable[[Token, list[Node]], list[Node]]] = MappingPr
         "bullet_list_open": _bullets,
         "ordered_list_open": _numbers,
         "list_item_open": _item,
-        "footnote_reference_open": lambda token, content: _node("footnoteDef", _filled(content), **token.meta),
-        "table_open": lambda token, content: _node("table", content),
+        "footnote_reference_open": lambda token, content: _node(
+            "footnoteDef", _filled(content), label=token.meta["label"]
+        ),
+        "details_open": _details,
+        "summary_open": lambda token, content: _node("detailsSummary", content),
+        "table_open": lambda token, content: [read_table(content, token.meta.get("tiptap", {}))],
         "thead_open": _passed,
         "tbody_open": _passed,
         "tr_open": lambda token, content: _node("tableRow", content),

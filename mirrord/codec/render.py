@@ -49,9 +49,12 @@ def _with_content(text: str, content: Document | None) -> str:
     parts = split(text)
     ending = newline(text)
     body = spliced(parts.body, checked(content or {"type": "doc"}), ending)
+    head = parts.head
+    if head and body and head[-1] not in "\r\n":
+        head += ending
     for lead in ("", ending):  # without a front matter, `---` on the first line would begin one
-        result = parts.bom + parts.head + lead + body
-        if split(result) == Parts(parts.bom, parts.head, lead + body):
+        result = parts.bom + head + lead + body
+        if split(result) == Parts(parts.bom, head, lead + body):
             return result
     raise Damaged("the change would turn the beginning of the page into front matter")
 

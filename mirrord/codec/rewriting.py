@@ -109,7 +109,8 @@ def _replaced(source: str, found: Sequence[Property], index: int, old: Json, new
     if _is_one_line(source, entry):
         text = _one_line(source, entry, old, new)
         if text is not None:
-            return colon, entry.end, f" {text}" if text else ""
+            kept = source[colon : entry.start] if source[colon : entry.start].strip(" \t") == "" else ""
+            return colon, entry.end, f"{kept or ' '}{text}" if text else ""
     if isinstance(old, list) and isinstance(new, list) and new and entry.style == "-":
         places = _item_lines(source, entry, end)
         if places:

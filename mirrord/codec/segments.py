@@ -8,6 +8,7 @@ from typing import Any
 
 from markdown_it.token import Token
 
+from mirrord.codec.bounds import OPAQUE, TRIPS
 from mirrord.codec.dialect import MAX_NESTING, parse, parse_blocks
 from mirrord.codec.text import lines
 
@@ -15,8 +16,9 @@ MAX_CHARACTERS = 2_000_000  # a longer page is one opaque block
 SEPARATOR = "<!-- -->"  # keeps two lists apart; part of the gap, not a block
 
 _BLANKS = " \t\r\n"
-_TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
-_CONTAINERS = frozenset(["bullet_list_open", "ordered_list_open", "footnote_reference_open", "blockquote_open"])
+_TRAILED = frozenset(
+    ["bullet_list_open", "ordered_list_open", "footnote_reference_open", "blockquote_open", "callout_open", OPAQUE]
+)  # what takes blank lines behind it for its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,14 @@ class Outline:
     A page's body cut into blocks.
 
     references: what reference definitions say, the only thing a block's meaning takes from other blocks.
+    spent, spare: how much of the work allowed for a page of this length was done, and how much was not.
     """
 
     body: str
     segments: Sequence[Segment]
     references: Mapping[str, Any]
+    spent: int = 0
+    spare: int = 0
 
     def source(self, index: int) -> str:
         """The exact characters of a block."""
@@ -73,7 +78,7 @@ def regions(body: str) -> list[Region]:
     """The innermost blocks and tables of *body*, in order; one of kind `opaque` where it cannot be cut."""
     try:
         tokens = parse_blocks(body) if len(body) <= MAX_CHARACTERS else None
-    except _TRIPS:
+    except TRIPS:
         tokens = None
     if tokens is None:
         return [Region("opaque", 0, len(body))]
@@ -93,9 +98,10 @@ def outline(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> 
     env: dict[str, Any] = {"references": dict(references)}
     try:
         tokens = parse(body, env)
-    except _TRIPS:
+    except TRIPS:
         return Outline(body, [Segment(0, len(body), None)], references)
-    return Outline(body, _cut(body, tokens), env["references"])
+    spare = env.get("looks", 0)
+    return Outline(body, _cut(body, tokens), env["references"], env.get("allowed", 0) - spare, spare)
 
 
 def _cut(body: str, tokens: Sequence[Token]) -> list[Segment]:
@@ -104,7 +110,7 @@ def _cut(body: str, tokens: Sequence[Token]) -> list[Segment]:
     result = []
     for block in _top_level(tokens):
         first, last = block[0].map or (0, 0)
-        if block[0].type in _CONTAINERS:
+        if block[0].type in _TRAILED:
             while last - 1 > first and not written[last - 1].strip(_BLANKS):
                 last -= 1
         end = offsets[last - 1] + len(written[last - 1].rstrip("\r\n"))
@@ -127,9 +133,14 @@ def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 
 
 def _is_whole(block: Sequence[Token]) -> bool:
-    """Whether the parser came nowhere near the nesting at which it drops content."""
-    return all(token.level < MAX_NESTING - 1 and _is_shallow(token.children) for token in block)
+    """Whether the parser came nowhere near the nesting at which it drops content, nor a limit."""
+    if len(block) > MAX_NESTING and any(token.level >= MAX_NESTING - 1 for token in block):
+        return False
+    return block[0].type != OPAQUE and not any(
+        token.type == "inline" and (OPAQUE in token.meta or not _is_shallow(token.children)) for token in block
+    )
 
 
 def _is_shallow(children: Sequence[Token] | None) -> bool:
-    return all(child.level < MAX_NESTING - 1 for child in children or ())
+    """A level takes a token at least: short content need not be looked through."""
+    return not children or len(children) < MAX_NESTING or all(child.level < MAX_NESTING - 1 for child in children)

@@ -31,6 +31,7 @@ class Style:
     emphasis, strong: the delimiters.
     spaces: hard breaks are two blanks instead of a backslash.
     setext: headings of level 1 and 2 are underlined.
+    hollow: code without text holds an empty line.
     wary: every character that could mean something is escaped.
     """
 
@@ -41,6 +42,7 @@ class Style:
     rule: str = "---"
     spaces: bool = False
     setext: bool = False
+    hollow: bool = False
     wary: bool = False
 
     def deeper(self) -> "Style":
@@ -58,7 +60,7 @@ def style_of(tokens: Sequence[Token], habit: Style | None = None) -> Style:
     style = replace(style, lists=tuple(_lists(tokens)) or style.lists)
     for token in tokens:
         if token.type == "fence":
-            style = replace(style, fence=token.markup[0])
+            style = replace(style, fence=token.markup[0], hollow=token.content == "\n")
         elif token.type == "heading_open":
             style = replace(style, setext=token.markup in ("=", "-"))
         elif token.type == "hr":

@@ -1,158 +1,117 @@
-"""Rows of tables: unchanged ones keep their lines, changed ones are written as their table is."""
+"""Tables, both ways: cells in rows of one line, and in a comment what Markdown's tables cannot say."""
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
-from mirrord.codec.cuts import Line
 from mirrord.codec.document import Node
-from mirrord.codec.pairing import Match, matched
+from mirrord.codec.inline_writer import write_inline
+from mirrord.codec.properties import Json
+from mirrord.codec.schema import extras
 from mirrord.codec.style import Style
-from mirrord.codec.writer import ALIGNMENT, write_cell
-from mirrord.errors import Damaged
 
-_PIPE = re.compile(r"(?<!\\)\|")
+ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """
-    A row's line cut at its pipes.
-
-    cells: with their blanks. leading, trailing: what stands before the first cell and after the last.
-    """
-
-    leading: str
-    cells: Sequence[str]
-    trailing: str
-
-    def line(self, cells: Sequence[str]) -> str:
-        """The same row with other *cells*."""
-        if len(cells) == 1 and not self.trailing:  # one cell without pipes is no row
-            return f"|{cells[0]}|"
-        # where a cell is empty the pipe that is left out could not be told from one between cells
-        opening = self.leading if "|" in self.leading or cells[0].strip() else self.leading + "|"
-        closing = self.trailing if self.trailing or cells[-1].strip() else "|"
-        text = "|".join(cells)
-        text = text if "|" in opening else text.lstrip()
-        return opening + (text if closing else text.rstrip()) + closing
+def write_table(node: Node, style: Style) -> str:
+    """The lines of a normal table."""
+    rows = node.get("content", [])
+    width = len(rows[0]["content"])
+    lines = [write_row(row, style) for row in rows]
+    if not _has_header(rows):
+        lines.insert(0, "|" + "  |" * width)
+    aligned = [ALIGNMENT.get(align, "---") for align in _alignment(rows)]
+    return "\n".join([lines[0], f"| {' | '.join(aligned)} |", *lines[1:]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """
-    A table as it was.
-
-    rows: bare nodes. columns: the widths the cells are padded to, 0 where they are not.
-    """
-
-    lines: Sequence[str]
-    rows: Sequence[Node]
-    columns: Sequence[int]
-    style: Style
-
-    def source(self, row: int) -> str:
-        """The line of a row: the second one is no row."""
-        return self.lines[row + 1 if row else 0]
+def write_row(row: Node, style: Style) -> str:
+    """The line of a normal row."""
+    return f"| {' | '.join(write_cell(cell, style) for cell in row.get('content', []))} |"
 
 
-def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> list[Line]:
-    """
-    The *lines* of the table *old* turned into *wanted*, both normal.
+def table_extras(node: Node) -> dict[str, Json]:
+    """The attributes of a normal table that Markdown has no place for, those of its cells under `cells`."""
+    rows = node.get("content", [])
+    header, alignment = _has_header(rows), _alignment(rows)
+    result, cells = extras(node), dict[str, Json]()
+    if not header:
+        result["header"] = False
+    for number, row in enumerate(rows):
+        for column, cell in enumerate(row["content"]):
+            kind = "tableHeader" if header and number == 0 else "tableCell"
+            if found := _cell_extras(cell, kind, alignment[column]):
+                cells[f"{number},{column}"] = found
+    return {**result, "cells": cells} if cells else result
 
-    Raises:
-        Damaged: Markdown cannot hold a cell, or the lines are not one a row.
-    """
-    before, after = old.get("content", []), wanted.get("content", [])
-    if len(lines) != len(before) + 1 or not after or old.get("attrs") != wanted.get("attrs"):
-        raise Damaged("the rows of the table are not its lines")
-    table = _Table(lines, [_bare(row) for row in before], _columns(lines), style)
-    rows = [_bare(row) for row in after]
-    found = [_below(match) for match in matched(table.rows[1:], rows[1:])]
-    head = _row(table, after[0], Match(0, same=table.rows[0] == rows[0]), 0)
-    result = [head, _ruled(table, before[0], after[0])]
-    nearest = 0
-    for row, match in zip(after[1:], found, strict=True):
-        nearest = nearest if match.old is None else match.old
-        result.append(_row(table, row, match, nearest))
+
+def read_table(rows: list[Node], attrs: Mapping[str, Json]) -> Node:
+    """A table of the *rows* Markdown shows, with what its comment says."""
+    if attrs.get("header") is False and len(rows) > 1 and not _is_filled(rows[0]):
+        rows = rows[1:]
+    cells = attrs.get("cells")
+    for place, given in cells.items() if isinstance(cells, dict) else ():
+        if isinstance(given, dict) and (cell := _at(rows, place)):
+            _complete(cell, given)
+    own = {key: value for key, value in attrs.items() if key not in ("cells", "header")}
+    return {"type": "table", "attrs": own, "content": rows} if own else {"type": "table", "content": rows}
+
+
+def _has_header(rows: Sequence[Node]) -> bool:
+    return all(cell["type"] == "tableHeader" for cell in rows[0]["content"])
+
+
+def _is_filled(row: Node) -> bool:
+    return any("content" in paragraph for cell in row["content"] for paragraph in cell["content"])
+
+
+def _alignment(rows: Sequence[Node]) -> list[str]:
+    """Of each column, where all its cells agree."""
+    columns = zip(*(row["content"] for row in rows), strict=True)
+    found = [{str(cell.get("attrs", {}).get("align", "")) for cell in column} for column in columns]
+    return [column.pop() if len(column) == 1 else "" for column in found]
+
+
+def write_cell(cell: Node, style: Style) -> str:
+    """What stands between the pipes of a normal cell, without the blanks around it."""
+    content = cell.get("content", [])
+    text = write_inline(content[0].get("content", []), style, one_line=True) if content else ""
+    return text.replace("|", r"\|")
+
+
+def _cell_extras(cell: Node, kind: str, align: str) -> dict[str, Json]:
+    result = extras(cell)
+    if cell["type"] != kind:
+        result["type"] = cell["type"]
+    own = cell.get("attrs", {}).get("align")
+    if own is not None and own != align:
+        result["align"] = own
+    for paragraph in cell.get("content", []):
+        if found := extras(paragraph):
+            result["paragraph"] = found
     return result
 
 
-def _below(match: Match) -> Match:
-    return match if match.old is None else Match(match.old + 1, match.same)
+def _at(rows: Sequence[Node], place: str) -> Node | None:
+    row, _, column = place.partition(",")
+    if not (row.isdecimal() and column.isdecimal() and len(place) < 16):
+        return None
+    if int(row) >= len(rows) or int(column) >= len(rows[int(row)]["content"]):
+        return None
+    return rows[int(row)]["content"][int(column)]
 
 
-def _bare(row: Node) -> Node:
-    """A row without the alignment of its cells, which the line below the header says for all rows."""
-    return {**row, "content": [_unaligned(cell) for cell in row.get("content", [])]}
+def _complete(cell: Node, given: Mapping[str, Json]) -> None:
+    if given.get("type") in ("tableHeader", "tableCell"):
+        cell["type"] = str(given["type"])
+    paragraph = given.get("paragraph")
+    if isinstance(paragraph, dict) and paragraph:
+        cell["content"][0]["attrs"] = paragraph
+    cell["attrs"] = {**dict(_given(given)), **_said(cell)}
 
 
-def _unaligned(cell: Node) -> Node:
-    attrs = {key: value for key, value in cell.get("attrs", {}).items() if key != "align"}
-    bare: Node = {key: value for key, value in cell.items() if key != "attrs"}  # type: ignore[assignment]
-    return {**bare, "attrs": attrs} if attrs else bare
+def _given(given: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    return ((key, value) for key, value in given.items() if key not in ("type", "paragraph"))
 
 
-def _columns(lines: Sequence[str]) -> list[int]:
-    header, rule = _cut(lines[0]), _cut(lines[1])
-    return [
-        len(cell) if len(cell) == len(dashes) else 0 for cell, dashes in zip(header.cells, rule.cells, strict=False)
-    ]
-
-
-def _cut(line: str) -> _Row:
-    lead = line[: len(line) - len(line.lstrip())]
-    cells = _PIPE.split(line.strip())
-    trailing = ""
-    if cells[0] == "" and len(cells) > 1:
-        lead, cells = lead + "|", cells[1:]
-    if cells[-1] == "" and len(cells) > 1:
-        trailing, cells = "|", cells[:-1]
-    return _Row(lead, cells, trailing)
-
-
-def _row(table: _Table, row: Node, match: Match, nearest: int) -> Line:
-    """A row as it was, or written like the one it replaces or the *nearest* one above."""
-    at = (nearest + 1) if nearest else 0
-    if match.same:
-        return Line(table.source(nearest), at)
-    pattern = _cut(table.source(nearest))
-    cells = row.get("content", [])
-    kept = table.rows[nearest].get("content", []) if match.old is not None else []
-    kept = kept if len(kept) == len(pattern.cells) == len(cells) else []
-    written = []
-    for index, cell in enumerate(cells):
-        if kept and kept[index] == _unaligned(cell):
-            written.append(pattern.cells[index])
-        else:
-            written.append(_padded(table, write_cell(cell, table.style), pattern, index, cell))
-    return Line(pattern.line(written))
-
-
-def _padded(table: _Table, text: str, pattern: _Row, index: int, cell: Node) -> str:
-    blank = " " if index >= len(pattern.cells) or pattern.cells[index][:1] in ("", " ") else ""
-    if not blank and not any(raw.startswith(" ") for raw in pattern.cells):
-        return text
-    width = table.columns[index] - 2 if index < len(table.columns) else 0
-    align = cell.get("attrs", {}).get("align")
-    text = text.rjust(width) if align == "right" else text.center(width) if align == "center" else text.ljust(width)
-    return f" {text} "
-
-
-def _ruled(table: _Table, old: Node, new: Node) -> Line:
-    """The line below the header, the same where no column came, went or was aligned otherwise."""
-    before, after = ([cell.get("attrs", {}).get("align") for cell in row.get("content", [])] for row in (old, new))
-    if before == after:
-        return Line(table.lines[1], 1)
-    pattern = _cut(table.lines[1])
-    cells = []
-    for index, align in enumerate(after):
-        raw = pattern.cells[index] if index < len(pattern.cells) else f" {'---'} "
-        same = index < len(before) and before[index] == align
-        cells.append(raw if same else raw.replace(raw.strip(), _dashes(align, len(raw.strip()))))
-    return Line(pattern.line(cells))
-
-
-def _dashes(align: object, width: int) -> str:
-    short = ALIGNMENT.get(str(align), "---")
-    return short.replace("-" * short.count("-"), "-" * max(short.count("-"), width - short.count(":")))
+def _said(cell: Node) -> dict[str, Json]:
+    """What Markdown says of a cell, which no comment overrides."""
+    return cast(dict[str, Json], {key: value for key, value in cell.get("attrs", {}).items() if value is not None})

@@ -5,12 +5,14 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from mirrord.codec.attributes import comment
 from mirrord.codec.document import Node
 from mirrord.codec.inline_writer import write_inline
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import OPAQUE
+from mirrord.codec.reader import FENCE
+from mirrord.codec.schema import extras, is_beyond
 from mirrord.codec.style import Style
-from mirrord.errors import Damaged
+from mirrord.codec.tables import table_extras, write_table
 
 BULLETS = ("-", "*", "+")
 NUMBERS = (".", ")")
@@ -21,17 +23,15 @@ _GLUED = frozenset(["bulletList", "taskList", "codeBlock", "blockquote", "callou
 _GLUE = _GLUED | {"paragraph", "orderedList"}
 _QUOTES = ("blockquote", "callout")
 _HASHES = re.compile(r"(?:(?<=[ \t])|\A)(#+)\Z")
-ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
 
 
 def write(node: Node, style: Style) -> str:
-    """
-    Markdown of a normal block, lines ending with LF, without the last line ending.
-
-    Raises:
-        Damaged: no Markdown could hold it.
-    """
-    return _WRITERS.get(node["type"], _opaque)(node, style)
+    """Markdown of a normal block, lines ending with LF, without the last line ending."""
+    if is_beyond(node):
+        return _as_json(node)
+    text = _WRITERS[node["type"]](node, style)
+    own = table_extras(node) if node["type"] == "table" else extras(node)
+    return f"{comment(own)}\n{text}" if own else text
 
 
 def apart(name: str, style: Style, taken: Collection[str]) -> Style:
@@ -65,8 +65,6 @@ def _paragraph(node: Node, style: Style) -> str:
 
 def _heading(node: Node, style: Style) -> str:
     level = _whole(node, "level", 1)
-    if not 1 <= level <= 6:
-        raise Damaged(f"a heading of level {level} cannot be written as Markdown")
     if style.setext and level <= 2 and _children(node):
         return write_inline(_children(node), style) + "\n" + ("===" if level == 1 else "---")
     text = _HASHES.sub(r"\\\1", write_inline(_children(node), style, one_line=True))
@@ -75,11 +73,18 @@ def _heading(node: Node, style: Style) -> str:
 
 def _code_block(node: Node, style: Style) -> str:
     text = "".join(child.get("text", "") for child in _children(node))
-    language = _string(node, "language")
-    mark = "~" if "`" in language else style.fence
+    return _fenced(text + "\n" if text or style.hollow else "", _string(node, "language"), style.fence)
+
+
+def _fenced(text: str, language: str, mark: str) -> str:
+    mark = "~" if "`" in language else mark
     longest = max((len(run) for run in re.findall(f"{mark}+", text)), default=0)
     fence = mark * max(3, longest + 1)
-    return f"{fence}{language}\n" + (f"{text}\n" if text else "") + fence
+    return f"{fence}{language}\n{text}{fence}"
+
+
+def _as_json(node: Node) -> str:
+    return _fenced(json.dumps(node, ensure_ascii=False, indent=2) + "\n", FENCE, "`")
 
 
 def _blockquote(node: Node, style: Style) -> str:
@@ -110,58 +115,54 @@ def _items(node: Node, style: Style, markers: Sequence[str]) -> str:
     loose = style.lists[0].loose
     texts = []
     for item, marker in zip(_children(node), markers, strict=True):
-        box = ""
-        if item["type"] == "taskItem":
-            box = "[x] " if _attr(item, "checked") else "[ ] "
-        content = box + _blocks(_children(item), style.deeper(), tight=not loose)
+        content = _item(item, style.deeper(), tight=not loose)
         texts.append(_prefixed(content, marker, " " * len(marker)) if content else marker.rstrip())
     return ("\n\n" if loose else "\n").join(texts)
 
 
-def _table(node: Node, style: Style) -> str:
-    rows = _children(node)
-    if not rows or any(cell["type"] != "tableHeader" for cell in _children(rows[0])):
-        raise Damaged("a table without a header row cannot be written as Markdown")
-    header, *rest = (_row(row, style) for row in rows)
-    aligned = [ALIGNMENT.get(_string(cell, "align"), "---") for cell in _children(rows[0])]
-    return "\n".join([header, f"| {' | '.join(aligned)} |", *rest])
+def _item(item: Node, style: Style, *, tight: bool) -> str:
+    content = _children(item)
+    box = ""
+    if item["type"] == "taskItem":
+        box = "[x]" if _attr(item, "checked") else "[ ]"
+    elif len(content) > 1 and (box := _lone_box(content[0])):
+        content = content[1:]
+    text = _blocks(content, style, tight=tight)
+    own = extras(item)
+    if own or (content and _has_extras(content[0])):  # the first comment in an item is always the item's
+        text = f"{comment(own)}\n{text}".rstrip("\n")
+    return f"{box} {text}" if box else text  # elsewhere an empty box is a task only with the blank behind it
 
 
-def _row(row: Node, style: Style) -> str:
-    return f"| {' | '.join(write_cell(cell, style) for cell in _children(row))} |"
+def _lone_box(node: Node) -> str:
+    """The box of a task among items of another kind, when what follows is no paragraph."""
+    children = _children(node)
+    raw = _string(children[0], "raw") if len(children) == 1 and node["type"] == "paragraph" else ""
+    return raw if raw in ("[ ]", "[x]", "[X]") else ""
 
 
-def write_cell(cell: Node, style: Style) -> str:
-    """
-    What stands between the pipes of a normal table cell, without the blanks around it.
-
-    Raises:
-        Damaged: it holds more than a paragraph.
-    """
-    content = _children(cell)
-    if len(content) > 1 or any(child["type"] != "paragraph" for child in content):
-        raise Damaged("a table cell with more than one paragraph cannot be written as Markdown")
-    text = write_inline(_children(content[0]), style, one_line=True) if content else ""
-    return text.replace("|", r"\|")
+def _has_extras(node: Node) -> bool:
+    return not is_beyond(node) and bool(table_extras(node) if node["type"] == "table" else extras(node))
 
 
 def _footnote(node: Node, style: Style) -> str:
-    text = _blocks(_children(node), style)
+    text, label = _blocks(_children(node), style), f"[^{_string(node, 'label')}]:"
     if starts_below(node):
-        text = "\n" + text
-    return _prefixed(text, f"[^{_string(node, 'label')}]: ", "    ")
+        return label + "\n" + _prefixed(text, "    ", "    ")
+    return _prefixed(text, f"{label} ", "    ") if text else label
 
 
 def starts_below(footnote: Node) -> bool:
-    """Whether the first block stands below the label: beside it the other lines' indent would not be that of a list."""
-    return any(child["type"] not in ("paragraph", "heading") for child in _children(footnote)[:1])
+    """Whether the first block stands below the label: on its line columns are counted otherwise."""
+    return any(child["type"] != "paragraph" or extras(child) for child in _children(footnote)[:1])
 
 
-def _opaque(node: Node, style: Style) -> str:
-    text = json.dumps(node, ensure_ascii=False, indent=2)
-    return _code_block(
-        {"type": "codeBlock", "attrs": {"language": OPAQUE}, "content": [{"type": "text", "text": text}]}, style
-    )
+def _details(node: Node, style: Style) -> str:
+    summary, content = _children(node)
+    title = write_inline(_children(summary), style, one_line=True)
+    opening = "<details open>" if _attr(node, "open") else "<details>"
+    blocks = _blocks(_children(content), style)
+    return f"{opening}\n<summary>{title}</summary>\n\n{blocks}" + ("\n\n" if blocks else "") + "</details>"
 
 
 def _blocks(content: Sequence[Node], style: Style, *, tight: bool = False) -> str:
@@ -214,7 +215,8 @@ _WRITERS: Mapping[str, Callable[[Node, Style], str]] = MappingProxyType(
         "bulletList": _bullet_list,
         "taskList": _bullet_list,
         "orderedList": _ordered_list,
-        "table": _table,
+        "table": write_table,
+        "details": _details,
         "footnoteDef": _footnote,
         "horizontalRule": lambda node, style: style.rule,
         "mathBlock": lambda node, style: f"$$\n{_string(node, 'latex')}\n$$",

@@ -1,6 +1,6 @@
 """Reading states: base and row of entries, and which entries differ from their base."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,11 +131,16 @@ async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) 
 
 
 async def fed(
-    connection: Connection, tenant: TenantId, mirror: MirrorId, after: int, limit: int
+    connection: Connection,
+    tenant: TenantId,
+    mirror: MirrorId,
+    after: int,
+    limit: int,
+    watched: Collection[EntryId] = (),
 ) -> tuple[list[EntryId], int, bool]:
     """
     Entries whose row changed after seq *after* and is not what the base says, the seq read up to, and whether
-    there may be more.
+    there may be more. *watched* are told whatever the base says.
 
     A seq is never split: all entries of one transaction come together, so the result may exceed *limit*.
     """
@@ -151,7 +156,7 @@ async def fed(
     rows = await load_rows(connection, tenant, changed)
     bases = await load_bases(connection, tenant, mirror, Wanted(entries=list(changed)))
     versions = {base.entry: base.version for base in bases}
-    odd = [entry for entry in changed if not _is_settled(rows.get(entry), versions.get(entry))]
+    odd = [entry for entry in changed if entry in watched or not _is_settled(rows.get(entry), versions.get(entry))]
     return odd, max(changed.values()), len(changed) >= limit
 
 

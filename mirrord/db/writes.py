@@ -135,9 +135,14 @@ _YIELD_PATH = """
 UPDATE mirrord.mirror_base SET path = NULL
 WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND path = %(path)s AND entry_id <> %(entry)s
 RETURNING version"""
-_REPATH = """
+# "0" is what follows "/" in byte order
+_BELOW = "(path = %(old)s OR path >= %(old)s || '/' AND path < %(old)s || '0')"
+_REPATH = f"""
 UPDATE mirrord.mirror_base SET path = %(new)s || substr(path, length(%(old)s) + 1)
-WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND starts_with(path, %(old)s)
+WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND {_BELOW}
+RETURNING version"""
+_VACATE = f"""
+UPDATE mirrord.mirror_base SET path = NULL WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND {_BELOW}
 RETURNING version"""
 
 
@@ -224,9 +229,12 @@ class Writer:
         return Statement(_YIELD_PATH, self._entry(base.entry) | {"path": base.path})
 
     def repath(self, old: str, new: str) -> Statement:
-        """A directory was renamed: every path below it (`old/…`) begins with `new/` now."""
-        values = {"tenant": self.tenant, "mirror": self.mirror, "old": old + "/", "new": new + "/"}
-        return Statement(_REPATH, values)
+        """A file or directory was renamed: it, and every path below it (`old/…`), begins with *new* now."""
+        return Statement(_REPATH, {"tenant": self.tenant, "mirror": self.mirror, "old": old, "new": new})
+
+    def vacate(self, path: str) -> Statement:
+        """Nothing is at *path* or below it: bases that say so have no path any more."""
+        return Statement(_VACATE, {"tenant": self.tenant, "mirror": self.mirror, "old": path})
 
     def _entry(self, entry: EntryId) -> dict[str, Any]:
         return {"tenant": self.tenant, "mirror": self.mirror, "entry": entry}
@@ -244,6 +252,11 @@ class Writer:
 
     def _placed(self, place: Place, name_key: str) -> dict[str, Any]:
         return {"parent": place.parent, "name": place.name, "name_key": name_key, "index": place.index}
+
+
+async def defer_names(connection: Connection) -> None:
+    """Siblings may have equal names until the commit."""
+    await connection.execute("SET CONSTRAINTS mirrord.page_name_is_free, mirrord.attachment_name_is_free DEFERRED")
 
 
 async def run(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:

@@ -39,10 +39,17 @@ def clean(name: str, fallback: str) -> str:
     return _shorten(_unreserved(text)) or f"Untitled-{fallback}"
 
 
-def numbered(name: str, number: int) -> str:
-    """*name* with the suffix ` (number)`, still within the limit."""
-    suffix = f" ({number})"
-    return _cut(name, MAX_NAME_BYTES - len(suffix)) + suffix
+def numbered(name: str, number: int, ending: str = "") -> str:
+    """*name* with the suffix ` (number)` before its *ending*, still within the limit."""
+    suffix = f" ({number}){ending}"
+    return _cut(name.removesuffix(ending), MAX_NAME_BYTES - len(suffix.encode())) + suffix
+
+
+def numbered_attachment(name: str, number: int) -> str:
+    """An attachment's name with the suffix ` (number)`: `a/b (2).png`."""
+    above, slash, last = name.rpartition("/")
+    stem, dot, ending = last.rpartition(".")
+    return f"{above}{slash}{numbered(last, number, f'{dot}{ending}' if stem and len(ending) < 12 else '')}"
 
 
 def unportable(name: str) -> str | None:

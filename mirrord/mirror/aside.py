@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import contents, kernel
-from mirrord.mirror.journal import Journal, Label
+from mirrord.mirror.journal import Journal
+from mirrord.mirror.label import Label
 from mirrord.mirror.layout import printable
 from mirrord.mirror.tree import Tree
 

@@ -86,11 +86,24 @@ class Index:
         self._paths = {(one.device, one.inode): path for path, one in self._seen.items()}
 
     def rename(self, old: str, new: str) -> None:
-        """A directory we renamed ourselves: all below it is where it was, under another path."""
-        for path in [old, *list(self.below(old))]:
-            if (seen := self._seen.get(path)) is not None:
-                self.forget(path)
-                self.note(new + path[len(old) :], seen)
+        """A file or directory we renamed ourselves: all below it is where it was, under another path."""
+        self._place(new, self._taken(old))
+
+    def exchange(self, one: str, other: str) -> None:
+        """Two files or directories changed places."""
+        its, others = self._taken(one), self._taken(other)
+        self._place(one, others)
+        self._place(other, its)
+
+    def _taken(self, top: str) -> list[tuple[str, Seen]]:
+        found = [(path, seen) for path in [top, *self.below(top)] if (seen := self._seen.get(path)) is not None]
+        for path, _ in found:
+            self.forget(path)
+        return [(path[len(top) :], seen) for path, seen in found]
+
+    def _place(self, top: str, found: list[tuple[str, Seen]]) -> None:
+        for below, seen in found:
+            self.note(top + below, seen)
 
     def _link(self, path: str) -> None:
         """Let it be found below the directories above it, those that are no folders (`assets`) too."""

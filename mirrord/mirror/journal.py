@@ -4,51 +4,34 @@ The journal of writes: `.mirrord/tmp/{writer}/`, where bytes wait that are not y
 A name tells what became of a file whose writer died: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for
 none. `p` is unfinished and ours; `w` holds the new text before the swap and the displaced file after it;
 `d` holds a file that was moved out of its place. A `d` with a note `NAME.path` was to be followed by the new
-text under that path: if that never came, the file belongs back there.
+text under that path: if that never came, the file belongs back there. `m` is parked, see `parking`.
 """
 
 import contextlib
 import fcntl
 import logging
 import os
-import re
-import secrets
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
-from mirrord.domain.entry import Digest, EntryId
+from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused
-from mirrord.mirror import contained, contents, kernel
+from mirrord.mirror import contained, contents, kernel, parking, redo
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.layout import MACHINE, parent_of
+from mirrord.mirror.label import Label, label_of, name_of
+from mirrord.mirror.layout import MACHINE, PARKED
+from mirrord.mirror.parking import NOTE
+from mirrord.mirror.redo import Redo
 from mirrord.mirror.tree import Tree
 
 TMP = f"{MACHINE}/tmp"
 TRASH = f"{MACHINE}/trash"
 PRIVATE = 0o700
 
-_NOTE = ".path"
-_DIGEST = "([0-9a-f]{64}|-)"
-_NAME = re.compile(rf"([wd])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f]{{16}}")
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """
-    What a name in the journal or the trash tells.
-
-    expected: digest the file in place had to have; None: it was to be created.
-    new: digest of the text that was to take the place; None: the file was to be removed.
-    """
-
-    entry: EntryId
-    expected: Digest | None
-    new: Digest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +69,7 @@ class Journal:
 
         dress: gives the open file its owner, mode and attributes.
         """
-        name = _name_of("w", label)
+        name = name_of("w", label)
         with self._protected(name):
             unfinished = "p" + name[1:]
             made = self._create(unfinished, data, mode, dress)
@@ -154,16 +137,46 @@ class Journal:
         path: where it belongs if the new text never gets there; None: it is meant to be gone. A file still
             aside when an exception passes keeps the note of that: the next start puts it back.
         """
-        name = _name_of("d", label)
+        name = name_of("d", label)
         with self._protected(name):
             if path is not None:
-                self._create(name + _NOTE, os.fsencode(path), 0o600, _as_it_is)
+                self._create(name + NOTE, os.fsencode(path), 0o600, _as_it_is)
                 kernel.fsync(self.descriptor)
             try:
                 yield name
             finally:
                 if path is not None and (sys.exc_info()[0] is None or not self._has(name)):
-                    self.discard(name + _NOTE)
+                    self.discard(name + NOTE)
+
+    @contextlib.contextmanager
+    def intending(self, steps: Sequence[Redo]) -> Iterator[None]:
+        """Renames that belong together, for the length of a `with`: if this process dies in it, the next goes on."""
+        self.discard(redo.PLAN)  # of a plan that an error ended
+        self._create(redo.PLAN, redo.spelled(steps), 0o600, _as_it_is)
+        kernel.fsync(self.descriptor)
+        yield
+        self.discard(redo.PLAN)
+
+    def park(self, path: str, name: str, target: str) -> None:
+        """Take the file or directory at *path* out of its place for a moment, as *name*, on its way to *target*."""
+        self._create(name + NOTE, parking.note_of(target, path), 0o600, _as_it_is)
+        kernel.fsync(self.descriptor)
+        try:
+            parking.leave(self.tree, path, self.descriptor, name)
+        except OSError:
+            self.discard(name + NOTE)
+            raise
+
+    def unpark(self, name: str, target: str) -> None:
+        """Bring what is parked to *target*, whose directory exists. Raises FileExistsError if that is taken."""
+        parking.come_back(self.tree, self.descriptor, name, target)
+        self.discard(name + NOTE)
+
+    def bring_back(self) -> None:
+        """Bring everything parked back into the tree: to its target, else to where it was, else beside that."""
+        for name in os.listdir(self.descriptor):
+            if name.startswith(PARKED) and name.endswith(NOTE):
+                self._put_back(self.descriptor, name)
 
     def _open(self) -> int:
         self.tree.make_directories(self.path, PRIVATE)
@@ -181,19 +194,26 @@ class Journal:
         return descriptor
 
     def _recover(self, directory: int) -> None:
-        """Drop what was never finished; put back what was moved aside for a text that never came."""
+        """Drop or finish what was never finished; put back what was moved aside for a text that never came."""
+        with contextlib.suppress(FileNotFoundError):
+            redo.finish(self.tree, directory, _bytes_of(directory, redo.PLAN))
+            kernel.unlink(directory, redo.PLAN)
         for name in os.listdir(directory):
-            if name.endswith(_NOTE):
+            if name.endswith(NOTE):
                 self._put_back(directory, name)
             elif name.startswith("p."):
                 kernel.unlink(directory, name)
 
     def _put_back(self, directory: int, note: str) -> None:
-        path = os.fsdecode(_bytes_of(directory, note))
-        with contextlib.suppress(FileExistsError, FileNotFoundError, Refused, kernel.Unsupported):
-            with self.tree.directory(parent_of(path)) as place:
-                kernel.rename_new(directory, note.removesuffix(_NOTE), place, path.rpartition("/")[2])
-                kernel.fsync(place)
+        name, text = note.removesuffix(NOTE), _bytes_of(directory, note)
+        path: str | None = None
+        if name.startswith(PARKED):
+            path = parking.recover(self.tree, directory, name, text)
+        else:
+            with contextlib.suppress(FileExistsError, FileNotFoundError, Refused):
+                path = os.fsdecode(text)
+                parking.come_back(self.tree, directory, name, path)
+        if path is not None:
             log.warning("file_put_back", extra={"path": path})
         kernel.unlink(directory, note)
 
@@ -256,29 +276,6 @@ def writers(tree: Tree) -> list[str]:
         return sorted(name for name, stat in tree.names(TMP).items() if stat.is_directory)
     except FileNotFoundError:
         return []
-
-
-def label_of(name: str) -> Label | None:
-    """What a name in the journal or the trash tells; None if it is no such name."""
-    if not (found := _NAME.fullmatch(name)):
-        return None
-    _, entry, expected, new = found.groups()
-    return Label(EntryId(UUID(entry)), _digest_from(expected), _digest_from(new))
-
-
-def relabelled(name: str, expected: Digest) -> str:
-    """The same name with another expected digest."""
-    kind, entry, _, new, random = name.split(".")
-    return ".".join((kind, entry, expected.hex(), new, random))
-
-
-def _name_of(kind: str, label: Label) -> str:
-    digests = (digest.hex() if digest else "-" for digest in (label.expected, label.new))
-    return ".".join((kind, str(label.entry), *digests, secrets.token_hex(8)))
-
-
-def _digest_from(text: str) -> Digest | None:
-    return None if text == "-" else Digest(bytes.fromhex(text))
 
 
 def _bytes_of(directory: int, name: str) -> bytes:

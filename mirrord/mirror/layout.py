@@ -10,6 +10,7 @@ from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, INDEX, name_key
 
 MACHINE = ".mirrord"
+PARKED = "m."  # how names of what is parked in a journal begin
 SUFFIX = ".md"
 INDEX_FILE = INDEX + SUFFIX
 
@@ -106,6 +107,12 @@ def is_text(name: str) -> bool:
 def is_machine(path: str) -> bool:
     """Whether *path* belongs to mirrord's own state, also where a file system ignores case."""
     return name_key(path.partition("/")[0]) == MACHINE
+
+
+def is_parked(path: str) -> bool:
+    """Whether *path* is in a directory of the tree that waits, as `m.…`, in a writer's journal."""
+    parts = path.split("/")
+    return parts[:2] == [MACHINE, "tmp"] and len(parts) > 4 and parts[3].startswith(PARKED)
 
 
 def printable(path: str) -> str:

@@ -14,8 +14,9 @@ from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Stale
 from mirrord.mirror import access, aside, contents, kernel, trash
 from mirrord.mirror.aside import Displaced, Place
-from mirrord.mirror.journal import Journal, Label, label_of
+from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat, stat_of
+from mirrord.mirror.label import Label, label_of
 from mirrord.mirror.layout import parent_of, printable
 from mirrord.mirror.tree import Tree, check_entry
 

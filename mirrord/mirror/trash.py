@@ -17,8 +17,9 @@ from typing import Any
 from mirrord.domain.entry import Digest
 from mirrord.errors import Busy
 from mirrord.mirror import contents, kernel
-from mirrord.mirror.journal import PRIVATE, TRASH, Label, label_of, relabelled
+from mirrord.mirror.journal import PRIVATE, TRASH
 from mirrord.mirror.kernel import Stat
+from mirrord.mirror.label import Label, label_of, relabelled
 from mirrord.mirror.tree import Tree
 
 RETENTION = timedelta(days=30)

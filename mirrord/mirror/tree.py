@@ -10,7 +10,7 @@ from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror import contained, contents, kernel
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.layout import is_machine, parent_of, printable
+from mirrord.mirror.layout import is_machine, is_parked, parent_of, printable
 
 __all__ = ["Stat", "Tree"]
 
@@ -67,6 +67,18 @@ class Tree:
                 return stat_of(os.fstat(descriptor))
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def spells(self, path: str) -> bool:
+        """Whether there is something of exactly this spelling: a file system that ignores case finds others too."""
+        while path:
+            try:
+                with self.directory(parent_of(path)) as above:
+                    if _name(path) not in os.listdir(above):
+                        return False
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            path = parent_of(path)
+        return True
 
     def read(self, path: str, limit_bytes: int, earlier: Stat | None = None) -> tuple[bytes, Stat]:
         """
@@ -129,7 +141,8 @@ class Tree:
             Stale: *target* exists already, or *source* does not.
             FileNotFoundError: the directory of *target* does not exist.
         """
-        check_entry(source)
+        if not is_parked(source):
+            check_entry(source)
         check_entry(target)
         with self.directory(parent_of(target)) as into:
             try:
@@ -142,6 +155,22 @@ class Tree:
             except FileNotFoundError:
                 raise Stale(f"{printable(source)!r} is no longer there.") from None
             return stat_of(os.stat(_name(target), dir_fd=into, follow_symlinks=False))
+
+    def exchange(self, one: str, other: str) -> None:
+        """
+        Let what is at two paths change places, in one go.
+
+        Raises Stale if one of them is not there; kernel.Unsupported unless `can_exchange`.
+        """
+        check_entry(one)
+        check_entry(other)
+        try:
+            with self.directory(parent_of(one)) as its, self.directory(parent_of(other)) as others:
+                kernel.exchange(its, _name(one), others, _name(other))
+                kernel.fsync(its)
+                kernel.fsync(others)
+        except FileNotFoundError:
+            raise Stale(f"{printable(one)!r} or {printable(other)!r} is no longer there.") from None
 
     @contextlib.contextmanager
     def opened(self, path: str, flags: int) -> Iterator[int]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mirrord.codec.views import Views
+from mirrord.db.attention import Problem
 from mirrord.domain.entry import EntryId
 from mirrord.domain.state import File, Row, State, Unknown
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -42,7 +43,7 @@ async def prepare(sides: Sides, decisions: Sequence[Decision], doubts: Doubts, a
     for refusal in refusals:
         doubts.refuse(refusal.entry, refusal.version)
     by_entry = {one.state.entry: one for one in decisions}
-    applied.troubles += [(where(by_entry[one.entry]), "render", one.sentence) for one in refusals]
+    applied.troubles += [Problem(where(by_entry[one.entry]), "render", one.sentence, one.entry) for one in refusals]
     applied.stale += [by_entry[entry] for entry in unrendered.keys() - ready.keys() - {one.entry for one in refusals}]
     changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | ready
     return [replace(by_entry[entry].state, row=row) for entry, row in changed.items()]
@@ -62,6 +63,7 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
     for decision in clashes:
         await _settle(sides, decision, applied)
     files = [one for one in decisions if one.step is Step.FILE]
+    files += [replace(one, step=Step.FILE, place=PlaceMove.TO_FILE) for one in applied.refused]  # L7
     if files:
         written = await to_files(sides, files)
         applied.add(written)
@@ -89,7 +91,7 @@ async def _settle(sides: Sides, decision: Decision, applied: Applied) -> None:
     except Busy:
         applied.later.append(decision)
     except (Damaged, Refused) as error:
-        applied.troubles.append((file.path, "damaged", str(error)))
+        applied.troubles.append(Problem(file.path, "damaged", str(error), decision.state.entry))
     else:
         applied.done.append(decision)
 

@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 from mirrord.domain.entry import EMPTY
 from mirrord.domain.state import NO_TEXT, File, State
-from mirrord.sync.place import PlaceMove, plan_place
+from mirrord.sync.place import PlaceMove, plan_place, same_place
 from mirrord.sync.plan import DELETIONS, Move, plan
 
 
@@ -42,7 +42,7 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
 
     stale_places: the tree went back in time, so a file with old bytes is in an old place too.
     """
-    move = plan(state, seen=seen, adopting=adopting)
+    move = _outlived(plan(state, seen=seen, adopting=adopting), state, adopting=adopting)
     place = plan_place(state)
     if stale_places and place is PlaceMove.TO_ROW and _has_old_bytes(state, seen):
         place = PlaceMove.TO_FILE
@@ -74,6 +74,18 @@ def _has_old_bytes(state: State, seen: int | None) -> bool:
     if not isinstance(file, File) or row is None or base is None:
         return False
     return seen is not None or file.digest in (row.digest, base.digest, NO_TEXT)
+
+
+def _outlived(move: Move, state: State, *, adopting: bool) -> Move:
+    """What one side moved outlives its deletion on the other: places are merged before deletions (F5)."""
+    row, file, base = state.row, state.file, state.base
+    if base is None or row is None or adopting:
+        return move
+    if move is Move.ENTOMB and not same_place(state, base.place, row.place):
+        return Move.CREATE
+    if move is Move.TRASH and isinstance(file, File) and not same_place(state, base.place, file.place):
+        return Move.REVIVE
+    return move
 
 
 def _step_of(move: Move) -> Step:

@@ -3,17 +3,17 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 from mirrord.db import states
 from mirrord.db.attention import Halt, Problem
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import State
-from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
+from mirrord.errors import Busy, Damaged, Fenced, Refused, Stale, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.layout import printable
+from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.mirror.scan import Scan, scan
 from mirrord.sync.adoption import Adoption, is_stale
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
@@ -27,6 +27,7 @@ from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty, Observation, observe
+from mirrord.sync.plan import Move
 from mirrord.sync.pulse import Pulse
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
@@ -173,7 +174,7 @@ class Engine:
     async def _read_feed(self) -> None:
         self._rung = False
         try:
-            self.queue.mark(entries=await self.feed.read())
+            self.queue.mark(entries=await self.feed.read(self.problems.entries()))
         except (Unavailable, Fenced):
             self._rung = True
             raise
@@ -188,14 +189,14 @@ class Engine:
         digests = {path: digest for _, path, digest in agreed}
         odd = [path for path, digest in sides.looker.index.digests() if digests.get(path) != digest]
         absent = [entry for entry, path, _ in agreed if path is None or found.shows_absent(path)]
-        self.queue.mark(odd, [*entries, *absent], forced=True)
+        self.queue.mark(odd, [*entries, *absent, *self.problems.entries()], forced=True)
 
     async def _scan(self) -> Scan:
         self._rescan = False
         began = time.monotonic()
         found, differing, look = await asyncio.to_thread(self._look_around)
         self.scan_seconds = time.monotonic() - began
-        await self.problems.update(look, (), ())
+        await self.problems.update(look)
         self.queue.mark(differing, forced=True)
         self.queue.mark(entries=await self.recovery.settle_leftovers())
         self.queue.mark(entries=await self.recovery.sweep_trash())
@@ -263,6 +264,7 @@ class Engine:
 
     async def _pass(self, dirty: Dirty, look: Look | None) -> None:
         observation, applied = await self._observe(dirty, look), Applied()
+        await self._absorb_late(observation)
         decisions = self._decide(observation, list(observation.states.values()))
         unready = [one for one in decisions if one.step is Step.PREPARE]
         if unready:
@@ -276,37 +278,53 @@ class Engine:
             applied.add(await trash(self.sides, stale))
         self.brake.gathered.add(one.state.entry for one in gone if not is_stale(one))
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
-        await self._conclude(observation, applied)
+        idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
+        await self._conclude(observation, applied, idle)
+
+    async def _absorb_late(self, observation: Observation) -> None:
+        for path, page in observation.late.items():
+            try:
+                entries = await self.recovery.absorb_late(path, page)
+            except (Busy, Stale, FileNotFoundError):
+                self.queue.mark([path], forced=True, delay=FIRST_DELAY)
+            else:
+                index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
+                self.queue.mark([index_path], entries, forced=True)
 
     def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
         return self.doubts.decide(observation, known)
 
     async def _observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
         adoption = self.adoption
-        rewound = adoption.active and adoption.cause is Rewind.TREE
-        return await observe(
-            self.sides, dirty, look, adopting=adoption.active or bool(adoption.waiting), rewound=rewound
-        )
+        return await observe(self.sides, dirty, look, adopting=adoption.is_going_on, rewound=adoption.is_rewinding)
 
-    async def _conclude(self, observation: Observation, applied: Applied) -> None:
-        """Remember what was done, mark what is to be looked at again, list what needs a person."""
+    async def _conclude(
+        self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
+    ) -> None:
+        """
+        Remember what was done, mark what is to be looked at again, list what needs a person.
+
+        idle: entries for which there was nothing to do.
+        """
         self._mark_again([one for one in applied.done if one.again], 0)
         for decision in applied.stale:
             self._mark_again([decision], self.doubts.delay(decision.state.entry, at_once=True))
         for decision in applied.later:
-            self._mark_again([decision], self.doubts.delay(decision.state.entry))
+            entry = decision.state.entry
+            self._mark_again([decision], self.doubts.delay(entry), applied.beside.get(entry, ()))
         passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
         self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
         self.queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)
         moved = [*map(where, applied.done), *applied.written]
-        await self.problems.update(observation.look, applied.troubles, moved)
+        settled = {*idle, *(one.state.entry for one in applied.done)}
+        await self.problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember(applied)
 
-    def _mark_again(self, decisions: Sequence[Decision], delay: float) -> None:
+    def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]
-        self.queue.mark(paths, [one.state.entry for one in decisions], forced=True, delay=delay)
+        self.queue.mark(paths, [*beside, *(one.state.entry for one in decisions)], forced=True, delay=delay)
 
     async def _remember(self, applied: Applied) -> None:
         if not applied.done:
@@ -314,7 +332,12 @@ class Engine:
         index = self.sides.looker.index
         paths = {path: one.state.entry for one in applied.done if (path := path_of(one)) is not None} | applied.written
         seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
-        await asyncio.to_thread(self.sides.state.store, seen, [path for path in paths if path not in seen])
+        left = {path for path in paths if path not in seen}
+        for old, new in applied.renamed:
+            here = {path: found for path in [new, *index.below(new)] if (found := index.get(path)) is not None}
+            seen |= here
+            left |= {old + path[len(new) :] for path in here}
+        await asyncio.to_thread(self.sides.state.store, seen, left - seen.keys())
         for decision in applied.done:
             self.doubts.done(decision.state.entry)
         self.adoption.done(applied.done)

@@ -1,5 +1,7 @@
 """Following the feed of one tenant: which rows changed since we last looked."""
 
+from collections.abc import Collection
+
 from mirrord.db import states
 from mirrord.domain.entry import EntryId
 from mirrord.sync.sides import Sides
@@ -19,12 +21,17 @@ class Feed:
         async with self._sides.database.connection() as connection:
             self.cursor = (await states.seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
 
-    async def read(self) -> set[EntryId]:
-        """Every entry that changed since the last call and whose row is not what the base says."""
+    async def read(self, watched: Collection[EntryId] = ()) -> set[EntryId]:
+        """
+        Every entry that changed since the last call and whose row is not what the base says.
+
+        watched: entries that are in the result whatever their rows say, if they changed.
+        """
         sides, entries, more = self._sides, set[EntryId](), True
         while more:
             async with sides.database.transaction(sides.tenant) as connection:
-                changed, seq, more = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE)
+                fed = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE, watched)
+            changed, seq, more = fed
             entries |= set(changed)
             self.cursor = seq
         return entries

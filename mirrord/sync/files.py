@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mirrord.codec.views import views_of
 from mirrord.db import blobs, states, views
+from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.writes import run
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
+from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import replace as replacing
@@ -16,8 +17,9 @@ from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
 from mirrord.sync.decision import Decision
-from mirrord.sync.paths import directory_above, path_in
+from mirrord.sync.paths import path_in
 from mirrord.sync.place import PlaceMove
+from mirrord.sync.relocate import move_files
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
 
@@ -49,8 +51,8 @@ async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
     def by_depth(decision: Decision) -> int:
         return paths.get(decision.state.entry, "").count("/")
 
-    for decision in sorted(moves, key=by_depth):
-        await _move(sides, decision, paths, outcome)
+    if moves:
+        await move_files(sides, moves, paths, outcome)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
     await _write_all(sides, sorted(texts, key=by_depth), paths, data, outcome)
@@ -93,62 +95,6 @@ def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) ->
     return paths
 
 
-async def _move(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
-    """Rename the file, and the directory that belongs to it."""
-    state = decision.state
-    file, row, base = state.file, state.row, state.base
-    assert isinstance(file, File)
-    assert row is not None
-    assert base is not None
-    target = paths.get(state.entry)
-    if target is None:
-        outcome.later.append(decision)
-        return
-    if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
-        target = path_in(
-            directory_above(target, row.kind, index=row.place.index),
-            file.kind,
-            replace(row.place, index=file.place.index),
-        )
-    try:
-        moved = await asyncio.to_thread(_rename, sides, file, target)
-    except (Stale, FileNotFoundError) as error:
-        outcome.troubles.append((file.path, "in-the-way", f"{file.path!r} cannot move to {target!r} yet: {error}"))
-        outcome.later.append(decision)
-        return
-    place = Place(row.place.parent, row.place.name, file.place.index if file.kind is not row.kind else row.place.index)
-    same_text = row.digest == base.digest and file.digest == base.digest
-    agreed = replace(base, path=target, place=place, version=row.version if same_text else base.version)
-    statements = [sides.writer.yield_path(agreed)]
-    statements += [sides.writer.repath(old, new) for old, new in moved]
-    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
-        await run(connection, [*statements, sides.writer.record(agreed)])
-    outcome.done.append(decision)
-
-
-def _rename(sides: Sides, file: File, target: str) -> list[tuple[str, str]]:
-    """Rename on disk and in the index; the directories renamed, as (old, new)."""
-    sides.check_lease()
-    tree, index = sides.tree, sides.looker.index
-    moved = []
-    source = file.path
-    if file.kind is not Kind.ATTACHMENT:
-        old, new = directory_of(source, file.kind), directory_of(target, file.kind)
-        found = tree.stat(old)
-        if old != new and found is not None and found.is_directory:
-            tree.make_directories(parent_of(new))
-            tree.move(old, new)
-            index.rename(old, new)
-            moved.append((old, new))
-            if source.startswith(old + "/") or source == old:
-                source = new + source[len(old) :]
-    if source != target:
-        tree.make_directories(parent_of(target))
-        tree.move(source, target)
-        index.rename(source, target)
-    return moved
-
-
 async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
     path, row = paths.get(decision.state.entry), _row(decision)
     if path is None:
@@ -157,7 +103,8 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     try:
         await asyncio.to_thread(sides.tree.make_directories, path)
     except (FileExistsError, NotADirectoryError) as error:
-        outcome.troubles.append((path, "in-the-way", f"The folder {path!r} cannot be made: {error.strerror}."))
+        sentence = f"The folder {path!r} cannot be made: {error.strerror}."
+        outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
         outcome.later.append(decision)
         return
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
@@ -223,7 +170,7 @@ async def _write(
     except Stale:
         if over is None and path not in sides.looker.index:
             sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
-            outcome.troubles.append((path, "in-the-way", sentence))
+            outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
         outcome.stale.append(decision)
         return None
     except Busy:
@@ -231,7 +178,7 @@ async def _write(
         return None
     except (Refused, OSError) as error:
         why = f"{error.strerror}." if isinstance(error, OSError) else str(error)
-        outcome.troubles.append((path, "unwritable", f"{path!r} cannot be written: {why}"))
+        outcome.troubles.append(Problem(path, "unwritable", f"{path!r} cannot be written: {why}", row.entry))
         outcome.later.append(decision)
         return None
     if written.displaced is not None:
@@ -264,7 +211,8 @@ def _no_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOu
         outcome.stale.append(decision)
         return
     what = "are missing" if data is None else "do not have the digest of the attachment (BLAKE2b-256)"
-    outcome.troubles.append((path, "blob", f"The bytes of {path!r} in mirrord.blob {what}; insert them again."))
+    sentence = f"The bytes of {path!r} in mirrord.blob {what}; insert them again."
+    outcome.troubles.append(Problem(path, "blob", sentence, decision.state.entry))
     outcome.later.append(decision)
 
 

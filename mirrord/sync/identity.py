@@ -1,12 +1,12 @@
 """Which entry a file is: the order of evidence of DESIGN §3 "Identity", as pure functions."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
-from mirrord.mirror.layout import Spot, directory_of
+from mirrord.mirror.layout import Spot, directory_of, page_path, parent_of
 
 Inode = tuple[int, int]  # device, inode
 
@@ -60,8 +60,11 @@ def identify(
     """The entry of every found path. fresh: makes an id where no other is free."""
     claims: dict[EntryId, list[Found]] = defaultdict(list)
     strangers: list[Found] = []
+    founds = list(founds)
+    handed_on = names_handed_on(founds, memory)
     for found in founds:
-        entry = _entry_of(found, memory)
+        base = handed_on.get(found.path)
+        entry = base.entry if base is not None else _entry_of(found, memory)
         if entry is None:
             strangers.append(found)
         else:
@@ -87,7 +90,99 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
         or (here.entry if here is not None else None)
         or _by_inode(found, memory)
         or _by_digest(found, memory)
+        or _by_note(found, memory)
     )
+
+
+def late_save(note: Found, memory: Memory, index: Found | None) -> Base | None:
+    """
+    The page of a directory, where *note* (`W.md`) is only an editor's late save of it.
+
+    index: the `W/_index.md` beside it, if that is new; `W.md` may be what it was made of. Its base, or an `id:`, tells.
+    """
+    directory = directory_of(note.path, Kind.PAGE)
+    here, page = memory.at_path.get(note.path), memory.at_path.get(page_path("", directory, index=True))
+    claims = parse_id(note.claimed)
+    if page is not None:
+        return page if here is None and claims is not None and page.claimed == note.claimed else None
+    if here is None or index is None:
+        return None
+    found = _by_id(index, memory, here) or _by_inode(index, memory) or _by_digest(index, memory)
+    return here if found in (None, here.entry) else None  # else it was moved here, and is another page
+
+
+def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
+    """
+    Files that took over the names of others: by their paths, the bases of which they are.
+
+    A swap, a rotation, a chain of renames. The path is no evidence there, although a base knows it. An editor's save
+    also gives a path a new inode, maybe one that another file had before: so the file that had the name has to be
+    found elsewhere itself, and the bytes of one of them at least must have come along.
+    """
+    here = {found.path: found for found in founds}
+    came = {found.path: base for found in here.values() if (base := _came_from(found, memory)) is not None}
+    while replaced := _replaced(came, memory):
+        for path in replaced:
+            del came[path]
+    chains = _chains({path: base.path for path, base in came.items()})
+    proof = {path for path, base in came.items() if _is_proof(here[path], base, memory)}
+    proven = [chain for chain in chains if len(chain) > 1 and _is_proven(chain, came, proof)]
+    return {path: came[path] for chain in proven for path in chain}
+
+
+def _replaced(came: Mapping[str, Base], memory: Memory) -> list[str]:
+    """Paths that had a file which is found nowhere else."""
+    left = {base.path for base in came.values()}
+    return [path for path in came if path in memory.at_path and path not in left]
+
+
+def _came_from(found: Found, memory: Memory) -> Base | None:
+    """The base of another path that had this inode; of an inode never seen, the only one that had these bytes."""
+    old = memory.old_path.get(found.inode)
+    if old is not None:
+        base = memory.at_path.get(old) if old != found.path else None
+    elif found.digest in (EMPTY, NO_TEXT):
+        base = None
+    else:
+        base, *others = memory.of_digest.get(found.digest, [None])
+        base = None if others or base is None or base.path in (None, found.path) else base
+    if base is None or not _same_sort(base.kind, found.spot.kind):
+        return None
+    return base if base.claimed == found.claimed or parse_id(found.claimed) is None else None
+
+
+def _chains(came: Mapping[str, str | None]) -> list[set[str]]:
+    """Paths of which each came from the next."""
+    chain_of: dict[str, set[str]] = {path: {path} for path in came}
+    for path, source in came.items():
+        if source in chain_of and chain_of[source] is not chain_of[path]:
+            joined = chain_of[source] | chain_of[path]
+            chain_of.update(dict.fromkeys(joined, joined))
+    return list({id(chain): chain for chain in chain_of.values()}.values())
+
+
+def _is_proof(found: Found, base: Base, memory: Memory) -> bool:
+    """Whether the bytes came along with the inode: inodes are given again, and what is known of them may be old."""
+    here = memory.at_path.get(found.path)
+    unlike = here is None or here.digest != found.digest
+    return found.digest == base.digest and found.digest not in (EMPTY, NO_TEXT) and unlike
+
+
+def _is_proven(chain: set[str], came: Mapping[str, Base], proof: set[str]) -> bool:
+    """A directory has no bytes of its own, but files that came along in it."""
+    if not chain.isdisjoint(proof):
+        return True
+    return any(came[path].path == f"{came[above].path}{path[len(above) :]}" for path, above in _below(proof, chain))
+
+
+def _below(paths: Iterable[str], chain: set[str]) -> Iterator[tuple[str, str]]:
+    """Each path with those of the chain that it is below."""
+    return ((path, above) for path in paths for above in _lineage(path) if above in chain)
+
+
+def _lineage(path: str) -> Iterator[str]:
+    while path := parent_of(path):
+        yield path
 
 
 def _base_here(found: Found, memory: Memory) -> Base | None:
@@ -133,6 +228,12 @@ def _by_digest(found: Found, memory: Memory) -> EntryId | None:
         if base.path in memory.missing and _same_sort(base.kind, found.spot.kind)
     ]
     return min(lost, key=lambda base: base.path or "").entry if lost else None
+
+
+def _by_note(found: Found, memory: Memory) -> EntryId | None:
+    """`W/_index.md` is the page that `W.md` was, whoever may save that once more."""
+    base = memory.at_path.get(page_path("", directory_of(found.path, Kind.PAGE))) if found.spot.index else None
+    return base.entry if base is not None else None
 
 
 def _standing(found: Found, base: Base | None, memory: Memory) -> tuple[bool, bool, bool, str]:

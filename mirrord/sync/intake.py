@@ -40,7 +40,10 @@ class Intake:
         dirty = ahead.dirty if ahead else self._queue.take(CHUNK)
         self._in_hand = _size(dirty)
         look = await ahead.look if ahead else None
-        self._look_ahead()
+        if self._queue.only_reads(CHUNK) and not dirty.entries and dirty.paths == dirty.forced:
+            # one look after the other: only the first at an inode sees where that was before
+            look = look or await asyncio.to_thread(self._looker.look, dirty.paths, dirty.forced)
+            self._look_ahead()
         return dirty, look
 
     def release(self) -> None:
@@ -55,10 +58,9 @@ class Intake:
             self._queue.put_back(ahead.dirty)
 
     def _look_ahead(self) -> None:
-        if self._queue.only_reads(CHUNK):
-            dirty = self._queue.take(CHUNK)
-            look = asyncio.create_task(asyncio.to_thread(self._looker.look, dirty.paths, dirty.forced))
-            self._ahead = _Ahead(dirty, look)
+        dirty = self._queue.take(CHUNK)
+        look = asyncio.create_task(asyncio.to_thread(self._looker.look, dirty.paths, dirty.forced))
+        self._ahead = _Ahead(dirty, look)
 
 
 def _size(dirty: Dirty) -> int:

@@ -1,13 +1,12 @@
 """The list of problems: what is wrong with a path is listed once, and taken off when it is over."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from mirrord.db import attention
 from mirrord.db.attention import Problem
+from mirrord.domain.entry import EntryId
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
-
-Trouble = tuple[str, str, str]  # path, code, sentence
 
 # looking at the path again tells whether these are over
 _SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
@@ -25,40 +24,50 @@ class ProblemList:
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._listed: dict[tuple[str, str], str] = {}
+        self._listed: dict[tuple[str, str], Problem] = {}
 
     def in_tree(self) -> list[str]:
         """Paths listed for what was seen in the tree."""
         return [path for path, code in self._listed if code in _SEEN_IN_TREE]
 
+    def entries(self) -> set[EntryId]:
+        """Entries that something hinders, until it is carried out or no longer to be done."""
+        return {one.entry for one in self._listed.values() if one.entry and one.code in _ENDED_BY_MOVING}
+
     async def load(self) -> None:
         """Read what an earlier daemon listed."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             listed = await attention.problems(connection, self._sides.tenant)
-        self._listed = {(problem.path, problem.code): problem.sentence for problem in listed}
+        self._listed = {(problem.path, problem.code): problem for problem in listed}
 
-    async def update(self, look: Look, troubles: Iterable[Trouble], moved: Iterable[str]) -> None:
-        """After a pass: list what is new; take off what was looked at, read or moved and is no trouble any more."""
+    async def update(
+        self, look: Look, troubles: Iterable[Problem] = (), moved: Iterable[str] = (), settled: Collection[EntryId] = ()
+    ) -> None:
+        """
+        After a pass: list what is new; take off what was looked at, read or moved and is no trouble any more.
+
+        settled: entries for which nothing is left to do, maybe because an app took back what was in the way.
+        """
         moved, troubles = set(moved), list(troubles)
         if not (self._listed or look.troubles or troubles):
             return
-        found = {(path, code): sentence for path, code, sentence in [*look.troubles, *troubles]}
+        found = {(one.path, one.code): one for one in [*(Problem(*said) for said in look.troubles), *troubles]}
+        hindered = {(one.entry, one.code) for one in troubles}
         looked, read = look.looked | look.gone, look.found.keys() | look.gone
         over = [
             (path, code)
-            for path, code in self._listed
+            for (path, code), listed in self._listed.items()
             if (path, code) not in found
             and (
                 (code in _SEEN_BY_LOOKING and path in looked)
                 or (code in _SEEN_BY_READING and path in read)
-                or (code in _ENDED_BY_MOVING and path in moved)
+                or (code in _ENDED_BY_MOVING and (path in moved or listed.entry in settled))
+                or (code in _ENDED_BY_MOVING and (listed.entry, code) in hindered)  # under another name
                 or (code in _ENDED_BY_GOING and path in look.gone)
             )
         ]
         fresh = [
-            Problem(path, code, sentence)
-            for (path, code), sentence in found.items()
-            if self._listed.get((path, code)) != sentence
+            one for key, one in found.items() if key not in self._listed or self._listed[key].sentence != one.sentence
         ]
         await self.change(fresh, over)
 
@@ -73,4 +82,4 @@ class ProblemList:
             await attention.report(connection, sides.tenant, sides.mirror, fresh)
         for key in over:
             del self._listed[key]
-        self._listed.update({(one.path, one.code): one.sentence for one in fresh})
+        self._listed.update({(one.path, one.code): one for one in fresh})

@@ -8,7 +8,7 @@ from uuid import UUID
 from mirrord.codec.text import decode
 from mirrord.codec.views import Views, views_of
 from mirrord.domain.entry import EntryId, Kind, digest_of
-from mirrord.domain.place import unportable
+from mirrord.domain.place import name_key, unportable
 from mirrord.domain.state import NO_TEXT, Unknown
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.ignore import Ignore
@@ -82,6 +82,11 @@ class Looker:
         for path in sorted(paths):
             if path not in result.looked:
                 self._look_at(path, result, forced)
+        # what is found under another name left its old one, maybe to another file: where did that come from?
+        while unseen := [path for path in result.old_path.values() if path not in result.looked]:
+            for path in unseen:
+                result.looked.add(path)
+                self._look_at(path, result, forced)
         return result
 
     def _look_at(self, path: str, result: Look, forced: frozenset[str]) -> None:
@@ -93,7 +98,7 @@ class Looker:
         except (OSError, Refused) as error:
             self._cannot(path, result, error)
             return
-        if stat is None:
+        if stat is None or self._is_respelled(path, stat):
             self._gone(path, result)
         elif stat.is_directory:
             self._directory(path, stat, result, forced)
@@ -120,6 +125,7 @@ class Looker:
         if spot is None or not (path in forced or self.index.differs(path, stat)):
             return
         result.found[path] = Found(path, spot, NO_TEXT, None, (stat.device, stat.inode))
+        self._remark_name(path, spot.name, result)
         self._note(path, stat, result.found[path], result)
 
     def _file(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
@@ -143,7 +149,10 @@ class Looker:
             result.found[path] = found
             if views:
                 result.views[path] = views
-                self._remark(path, spot.name, views, result)
+                if views.error:
+                    result.troubles.append((path, "front-matter", f"{path!r}: {views.error}"))
+            if not spot.index:
+                self._remark_name(path, spot.name, result)
             self._note(path, stat, found, result)
 
     def _ancestors(self, path: str, result: Look, forced: frozenset[str]) -> None:
@@ -161,7 +170,17 @@ class Looker:
         entry = before.entry if before else NOBODY
         if (old := self.index.path_of(found.inode)) is not None:
             result.old_path[found.inode] = old
+            if old != path and name_key(old) == name_key(path) and not self.tree.spells(old):
+                result.found.pop(old, None)
+                self._gone(old, result)
         self.index.note(path, Seen(*stat[:5], found.digest, entry))
+
+    def _is_respelled(self, path: str, stat: Stat) -> bool:
+        """Whether what was found is another spelling of the name, which this file system takes for the same."""
+        known = self.index.path_of((stat.device, stat.inode))
+        if known is None or known == path or name_key(known) != name_key(path):
+            return False
+        return not self.tree.spells(path)
 
     def _gone(self, path: str, result: Look) -> None:
         result.gone.add(path)
@@ -190,10 +209,9 @@ class Looker:
         result.unknown[path] = Unknown(path, whole, passing=False)
         result.troubles.append((printable(path), "refused", whole))
 
-    def _remark(self, path: str, name: str, views: Views, result: Look) -> None:
-        if views.error:
-            result.troubles.append((path, "front-matter", f"{path!r}: {views.error}"))
-        if why := unportable(name):
+    def _remark_name(self, path: str, name: str, result: Look) -> None:
+        """Of an attachment any part of the name counts; a page with an index file has the name of its directory."""
+        if why := next(filter(None, map(unportable, name.split("/"))), None):
             result.troubles.append((path, "name", f"{path!r} is synced, but its name {why}."))
 
 

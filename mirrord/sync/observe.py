@@ -10,8 +10,8 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
 from mirrord.mirror.index import Index
-from mirrord.mirror.layout import directory_of, spot_of_directory
-from mirrord.sync.identity import Found, Memory, identify
+from mirrord.mirror.layout import Spot, directory_of, spot_of_directory
+from mirrord.sync.identity import Found, Memory, identify, late_save
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
 
@@ -32,12 +32,14 @@ class Observation:
 
     seen: the newest version in an entry's history that had the file's bytes.
     unowned: directories of which is not known yet whose children live there; look at them first.
+    late: files that are only an editor's save of a page that has an index file by now, and that page's base.
     """
 
     states: dict[EntryId, State]
     look: Look
     seen: dict[EntryId, int] = field(default_factory=dict)
     unowned: set[str] = field(default_factory=set)
+    late: dict[str, Base] = field(default_factory=dict)
 
 
 async def observe(
@@ -60,6 +62,7 @@ async def observe(
         return Observation({state.entry: state for state in assembled}, look)
     async with sides.database.transaction(sides.tenant) as connection:
         memory = await _remember(connection, sides, look, known, rewound=rewound)
+        late = _late_saves(look, memory, sides.looker.index)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await _continue_rows(connection, sides, look, memory, owners)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
@@ -69,7 +72,34 @@ async def observe(
         seen = await _seen(connection, sides, assembled)
         if adopting:
             seen |= await _seen_others(connection, sides, assembled)
-    return Observation({state.entry: state for state in assembled}, look, seen, assembly.unowned)
+    absorbed = {base.entry for base in late.values()}
+    known_states = {state.entry: state for state in assembled if state.entry not in absorbed}
+    return Observation(known_states, look, seen, assembly.unowned, late)
+
+
+def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
+    """Taken out of what was found: they are no pages of their own."""
+    late = {}
+    for path, found in list(look.found.items()):
+        if found.spot.kind is not Kind.PAGE:
+            continue
+        directory = directory_of(path, Kind.PAGE)
+        index_path, note_path = _owner_paths(directory)[:2]
+        if index_path not in index or note_path not in index:
+            continue
+        note = look.found.get(note_path)
+        if note is None and (base := memory.at_path.get(note_path)) is not None:
+            note = _unchanged(base)
+        if note is not None and (page := late_save(note, memory, look.found.get(index_path))) is not None:
+            late[note_path] = page
+            look.found.pop(note_path, None)
+    return late
+
+
+def _unchanged(base: Base) -> Found:
+    """A file that was not read again."""
+    assert base.path is not None
+    return Found(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
 
 
 def _leave_out_owned(look: Look, index: Index) -> None:
@@ -96,7 +126,7 @@ async def _remember(connection: Connection, sides: Sides, look: Look, known: lis
     for found in founds:
         paths.update(_owner_paths(found.spot.folder))
         if found.spot.kind is Kind.PAGE:
-            paths.add(directory_of(found.path, Kind.PAGE))
+            paths.update(_owner_paths(directory_of(found.path, Kind.PAGE)))
         elif found.spot.kind is Kind.FOLDER:
             paths.update(_owner_paths(found.path))
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
@@ -228,12 +258,13 @@ class _Assembly:
 
     def _found(self, found: Found, base: Base | None) -> File | Unknown:
         spot = found.spot
-        unmoved = base is not None and base.path == found.path
         try:
-            place = base.place if base and unmoved else Place(self.owner(spot.folder), spot.name, spot.index)
+            place = Place(self.owner(spot.folder), spot.name, spot.index)
         except KeyError:
-            self.unowned.add(spot.folder)
-            return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
+            if base is None or base.path != found.path:
+                self.unowned.add(spot.folder)
+                return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
+            place = base.place
         here = self.memory.at_path.get(found.path)
         contested = here is not None and here is not base
         return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested)

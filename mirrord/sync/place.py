@@ -4,7 +4,7 @@ from dataclasses import replace
 from enum import Enum, auto
 
 from mirrord.domain.entry import Kind, Place
-from mirrord.domain.state import File, State
+from mirrord.domain.state import Base, File, Row, State
 
 
 class PlaceMove(Enum):
@@ -31,11 +31,21 @@ def plan_place(state: State) -> PlaceMove:
         return PlaceMove.NAME
     if base is None or not isinstance(file, File):
         return PlaceMove.NOTHING
-    folder = Kind.FOLDER in (base.kind, file.kind, row.kind)
-    move = _merge(*(_formless(place) if folder else place for place in (base.place, file.place, row.place)))
+    places = (base.place, file.place, row.place)
+    move = _merge(*map(_formless, places)) if _has_no_form(state) else _merge(*places)
     if move is PlaceMove.NOTHING and file.path != base.path:
         return PlaceMove.ADOPT  # a folder above it moved: same parent, same name, another path
     return move
+
+
+def same_place(state: State, one: Place, other: Place) -> bool:
+    """Whether two places of the entry are one."""
+    return _formless(one) == _formless(other) if _has_no_form(state) else one == other
+
+
+def _has_no_form(state: State) -> bool:
+    sides = (state.base, state.file, state.row)
+    return any(side.kind is Kind.FOLDER for side in sides if isinstance(side, Base | File | Row))
 
 
 def _formless(place: Place) -> Place:

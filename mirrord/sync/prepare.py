@@ -14,7 +14,7 @@ from mirrord.codec.render import Wanted, render
 from mirrord.db import links, views
 from mirrord.db.views import Written
 from mirrord.domain.entry import EntryId, Kind, digest_of
-from mirrord.domain.place import clean, name_key, numbered
+from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
 from mirrord.domain.state import Row
 from mirrord.errors import Damaged, Stale
 from mirrord.sync.bodies import text_of
@@ -39,13 +39,14 @@ async def place_row(sides: Sides, row: Row) -> Row:
     Raises Stale if the row changed meanwhile.
     """
     wanted = row.place.name or row.title or ""
+    suffixed = numbered_attachment if row.kind is Kind.ATTACHMENT else numbered
     short = row.entry.hex[-8:]
     if row.kind is Kind.ATTACHMENT:
         name = "/".join(clean(part, short) for part in wanted.split("/"))
     else:
         name = clean(wanted, short)
     for number in range(1, MOST_TWINS):
-        candidate = name if number == 1 else numbered(name, number)
+        candidate = name if number == 1 else suffixed(name, number)
         if await _take_name(sides, row, candidate):
             return replace(row, place=replace(row.place, name=candidate), placed=True)
     raise Stale(f"No free name is left for {name!r}.")

@@ -4,11 +4,13 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from mirrord.db import states
 from mirrord.domain.entry import Digest, EntryId, digest_of
-from mirrord.domain.state import Row
+from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
+from mirrord.mirror import replace as replacing
 from mirrord.mirror import trash
 from mirrord.mirror.journal import TRASH, Leftover
 from mirrord.mirror.kernel import Stat
@@ -18,6 +20,8 @@ from mirrord.sync.merging import Clash, settle
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
+
+LATE_SAVE = "saved after its page became the index file of its directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Recovery:
 
         Returns entries to look at.
         """
+        await asyncio.to_thread(self._sides.journal.bring_back)  # where that failed, the disk was full
         waiting = {save.name for save in self._pending}
         for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
             if leftover.name not in waiting:
@@ -64,6 +69,24 @@ class Recovery:
                 entries += await self._take_in(_Save(label.entry, name, name, label.expected), data)
             await asyncio.to_thread(trash.accept, tree, name, digest)
         await asyncio.to_thread(trash.purge, tree, time.time())
+        return entries
+
+    async def absorb_late(self, path: str, page: Base) -> list[EntryId]:
+        """
+        Merge an editor's late save of a page that has another file by now, and trash it; entries to look at.
+
+        Raises Busy or Stale where that has to wait.
+        """
+        tree = self._sides.tree
+        data, _ = await asyncio.to_thread(tree.read, path, LIMIT)
+        digest, entries = digest_of(data), [page.entry]
+        if digest != page.digest and not await self._is_known(page.entry, digest):
+            entries += await self._take_in(_Save(page.entry, path, path, page.digest), data)
+        trashed = partial(
+            replacing.remove, tree, self._sides.journal, path, entry=page.entry, over=digest, reason=LATE_SAVE
+        )
+        await asyncio.to_thread(trashed)
+        self._sides.looker.index.forget(path)
         return entries
 
     async def absorb_pending(self) -> list[EntryId]:

@@ -8,10 +8,11 @@ import psycopg
 
 from mirrord.codec.views import Views
 from mirrord.db import blobs
+from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
-from mirrord.db.writes import Bytes, Statement, Text, run
-from mirrord.domain.entry import Kind, Place
-from mirrord.domain.place import name_key, numbered
+from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
+from mirrord.domain.entry import EntryId, Kind, Place
+from mirrord.domain.place import name_key, numbered, numbered_attachment
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror.layout import printable
@@ -31,19 +32,27 @@ class Outcome:
     """
     What became of decisions.
 
-    done: the base is recorded. stale: look again now. later: look again in a while. troubles: (path, code, sentence).
+    done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
+    page below itself, because rows moved meanwhile. beside: what is in the way of those that wait, to be looked at
+    together with them. renamed: files and directories, from where to where.
     """
 
     done: list[Decision] = field(default_factory=list)
     stale: list[Decision] = field(default_factory=list)
     later: list[Decision] = field(default_factory=list)
-    troubles: list[tuple[str, str, str]] = field(default_factory=list)
+    refused: list[Decision] = field(default_factory=list)
+    beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
         """Take in the outcome of some more."""
         self.done += other.done
         self.stale += other.stale
         self.later += other.later
+        self.refused += other.refused
+        self.beside |= other.beside
+        self.renamed += other.renamed
         self.troubles += other.troubles
 
 
@@ -87,7 +96,8 @@ def _read(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views
         except Busy:
             outcome.later.append(decision)
         except (Damaged, Refused) as error:
-            outcome.troubles.append((printable(decision.state.file.path), "damaged", str(error)))  # type: ignore[union-attr]
+            path = printable(decision.state.file.path)  # type: ignore[union-attr]
+            outcome.troubles.append(Problem(path, "damaged", str(error), decision.state.entry))
     return prepared
 
 
@@ -104,8 +114,49 @@ async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
     try:
         return await _write(sides, prepared, number=1)
     except psycopg.errors.IntegrityError:
+        groups = _of_one_circle(prepared)
         outcome = Outcome()
-        for one in prepared:
+        for group in groups:
+            outcome.add(await (_write_alone(sides, group[0]) if len(group) == 1 else _write_circle(sides, group)))
+        return outcome
+
+
+def _of_one_circle(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
+    """Moves of which one takes the name that another gives up belong together, and come where their first one did."""
+    group_of: dict[object, list[_Prepared]] = {}
+    groups: list[list[_Prepared]] = []
+    for one in prepared:
+        known = [group_of[slot] for slot in _slots(one) if slot in group_of]
+        group = known[0] if known else []
+        for other in known[1:]:
+            if other is not group:
+                group += other
+                other.clear()
+        if not known:
+            groups.append(group)
+        group.append(one)
+        group_of.update(dict.fromkeys((slot for member in group for slot in _slots(member)), group))
+    return [group for group in groups if group]
+
+
+def _slots(one: _Prepared) -> list[tuple[object, ...]]:
+    """The names, each below its parent, that a move concerns."""
+    state, place = one.decision.state, one.decision.place
+    if place is not PlaceMove.TO_ROW or state.row is None or not isinstance(state.file, File):
+        return []
+    return [(spot.parent, name_key(spot.name), state.row.kind is Kind.ATTACHMENT) for spot in _places(state)]
+
+
+def _places(state: State) -> list[Place]:
+    return [side.place for side in (state.row, state.file) if isinstance(side, Row | File)]
+
+
+async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
+    try:
+        return await _write(sides, group, number=1)
+    except psycopg.errors.IntegrityError:
+        outcome = Outcome()
+        for one in group:
             outcome.add(await _write_alone(sides, one))
         return outcome
 
@@ -117,6 +168,8 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
         except psycopg.errors.UniqueViolation as error:
             if "name_is_free" not in (error.diag.constraint_name or ""):
                 return Outcome(stale=[prepared.decision])
+        except psycopg.errors.CheckViolation:
+            return Outcome(refused=[prepared.decision])
         except psycopg.errors.IntegrityError:
             return Outcome(stale=[prepared.decision])  # the parent went meanwhile
         else:
@@ -127,19 +180,19 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
     return Outcome(later=[prepared.decision])
 
 
-def _twin(decision: Decision, number: int) -> tuple[str, str, str]:
+def _twin(decision: Decision, number: int) -> Problem:
     file = decision.state.file
     assert isinstance(file, File)
-    name = numbered(file.place.name, number)
-    path = path_in(
-        directory_above(file.path, file.kind, index=file.place.index), file.kind, replace(file.place, name=name)
-    )
+    above = directory_above(file.path, file.kind, index=file.place.index)
+    path = path_in(above, file.kind, _numbered_place(file.place, file.kind, number))
     sentence = f"{path!r} was {file.path!r}: a sibling has the same name but for case or spelling, so it got a number."
-    return (path, "twin", sentence)
+    return Problem(path, "twin", sentence, decision.state.entry)
 
 
 async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:
     async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+        if sum(one.decision.place is PlaceMove.TO_ROW for one in prepared) > 1:
+            await defer_names(connection)  # one may take the name that another gives up
         groups = [await _statements(connection, sides, one, number) for one in prepared]
         results = await run(connection, [statement for group in groups for statement in group])
     outcome = Outcome()
@@ -165,14 +218,14 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, numb
         assert row is not None
         assert state.base is not None
         agreed = replace(state.base, path=file.path, place=file.place)
-        place = _numbered_place(file.place, number)
+        place = _numbered_place(file.place, file.kind, number)
         return [*before, writer.move(agreed, row.version, place, name_key(place.name))]
     return [*before, _content_statement(sides, one, base, row, number)]
 
 
 def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, number: int) -> Statement:
     writer, move = sides.writer, one.decision.move
-    place = _numbered_place(base.place, number)
+    place = _numbered_place(base.place, base.kind, number)
     if move in (Move.INSERT, Move.REINSERT):
         return writer.insert(base, place, name_key(place.name), one.body)
     assert row is not None
@@ -192,5 +245,8 @@ def new_base(state: State, file: File) -> Base:
     return Base(state.entry, file.kind, file.path, place, row.version if row else 0, file.digest, file.claimed)
 
 
-def _numbered_place(place: Place, number: int) -> Place:
-    return place if number == 1 else replace(place, name=numbered(place.name, number))
+def _numbered_place(place: Place, kind: Kind, number: int) -> Place:
+    if number == 1:
+        return place
+    name = (numbered_attachment if kind is Kind.ATTACHMENT else numbered)(place.name, number)
+    return replace(place, name=name)

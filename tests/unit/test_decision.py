@@ -89,6 +89,8 @@ def test_the_tree_is_never_written_where_the_file_cannot_be_judged() -> None:
         (state(base(), file(B, place=THERE), row()), Step.ROW, PlaceMove.TO_ROW, True),  # L10: place, then content
         (state(base(), file(B), row(place=THERE)), Step.FILE, PlaceMove.TO_FILE, True),
         (state(base(), file(place=THERE), row(B)), Step.ROW, PlaceMove.TO_ROW, True),
+        (state(base(), None, row(place=THERE)), Step.FILE, PlaceMove.NOTHING, False),  # F5: a move beats a deletion
+        (state(base(), file(place=THERE), row(deleted=True)), Step.ROW, PlaceMove.NOTHING, False),
     ],
 )
 def test_who_works_next(situation: State, step: Step, place: PlaceMove, again: bool) -> None:

@@ -123,6 +123,56 @@ def test_a_copy_seen_alone_does_not_take_the_id_of_the_file_that_is_still_there(
 # Evidence 4 and 5: the inode, the bytes
 
 
+PAIR = [base(A, "a.md", "alpha"), base(B, "b.md", "beta")]
+
+
+def test_two_files_without_ids_that_change_names_stay_what_they_are() -> None:
+    swapped = [found("a.md", "beta", inode=2), found("b.md", "alpha", inode=1)]
+    assert owners(swapped, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": B, "b.md": A}
+    assert owners(swapped, PAIR, inodes={}) == {"a.md": B, "b.md": A}
+
+
+def test_files_that_changed_names_stay_what_they_are_if_one_of_them_was_edited() -> None:
+    swapped = [found("a.md", "edited", inode=2), found("b.md", "alpha", inode=1)]
+    assert owners(swapped, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": B, "b.md": A}
+
+
+def test_a_chain_of_renames_ends_at_a_new_name() -> None:
+    chain = [found("b.md", "alpha", inode=1), found("c.md", "beta", inode=2)]
+    assert owners(chain, PAIR, missing=["a.md"], inodes={1: "a.md", 2: "b.md"}) == {"b.md": A, "c.md": B}
+
+
+def test_inodes_that_saves_gave_round_say_nothing() -> None:
+    edited = [found("a.md", "alpha edited", inode=2), found("b.md", "beta edited", inode=1)]
+    assert owners(edited, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": A, "b.md": B}
+
+
+def test_what_was_known_before_bases_followed_a_swap_says_nothing() -> None:
+    settled = [found("a.md", "alpha", inode=2), found("b.md", "beta", inode=1)]
+    assert owners(settled, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": A, "b.md": B}
+
+
+def test_a_backup_under_another_name_does_not_take_the_page_along() -> None:
+    backed_up = [found("a.md", "alpha edited", inode=9), found("a old.md", "alpha", inode=1)]
+    known = owners(backed_up, PAIR, inodes={1: "a.md", 2: "b.md"})
+    assert known["a.md"] == A
+    assert is_new(known["a old.md"], "a old.md")
+
+
+def test_a_file_renamed_over_another_is_that_one() -> None:
+    over = [found("b.md", "alpha", inode=1)]
+    assert owners(over, PAIR, missing=["a.md"], inodes={1: "a.md", 2: "b.md"}) == {"b.md": B}
+
+
+def test_directories_changed_names_only_if_their_files_came_along() -> None:
+    folders = [base(A, "a", None), base(B, "b", None), base(C, "a/x.md", "of a")]
+    swapped = [found("a", None, inode=2), found("b", None, inode=1)]
+    known = {1: "a", 2: "b", 3: "a/x.md"}
+    with_file = [*swapped, found("b/x.md", "of a", inode=3)]
+    assert owners(with_file, folders, missing=["a/x.md"], inodes=known) == {"a": B, "b": A, "b/x.md": C}
+    assert owners(swapped, folders, inodes=known) == {"a": A, "b": B}
+
+
 def test_a_renamed_file_is_known_by_its_inode_even_when_edited() -> None:
     bases = [base(A, "a.md", "old")]
     assert owners([found("b.md", "new", inode=1)], bases, missing=["a.md"], inodes={1: "a.md"}) == {"b.md": A}

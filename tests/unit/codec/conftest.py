@@ -1,37 +1,60 @@
-"""Texts to try the codec on: the Markdown specifications and two real vaults, where they are at hand."""
+"""Texts to try the codec on: the Markdown specifications and two real vaults where they are at hand, and own pages."""
 
-import json
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import corpora
+from tests.corpora import Example
+
 # how long one example takes says nothing on a machine that does other things too
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-CORPORA = Path(__file__).parents[4] / "shared" / "corpora"
+CHECKOUT = Path(__file__).parents[3]
 
 
-def _needed(path: Path) -> Path:
-    if not path.exists():
-        pytest.skip(f"{path} is not here: the corpora are not part of the project")
-    return path
-
-
-@pytest.fixture(scope="session")
-def examples() -> list[str]:
-    """Every example of the CommonMark and GFM specifications."""
-    found: list[str] = []
-    for name in ("commonmark-0.31.2.json", "gfm-0.29.json"):
-        path = _needed(CORPORA / "spec" / name)
-        found += [example["markdown"] for example in json.loads(path.read_text(encoding="utf-8"))]
-    return list(dict.fromkeys(found))
+def _needed() -> None:
+    if not corpora.CORPORA.exists():
+        pytest.skip(corpora.MISSING)
 
 
 @pytest.fixture(scope="session")
-def pages() -> list[str]:
-    """A sample of real pages, exactly as they are on disk."""
-    foam = sorted(_needed(CORPORA / "foam").rglob("*.md"))[::3]
-    dendron = sorted(_needed(CORPORA / "dendron-site").rglob("*.md"))[::25]
-    return [path.read_bytes().decode() for path in foam + dendron]
+def commonmark() -> list[Example]:
+    """Every example of CommonMark."""
+    _needed()
+    return corpora.commonmark()
+
+
+@pytest.fixture(scope="session")
+def gfm() -> list[Example]:
+    """Every example of GFM."""
+    _needed()
+    return corpora.gfm()
+
+
+@pytest.fixture(scope="session")
+def examples(commonmark: list[Example], gfm: list[Example]) -> list[str]:
+    """The Markdown of all examples."""
+    return list(dict.fromkeys(example.markdown for example in commonmark + gfm))
+
+
+@pytest.fixture(scope="session")
+def paths() -> list[Path]:
+    """A sample of real pages."""
+    _needed()
+    return corpora.paths("foam", every=3) + corpora.paths("dendron-site", every=25)
+
+
+@pytest.fixture(scope="session")
+def pages(paths: list[Path]) -> list[str]:
+    """The same, exactly as they are on disk."""
+    return [corpora.text_of(path) for path in paths]
+
+
+@pytest.fixture(scope="session")
+def own_pages() -> list[str]:
+    """Pages that every checkout has."""
+    found = [*(CHECKOUT / "tests" / "cases").rglob("*.md"), *(CHECKOUT / "data" / "sample").rglob("*.md")]
+    return [corpora.text_of(path) for path in sorted(found)]

@@ -34,10 +34,22 @@ def _distinct(marks: list[Mark]) -> list[Mark]:
 
 
 _NAMES = ("bold", "italic", "strike", "highlight", "code", "underline", "subscript", "superscript")
+_SPECIAL_MARKS: tuple[Mark, ...] = (
+    {"type": "highlight", "attrs": {"color": "#ffcc00"}},
+    {"type": "highlight", "attrs": {"color": 'a;"b'}},
+    {"type": "textStyle", "attrs": {"color": "red", "fontSize": "12px", "backgroundColor": None}},
+    {"type": "textStyle", "attrs": {"fontFamily": "Times New Roman, 'x'", "backgroundColor": "rgb(1, 2, 3)"}},
+    {"type": "textStyle", "attrs": {"color": "red", "lineHeight": "2"}},
+    {"type": "textStyle", "attrs": {"color": None}},
+    {"type": "link", "attrs": {"href": "x", "target": "_self", "rel": None}},
+    {"type": "link", "attrs": {"href": "mention:x"}},
+    {"type": "bold", "attrs": {"weight": 600}},
+    {"type": "code", "attrs": {"kind": "key"}},
+    {"type": "colour", "attrs": {"value": '<">&|'}},
+    {"type": "remark", "attrs": {"thread": 1}},
+)
 _mark = st.one_of(
-    st.sampled_from([Mark(type=name) for name in _NAMES]),
-    _hrefs.map(_link),
-    st.just(Mark(type="colour", attrs={"value": '<">&|'})),
+    st.sampled_from([Mark(type=name) for name in _NAMES]), _hrefs.map(_link), st.sampled_from(_SPECIAL_MARKS)
 )
 _marks = st.lists(_mark, max_size=3).map(_distinct)
 
@@ -64,6 +76,12 @@ _atoms: Nodes = st.one_of(
             _atom("embed", target="p.png", heading=None, alias=None),
             _atom("mathInline", latex="x^2"),
             _atom("mention", id="1", label='<é"|'),
+            _atom("mention", id="a(b", label=None),
+            _atom("mention", id="a b\n", label="[x]", kind="person"),
+            _atom("image", src="x", alt=None, width=300),
+            _atom("wikilink", target="P", heading=None, alias=None, exists=False),
+            _atom("mathInline", latex="x|y", display=True),
+            _atom("sticker", sort="--><|"),
             _atom("footnoteRef", label="q"),
             _atom("rawInline", raw="%%c%%"),
         ]
@@ -71,11 +89,16 @@ _atoms: Nodes = st.one_of(
 )
 _text = st.builds(text_node, texts, _marks)
 inline = st.lists(st.one_of(_text, _text, _text, _atoms), max_size=5)
-paragraphs: Nodes = inline.map(lambda content: _node("paragraph", content))
+_own = st.sampled_from(
+    [{}, {}, {}, {}, {}, {"textAlign": "center"}, {"x": ["-->", {"y": None}]}, {"textAlign": "left", "id": "an id"}]
+)
+paragraphs: Nodes = st.builds(lambda content, own: _node("paragraph", content, **own), inline, _own)
 _leaves: Nodes = st.one_of(
     paragraphs,
     paragraphs,
-    st.builds(lambda level, content: _node("heading", content, level=level), st.integers(1, 6), inline),
+    st.builds(
+        lambda level, content, own: _node("heading", content, level=level, **own), st.integers(0, 7), inline, _own
+    ),
     st.builds(
         lambda language, text: _node("codeBlock", [text_node(text)], language=language),
         st.sampled_from([None, "py", "a b"]),
@@ -84,7 +107,17 @@ _leaves: Nodes = st.one_of(
     st.sampled_from(
         [
             Node(type="horizontalRule"),
+            _atom("horizontalRule", wide=True),
             _atom("mathBlock", latex="a\nb"),
+            _atom("mathBlock", latex="a\n\nb"),
+            _atom("image", src="block.png", alt="x"),
+            _atom("codeBlock", language="py", lines=True),
+            _node("codeBlock", [text_node("\n")], language="tiptap-node"),
+            _node("bulletList", [_node("paragraph", [text_node("no item")])]),
+            _node("taskItem", [_node("paragraph", [text_node("no list")])], checked=True),
+            _node("paragraph", [_node("paragraph", [])]),
+            _node("details", [_node("detailsContent", [])]),
+            _node("footnoteDef", [_node("paragraph", [text_node("a")])], label="a b"),
             _atom("youtube", src="x", id="kept"),
             _atom("rawBlock", raw="<div>\n*a*\n</div>"),
         ]
@@ -92,37 +125,68 @@ _leaves: Nodes = st.one_of(
 )
 
 
+_cell_attrs = st.sampled_from(
+    [{}, {}, {}, {"align": "right"}, {"align": "left", "colwidth": [10]}, {"background": "|-->"}, {"colspan": 1}]
+)
+_merged = st.sampled_from([{}] * 9 + [{"colspan": 2}])
+
+
 def _table(width: int) -> Nodes:
-    def row(name: str) -> Nodes:
-        cells = inline.map(lambda content: _node(name, [_node("paragraph", content)]))
+    cell = st.builds(
+        lambda name, content, own, merged: _node(name, [content], **{**own, **merged}),
+        st.sampled_from(["tableCell", "tableCell", "tableHeader"]),
+        paragraphs,
+        _cell_attrs,
+        _merged,
+    )
+
+    def row(cells: Nodes) -> Nodes:
         return st.lists(cells, min_size=width, max_size=width).map(lambda content: _node("tableRow", content))
 
-    rows = st.lists(row("tableCell"), max_size=2)
-    return st.builds(lambda head, rest: _node("table", [head, *rest]), row("tableHeader"), rows)
+    header = row(paragraphs.map(lambda content: _node("tableHeader", [content])))
+    rows = st.lists(row(cell), max_size=2)
+    return st.builds(
+        lambda head, rest, own: _node("table", [head, *rest], **own), st.one_of(header, row(cell)), rows, _own
+    )
 
 
 def _containers(children: Nodes) -> Nodes:
     content = st.lists(children, min_size=1, max_size=3)
-    items = st.lists(content.map(lambda blocks: _node("listItem", blocks)), min_size=1, max_size=3)
+    item = st.builds(lambda blocks, own: _node("listItem", blocks, **own), st.lists(children, max_size=3), _own)
+    items = st.lists(item, min_size=1, max_size=3)
     task = st.builds(
-        lambda checked, first, rest: _node("taskItem", [first, *rest], checked=checked),
+        lambda checked, blocks, own: _node("taskItem", blocks, checked=checked, **own),
         st.booleans(),
-        paragraphs,
         st.lists(children, max_size=2),
+        _own,
     )
     callout = st.builds(
-        lambda kind, fold, title, blocks: _node("callout", blocks, type=kind, fold=fold, title=title),
-        st.sampled_from(["note", "my own"]),
+        lambda kind, fold, title, blocks, own: _node("callout", blocks, type=kind, fold=fold, title=title, **own),
+        st.sampled_from(["note", "my own", "a]b"]),
         st.sampled_from(["", "-", "+"]),
         st.sampled_from(["", "A *title*"]),
         content,
+        _own,
+    )
+    details = st.builds(
+        lambda opened, summary, blocks: _node(
+            "details", [_node("detailsSummary", summary), _node("detailsContent", blocks)], open=opened
+        ),
+        st.booleans(),
+        inline,
+        content,
+    )
+    footnote = st.builds(
+        lambda label, blocks: _node("footnoteDef", blocks, label=label), st.sampled_from(["q", "a.b"]), content
     )
     return st.one_of(
-        content.map(lambda blocks: _node("blockquote", blocks)),
-        items.map(lambda blocks: _node("bulletList", blocks)),
+        st.builds(lambda blocks, own: _node("blockquote", blocks, **own), content, _own),
+        st.builds(lambda blocks, own: _node("bulletList", blocks, **own), items, _own),
         st.builds(lambda start, blocks: _node("orderedList", blocks, start=start), st.integers(0, 12), items),
         st.lists(task, min_size=1, max_size=3).map(lambda blocks: _node("taskList", blocks)),
         callout,
+        details,
+        footnote,
     )
 
 

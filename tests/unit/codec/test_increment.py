@@ -131,3 +131,12 @@ def test_a_definition_that_goes_is_left_to_the_whole() -> None:
 def test_references_defined_elsewhere_count_in_what_is_read_anew() -> None:
     text = _PLAIN * 2 + "[a]: b\n"
     assert check(text, text.replace("Five", "[Five][a]", 1))
+
+
+@pytest.mark.parametrize(("count", "again"), [(700, True), (808, False)])
+def test_a_page_that_comes_over_the_parsers_limit_is_left_to_the_whole(count: int, again: bool) -> None:
+    costly = "> " * 90 + "a\n\n"
+    before = read_whole(_PLAIN + costly * count + _PLAIN)
+    assert not before.opaque
+
+    assert (reread(before, _PLAIN + costly * (count + 1) + _PLAIN) is not None) == again

@@ -18,23 +18,12 @@ from tests.guide import GUIDE, examples, name_of
 EDITOR = Path(__file__).parents[2] / "tiptap" / "mirrord.js"
 ROW = re.compile(r"^\| `(\w+)` \|(?:.*\|)? ?(.*?) ?\|$", re.MULTILINE)
 
-# Examples the codec does not read and write yet, by their first characters. To be emptied as it learns them.
-AWAITED = ("<mark", "[[Page", "<details", "<!-- tiptap")
-
 
 def meaning(node: Node) -> str:
     return fingerprint(normal(node))
 
 
-EXAMPLES = [
-    pytest.param(
-        text,
-        content,
-        id=name_of(text),
-        marks=[pytest.mark.xfail(strict=True, reason="not read and written yet")] if text.startswith(AWAITED) else [],
-    )
-    for text, content in examples()
-]
+EXAMPLES = [pytest.param(text, content, id=name_of(text)) for text, content in examples()]
 
 
 @pytest.mark.parametrize(("text", "content"), EXAMPLES)

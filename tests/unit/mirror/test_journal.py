@@ -8,7 +8,8 @@ import pytest
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy
 from mirrord.mirror import replace
-from mirrord.mirror.journal import Journal, Label, Leftover
+from mirrord.mirror.journal import Journal, Leftover
+from mirrord.mirror.label import Label
 from mirrord.mirror.tree import Tree
 
 ENTRY = new_id()

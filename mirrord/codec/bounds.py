@@ -1,0 +1,189 @@
+"""The parser, bounded: work is counted, and where it grows out of proportion the rest stays opaque.
+
+Markdown has inputs that cost any parser with backtracking the square of their length. Counting steps
+instead of seconds gives the same answer on every machine.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from markdown_it import MarkdownIt
+from markdown_it.parser_block import ParserBlock
+from markdown_it.parser_inline import ParserInline
+from markdown_it.ruler import Ruler
+from markdown_it.rules_block import StateBlock, lheading, table
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+Rule = Callable[[StateBlock, int, int, bool], bool]
+InlineRule = Callable[[StateInline, bool], bool]
+_R = TypeVar("_R")
+
+TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
+OPAQUE = "opaque"  # the type of a token that stands for unparsed lines, and of a mark in `meta`
+
+_STEPS_PER_CHARACTER = 4
+_LOOKS_PER_LINE = 4
+_LOOKS_PER_CELL = 6
+_NEAR = 16  # lines
+_FREE_STEPS = 100  # so that short texts never reach the limit
+_FREE_LOOKS = 30_000  # for a page
+
+
+class TooCostly(RuntimeError):
+    """What is parsed takes more steps than its length allows."""
+
+
+class Chains(Ruler[Rule]):
+    """Rules for blocks, asked only where a line begins with a character they look for, and counted."""
+
+    def __init__(self, plain: Ruler[Rule], first: Mapping[Rule, str]) -> None:
+        super().__init__()
+        self._plain, self._first = plain, first
+        self._made: dict[str, list[Rule]] = {}
+
+    def getRules(self, chainName: str = "") -> list[Rule]:  # noqa: N802, N803
+        if chainName not in self._made:
+            self._made[chainName] = [_chain(self._plain.getRules(chainName), self._first)]
+        return self._made[chainName]
+
+    def get_active_rules(self) -> list[str]:
+        return self._plain.get_active_rules()
+
+
+def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
+    chosen, others = _by_character(rules, first)
+
+    def ask(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        env = state.env
+        at = state.bMarks[start] + state.tShift[start]
+        env["looks"] -= 1
+        if env["columns"]:
+            missing = env["columns"] - state.src.count("|", at, state.eMarks[start])
+            env["looks"] -= max(0, missing) * _LOOKS_PER_CELL
+        if env["looks"] < 0:
+            raise TooCostly
+        for rule in chosen.get(state.src[at : at + 1], others):  # noqa: SIM110 - the quicker form
+            if rule(state, start, end, silent):
+                return True
+        return False
+
+    return ask
+
+
+class InlineChain(Ruler[InlineRule]):
+    """Rules for what is inside paragraphs, asked only at a character they look for."""
+
+    def __init__(self, plain: Ruler[InlineRule], first: Mapping[InlineRule, str]) -> None:
+        super().__init__()
+        chosen, others = _by_character(plain.getRules(), first)
+
+        def ask(state: StateInline, silent: bool) -> bool:
+            for rule in chosen.get(state.src[state.pos], others):  # noqa: SIM110 - the quicker form
+                if rule(state, silent):
+                    return True
+            return False
+
+        self._ask: list[InlineRule] = [ask]
+
+    def getRules(self, chainName: str = "") -> list[InlineRule]:  # noqa: N802, N803
+        return self._ask
+
+
+def _by_character(rules: Sequence[_R], first: Mapping[_R, str]) -> tuple[dict[str, tuple[_R, ...]], tuple[_R, ...]]:
+    """The rules to ask at each character that any looks for, and those to ask elsewhere."""
+    characters = {char for rule in rules for char in first.get(rule, "")}
+    chosen = {char: tuple(rule for rule in rules if char in first.get(rule, char)) for char in characters}
+    return chosen, tuple(rule for rule in rules if rule not in first)
+
+
+def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A table; cells that rows lack are paid for: a few bytes could ask for very many of them."""
+    if start + 2 > end:
+        return False
+    at = state.bMarks[start + 1] + state.tShift[start + 1]
+    if state.src[at : at + 1] not in ("|", "-", ":"):
+        return False
+    state.env["columns"] = state.src.count("|", at, state.eMarks[start + 1])
+    try:
+        return table(state, start, end, silent)
+    finally:
+        state.env["columns"] = 0
+
+
+def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """An underlined heading, looked for only where a line that could underline it is near."""
+    for line in range(start + 1, min(start + _NEAR, end)):
+        at = state.bMarks[line] + state.tShift[line]
+        if at >= state.eMarks[line]:
+            return False
+        if state.src[at] in "=-":
+            break
+    else:
+        if start + _NEAR >= end:
+            return False
+    return lheading(state, start, end, silent)
+
+
+class Blocks(ParserBlock):
+    """Parses blocks; what is left when the work is out of proportion becomes one opaque token."""
+
+    def parse(self, src: str, md: MarkdownIt, env: Any, outTokens: list[Token]) -> list[Token] | None:  # noqa: N803
+        if not src:
+            return None
+        state = StateBlock(src, md, env, outTokens)
+        count = state.lineMax
+        env["allowed"] = env["looks"] = _FREE_LOOKS + _LOOKS_PER_LINE * count + len(src) // 4
+        env["columns"] = 0
+        try:
+            self.tokenize(state, 0, count)
+        except TRIPS:
+            _close(outTokens, count)
+        return outTokens
+
+
+def _close(tokens: list[Token], count: int) -> None:
+    """Everything behind the last block that is whole, as one opaque token."""
+    depth = whole = 0
+    for index, token in enumerate(tokens):
+        depth += token.nesting
+        if depth == 0:
+            whole = index + 1
+    del tokens[whole:]
+    done = max((token.map[1] for token in tokens if token.map and token.level == 0), default=0)
+    tokens.append(Token(OPAQUE, "", 0, map=[done, count]))
+
+
+class Inlines(ParserInline):
+    """Parses what is inside paragraphs, as long as the work is in proportion."""
+
+    def skipToken(self, state: StateInline) -> None:  # noqa: N802
+        env = state.env
+        env["steps"] -= 1
+        if env["steps"] < 0:
+            raise TooCostly
+        cached = state.cache.get(state.pos)
+        if cached is not None:
+            state.pos = cached
+        else:
+            super().skipToken(state)
+
+
+def parse_texts(state: StateCore) -> None:
+    """The core's rule for inline content; a block in which it fails is marked opaque."""
+    parser, needed = state.md.inline, state.md.inline.terminator_re
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if not needed.search(token.content):
+            token.children = [Token("text", "", 0, content=token.content)] if token.content else []
+            continue
+        state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
+        children: list[Token] = []
+        try:
+            parser.parse(token.content, state.md, state.env, children)
+        except TRIPS:
+            token.meta[OPAQUE] = True
+            children = []
+        token.children = children

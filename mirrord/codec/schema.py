@@ -1,0 +1,196 @@
+"""What nodes and marks can say, how much of it Markdown says itself, and what says nothing."""
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from mirrord.codec.document import BLOCKS, INLINE, MARKS, TEXTBLOCKS, Mark, Node
+from mirrord.codec.properties import Json
+from mirrord.codec.vocabulary import MARKS as MARK_TYPES
+from mirrord.codec.vocabulary import NODES
+
+# Besides the defaults of the table: what TipTap writes where nobody chose anything, and empty targets.
+_UNSAID: Mapping[str, Mapping[str, Json]] = MappingProxyType(
+    {
+        "paragraph": {"textAlign": "left"},
+        "heading": {"textAlign": "left"},
+        "image": {"src": ""},
+        "link": {"href": ""},
+    }
+)
+DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
+    {
+        name: {
+            **{key: attribute.default for key, attribute in attributes.items() if attribute.default is not None},
+            **_UNSAID.get(name, {}),
+        }
+        for name, attributes in [*((name, node.attributes) for name, node in NODES.items()), *MARK_TYPES.items()]
+    }
+)
+IGNORED: Mapping[str, frozenset[str]] = MappingProxyType({"link": frozenset(["auto"])})  # how it is written
+
+_Test = Callable[[Json], bool]
+
+
+def _text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: Json) -> bool:
+    return isinstance(value, bool)
+
+
+def _line(value: Json) -> bool:
+    return isinstance(value, str) and value == value.strip() and not re.search(r"[\n\r]", value)
+
+
+def _number(least: int, most: int) -> _Test:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _shape(pattern: str) -> _Test:
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+_STYLE_VALUE = _shape(r"""[^\s;"<>&\\](?:[^;"<>&\\\r\n\t]*[^\s;"<>&\\])?""")
+_LABEL = _shape(r"[^\s\[\]\\^][^\s\[\]\\]*")
+_LINKED: Mapping[str, _Test] = MappingProxyType(
+    {"target": _shape(r"[^\[\]|#\n]*"), "heading": _shape(r"[^\[\]|\n]*"), "alias": _shape(r"[^\[\]\n]*")}
+)
+_CELL: Mapping[str, _Test] = MappingProxyType({"align": _shape("left|center|right")})
+
+# The attributes Markdown itself says, each with what a value has to be like for it.
+NATIVE: Mapping[str, Mapping[str, _Test]] = MappingProxyType(
+    {
+        "heading": {"level": _number(1, 6)},
+        "orderedList": {"start": _number(0, 999_999_999)},
+        "taskItem": {"checked": _flag},
+        "codeBlock": {"language": _line},
+        "callout": {"type": _shape(r"[^\[\]\n\r]+"), "title": _line, "fold": _shape("[+-]")},
+        "details": {"open": _flag},
+        "tableHeader": _CELL,
+        "tableCell": _CELL,
+        "mathBlock": {"latex": _text},
+        "footnoteDef": {"label": _LABEL},
+        "rawBlock": {"raw": _text},
+        "rawInline": {"raw": _text},
+        "image": {"src": _text, "alt": _text, "title": _text},
+        "mathInline": {"latex": _text, "display": _flag},
+        "footnoteRef": {"label": _LABEL},
+        "wikilink": _LINKED,
+        "embed": _LINKED,
+        "mention": {"id": _shape(r"[^\s\x00-\x1f\x7f]+"), "label": _shape(r"\S(?:[^\n]*\S)?")},
+        "link": {"href": _text, "title": _text},
+        "highlight": {"color": _STYLE_VALUE},
+        "textStyle": dict.fromkeys(("color", "backgroundColor", "fontSize", "fontFamily"), _STYLE_VALUE),
+    }
+)
+_NEEDED: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        **{name: frozenset(["label"]) for name in ("footnoteDef", "footnoteRef")},
+        **{name: frozenset(["raw"]) for name in ("rawBlock", "rawInline")},
+        **{name: frozenset(["latex"]) for name in ("mathBlock", "mathInline")},
+        **{name: frozenset(["target"]) for name in ("wikilink", "embed")},
+        "callout": frozenset(["type"]),
+        "heading": frozenset(["level"]),
+        "mention": frozenset(["id"]),
+    }
+)
+_ITEMS: Mapping[str, str] = MappingProxyType(
+    {"bulletList": "listItem", "orderedList": "listItem", "taskList": "taskItem", "table": "tableRow"}
+)
+_PARTS = frozenset(
+    ["doc", "listItem", "taskItem", "tableRow", "tableHeader", "tableCell", "detailsSummary", "detailsContent"]
+)
+_CHILDLESS = frozenset(["horizontalRule", "mathBlock", "rawBlock"])
+_RESERVED = frozenset(["cells", "header"])  # what a table's comment says of its cells
+_RESERVED_OF_CELL = frozenset(["type", "paragraph"])
+
+
+def extras(thing: Node | Mark) -> dict[str, Json]:
+    """The attributes of a normal node or mark that Markdown has no place for."""
+    native = NATIVE.get(thing["type"], {})
+    return {key: value for key, value in thing.get("attrs", {}).items() if key not in native}
+
+
+def is_plain(thing: Node | Mark) -> bool:
+    """Whether Markdown of its own says all there is in a normal inline node or mark."""
+    name = thing["type"]
+    if name not in INLINE and name not in MARKS:
+        return False
+    if name == "link" and str(thing.get("attrs", {}).get("href", "")).startswith("mention:"):
+        return False
+    return not extras(thing) and _is_sayable(thing) and "content" not in thing
+
+
+def _is_sayable(thing: Node | Mark) -> bool:
+    native, attrs = NATIVE.get(thing["type"], {}), thing.get("attrs", {})
+    return _NEEDED.get(thing["type"], frozenset()) <= attrs.keys() and all(
+        test(attrs[key]) for key, test in native.items() if key in attrs
+    )
+
+
+def is_beyond(node: Node) -> bool:
+    """Whether Markdown has no form for a normal block, whose parts are where they belong: it becomes a JSON fence."""
+    name = node["type"]
+    if name not in BLOCKS or name in _PARTS:
+        return True
+    if not _is_sayable(node) or "marks" in node:
+        return True
+    content = node.get("content", [])
+    if name in _ITEMS:
+        return not _is_list(node, content)
+    if name in TEXTBLOCKS:
+        return _holds_blocks(content)
+    if name == "codeBlock":
+        return any(child["type"] != "text" or "marks" in child for child in content)
+    if name == "details":
+        return not _is_details(content)
+    if name == "mathBlock":
+        return not _is_math(node)
+    return name in _CHILDLESS and bool(content)
+
+
+def _holds_blocks(content: list[Node]) -> bool:
+    return any(child["type"] in BLOCKS or child["type"] == "doc" for child in content)
+
+
+def _is_list(node: Node, content: list[Node]) -> bool:
+    part = _ITEMS[node["type"]]
+    if not content or any(child["type"] != part or not _is_sayable(child) or "marks" in child for child in content):
+        return False
+    if part == "tableRow":
+        return _is_table(node, content)
+    start = node.get("attrs", {}).get("start", 1)
+    return not isinstance(start, int) or start + len(content) <= 1_000_000_000
+
+
+def _is_table(node: Node, rows: list[Node]) -> bool:
+    if _RESERVED & node.get("attrs", {}).keys() or any("attrs" in row for row in rows):
+        return False
+    widths = {len(row.get("content", [])) for row in rows}
+    return len(widths) == 1 and 0 not in widths and all(_is_cell(cell) for row in rows for cell in row["content"])
+
+
+def _is_cell(cell: Node) -> bool:
+    attrs, content = cell.get("attrs", {}), cell.get("content", [])
+    return (
+        cell["type"] in ("tableHeader", "tableCell")
+        and "marks" not in cell
+        and _is_sayable(cell)
+        and not (attrs.keys() & (_RESERVED_OF_CELL | {"colspan", "rowspan"}))
+        and len(content) <= 1
+        and all(child["type"] == "paragraph" and not is_beyond(child) for child in content)
+    )
+
+
+def _is_details(content: list[Node]) -> bool:
+    if [child["type"] for child in content] != ["detailsSummary", "detailsContent"]:
+        return False
+    summary = content[0].get("content", [])
+    return not any(child.get("attrs") or child.get("marks") for child in content) and not _holds_blocks(summary)
+
+
+def _is_math(node: Node) -> bool:
+    latex = str(node.get("attrs", {}).get("latex", ""))
+    return bool(latex) and "$$" not in latex and not latex.endswith("\\") and not re.search(r"\n[ \t]*\n", latex)

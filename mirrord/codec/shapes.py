@@ -1,0 +1,140 @@
+"""Blocks made of other blocks' tokens, before their text is parsed: callouts, toggles, tasks, attributes."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it.common.utils import MD_TRIM_CHARS
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from mirrord.codec.attributes import attributes
+from mirrord.codec.properties import Json
+
+_CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
+_DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
+_BOXES = {"[ ]": False, "[x]": True, "[X]": True}
+_TRIMMED = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")
+_EDGES = f"[{re.escape(''.join(sorted(_TRIMMED)))}]"
+_WIDE = re.compile(_EDGES)
+_LEADING = re.compile(rf"{_EDGES}(?:{_EDGES}|[ \t])*\Z")
+_TRAILING = re.compile(rf"(?:{_EDGES}|[ \t])*{_EDGES}")
+
+
+def shaped(state: StateCore) -> None:
+    """The rule for the parser's core; it has to come right after the blocks are found."""
+    tokens = state.tokens
+    if any(token.type == "html_block" for token in tokens):
+        tokens = state.tokens = list(_with_attributes(_with_details(tokens)))
+    quotes: list[Token | None] = []
+    lines = state.src.split("\n") if _WIDE.search(state.src) else ()
+    for index, token in enumerate(tokens):
+        if token.type == "blockquote_open":
+            quotes.append(_callout(tokens, index))
+        elif token.type == "blockquote_close" and quotes.pop():
+            token.type = "callout_close"
+        elif token.type == "list_item_open":
+            _empty_task(tokens, index)
+        elif token.type == "inline" and lines and tokens[index - 1].type == "paragraph_open":
+            token.content = _untrimmed(token, lines)
+
+
+def _callout(tokens: Sequence[Token], index: int) -> Token | None:
+    """A quote whose first line is `[!type]± title` as a callout."""
+    text = tokens[index + 2] if tokens[index + 1].type == "paragraph_open" else None
+    found = _CALLOUT.match(text.content) if text else None
+    if not text or not found:
+        return None
+    token = tokens[index]
+    token.type = "callout_open"
+    token.meta |= {"type": found[1], "fold": found[2], "title": (found[3] or "").strip()}
+    text.content = text.content[found.end() :]
+    return token
+
+
+def _empty_task(tokens: Sequence[Token], index: int) -> None:
+    """A box with nothing behind it is a task too: editors take the blank at the line's end away."""
+    item = tokens[index]
+    if "checked" in item.meta or tokens[index + 1].type != "paragraph_open":
+        return
+    text = tokens[index + 2]
+    if text.content in _BOXES:
+        item.meta["checked"] = _BOXES[text.content]
+        text.content = ""
+
+
+def _untrimmed(text: Token, lines: Sequence[str]) -> str:
+    """A paragraph with the wide blanks at its edges, which the parser trims away. lines: the page's."""
+    first, last = text.map or (0, 0)
+    written = lines[first:last]
+    if not text.content:
+        return "".join(char for char in "".join(written) if char in _TRIMMED)
+    before, _, _ = written[0].partition(text.content.partition("\n")[0])
+    _, _, after = written[-1].rpartition(text.content.rpartition("\n")[2])
+    leading, trailing = _LEADING.search(before), _TRAILING.match(after)
+    return (leading[0] if leading else "") + text.content + (trailing[0] if trailing else "")
+
+
+def _with_attributes(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Comments with attributes taken to the item they begin or the block on the next line."""
+    opening: Token | None = None
+    waiting: tuple[Token, dict[str, Json]] | None = None
+    for index, token in enumerate(tokens):
+        attrs = attributes(token.content) if token.type == "html_block" else None
+        if waiting:
+            _attach(*waiting, token)
+            waiting = None
+        if attrs is not None and opening:
+            opening.meta["tiptap"] = attrs
+        elif attrs is not None and _is_followed(tokens, index):
+            waiting = token, attrs
+        else:
+            yield token
+        opening = token if token.type == "list_item_open" else None
+
+
+def _is_followed(tokens: Sequence[Token], index: int) -> bool:
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    here = tokens[index].map
+    if not after or not after.map or not here or after.nesting < 0 or after.map[0] != here[1]:
+        return False
+    return after.type != "html_block" or attributes(after.content) is None
+
+
+def _attach(comment: Token, attrs: dict[str, Json], token: Token) -> None:
+    token.meta = {**token.meta, "tiptap": attrs}
+    if token.map and comment.map:
+        token.map = [comment.map[0], token.map[1]]
+
+
+def _with_details(tokens: Sequence[Token]) -> list[Token]:
+    """Pairs of `<details>` and `</details>` around blocks as one node."""
+    result: list[Token] = []
+    opened: list[tuple[int, re.Match[str]]] = []  # where in the result they stand
+    for token in tokens:
+        while opened and result[opened[-1][0]].level > token.level:
+            opened.pop()
+        result.append(token)
+        if token.type != "html_block":
+            continue
+        if found := _DETAILS.fullmatch(token.content):
+            opened.append((len(result) - 1, found))
+        elif token.content.strip(" \n") == "</details>" and opened:
+            start, opening = opened.pop()
+            result[start:] = _details(result[start:], opening)
+    return result
+
+
+def _details(tokens: Sequence[Token], found: re.Match[str]) -> list[Token]:
+    first, *inner, last = tokens
+    for token in inner:
+        token.level += 1
+    level, lines = first.level, [first.map[0], last.map[1]] if first.map and last.map else None
+    line = [first.map[0] + 1, first.map[0] + 2] if first.map else None
+    return [
+        Token("details_open", "details", 1, level=level, map=lines, meta={"open": bool(found[1])}, block=True),
+        Token("summary_open", "summary", 1, level=level + 1, map=line, block=True),
+        Token("inline", "", 0, level=level + 2, map=line, content=found[2].strip(), children=[], block=True),
+        Token("summary_close", "summary", -1, level=level + 1, block=True),
+        *inner,
+        Token("details_close", "details", -1, level=level, block=True),
+    ]

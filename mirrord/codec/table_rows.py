@@ -1,0 +1,158 @@
+"""Rows of tables: unchanged ones keep their lines, changed ones are written as their table is."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mirrord.codec.cuts import Line
+from mirrord.codec.document import Node
+from mirrord.codec.pairing import Match, matched
+from mirrord.codec.style import Style
+from mirrord.codec.tables import ALIGNMENT, write_cell
+from mirrord.errors import Damaged
+
+_PIPE = re.compile(r"(?<!\\)\|")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """
+    A row's line cut at its pipes.
+
+    cells: with their blanks. leading, trailing: what stands before the first cell and after the last.
+    """
+
+    leading: str
+    cells: Sequence[str]
+    trailing: str
+
+    def line(self, cells: Sequence[str]) -> str:
+        """The same row with other *cells*."""
+        if len(cells) == 1 and not self.trailing:  # one cell without pipes is no row
+            return f"|{cells[0]}|"
+        # where a cell is empty the pipe that is left out could not be told from one between cells
+        opening = self.leading if "|" in self.leading or cells[0].strip() else self.leading + "|"
+        closing = self.trailing if self.trailing or cells[-1].strip() else "|"
+        text = "|".join(cells)
+        text = text if "|" in opening else text.lstrip()
+        return opening + (text if closing else text.rstrip()) + closing
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """
+    A table as it was.
+
+    rows: bare nodes. columns: the widths the cells are padded to, 0 where they are not.
+    """
+
+    lines: Sequence[str]
+    rows: Sequence[Node]
+    columns: Sequence[int]
+    style: Style
+
+    def source(self, row: int) -> str:
+        """The line of a row: the second one is no row."""
+        return self.lines[row + 1 if row else 0]
+
+
+def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> list[Line]:
+    """
+    The *lines* of the table *old* turned into *wanted*, both normal.
+
+    Raises:
+        Damaged: Markdown cannot hold a cell, or the lines are not one a row.
+    """
+    before, after = old.get("content", []), wanted.get("content", [])
+    if len(lines) != len(before) + 1 or not after or old.get("attrs") != wanted.get("attrs"):
+        raise Damaged("the rows of the table are not its lines")
+    table = _Table(lines, [_bare(row) for row in before], _columns(lines), style)
+    rows = [_bare(row) for row in after]
+    found = [_below(match) for match in matched(table.rows[1:], rows[1:])]
+    head = _row(table, after[0], Match(0, same=table.rows[0] == rows[0]), 0)
+    result = [head, _ruled(table, before[0], after[0])]
+    nearest = 0
+    for row, match in zip(after[1:], found, strict=True):
+        nearest = nearest if match.old is None else match.old
+        result.append(_row(table, row, match, nearest))
+    return result
+
+
+def _below(match: Match) -> Match:
+    return match if match.old is None else Match(match.old + 1, match.same)
+
+
+def _bare(row: Node) -> Node:
+    """A row without the alignment of its cells, which the line below the header says for all rows."""
+    return {**row, "content": [_unaligned(cell) for cell in row.get("content", [])]}
+
+
+def _unaligned(cell: Node) -> Node:
+    attrs = {key: value for key, value in cell.get("attrs", {}).items() if key != "align"}
+    bare: Node = {key: value for key, value in cell.items() if key != "attrs"}  # type: ignore[assignment]
+    return {**bare, "attrs": attrs} if attrs else bare
+
+
+def _columns(lines: Sequence[str]) -> list[int]:
+    header, rule = _cut(lines[0]), _cut(lines[1])
+    return [
+        len(cell) if len(cell) == len(dashes) else 0 for cell, dashes in zip(header.cells, rule.cells, strict=False)
+    ]
+
+
+def _cut(line: str) -> _Row:
+    lead = line[: len(line) - len(line.lstrip())]
+    cells = _PIPE.split(line.strip())
+    trailing = ""
+    if cells[0] == "" and len(cells) > 1:
+        lead, cells = lead + "|", cells[1:]
+    if cells[-1] == "" and len(cells) > 1:
+        trailing, cells = "|", cells[:-1]
+    return _Row(lead, cells, trailing)
+
+
+def _row(table: _Table, row: Node, match: Match, nearest: int) -> Line:
+    """A row as it was, or written like the one it replaces or the *nearest* one above."""
+    at = (nearest + 1) if nearest else 0
+    if match.same:
+        return Line(table.source(nearest), at)
+    pattern = _cut(table.source(nearest))
+    cells = row.get("content", [])
+    kept = table.rows[nearest].get("content", []) if match.old is not None else []
+    kept = kept if len(kept) == len(pattern.cells) == len(cells) else []
+    written = []
+    for index, cell in enumerate(cells):
+        if kept and kept[index] == _unaligned(cell):
+            written.append(pattern.cells[index])
+        else:
+            written.append(_padded(table, write_cell(cell, table.style), pattern, index, cell))
+    return Line(pattern.line(written))
+
+
+def _padded(table: _Table, text: str, pattern: _Row, index: int, cell: Node) -> str:
+    blank = " " if index >= len(pattern.cells) or pattern.cells[index][:1] in ("", " ") else ""
+    if not blank and not any(raw.startswith(" ") for raw in pattern.cells):
+        return text
+    width = table.columns[index] - 2 if index < len(table.columns) else 0
+    align = cell.get("attrs", {}).get("align")
+    text = text.rjust(width) if align == "right" else text.center(width) if align == "center" else text.ljust(width)
+    return f" {text} "
+
+
+def _ruled(table: _Table, old: Node, new: Node) -> Line:
+    """The line below the header, the same where no column came, went or was aligned otherwise."""
+    before, after = ([cell.get("attrs", {}).get("align") for cell in row.get("content", [])] for row in (old, new))
+    if before == after:
+        return Line(table.lines[1], 1)
+    pattern = _cut(table.lines[1])
+    cells = []
+    for index, align in enumerate(after):
+        raw = pattern.cells[index] if index < len(pattern.cells) else f" {'---'} "
+        same = index < len(before) and before[index] == align
+        cells.append(raw if same else raw.replace(raw.strip(), _dashes(align, len(raw.strip()))))
+    return Line(pattern.line(cells))
+
+
+def _dashes(align: object, width: int) -> str:
+    short = ALIGNMENT.get(str(align), "---")
+    return short.replace("-" * short.count("-"), "-" * max(short.count("-"), width - short.count(":")))

@@ -1,0 +1,216 @@
+"""Moving files: a batch of moves that rows ask for is planned together, carried out step by step, and recorded."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+
+from mirrord.db.attention import Problem
+from mirrord.db.writes import Statement, run
+from mirrord.domain.entry import EntryId, Kind, Place
+from mirrord.domain.place import name_key
+from mirrord.domain.state import Base, File, Row
+from mirrord.errors import Refused, Stale
+from mirrord.mirror.index import Index
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import directory_of, page_path, parent_of, printable
+from mirrord.mirror.redo import Redo
+from mirrord.sync.decision import Decision
+from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
+from mirrord.sync.paths import directory_above, path_in
+from mirrord.sync.rows import Outcome
+from mirrord.sync.sides import Sides
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """One entry's move. target: where its file belongs, in the form it has now."""
+
+    decision: Decision
+    file: File
+    row: Row
+    base: Base
+    target: str
+
+    def wishes(self, index: Index) -> Iterator[Wish]:
+        """Its directory, if it has one, and its file, where that does not come along."""
+        entry, source = self.row.entry, self.file.path
+        if self.file.kind is not Kind.ATTACHMENT:
+            old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
+            owner = page_path("", old, index=True)  # beside `W/_index.md`, `W/` is not the directory of `W.md`
+            if owner == source or owner not in index:
+                yield Wish((entry, True), old, new)
+                if source == old or (self.target[len(new) :] == source[len(old) :] and source.startswith(old + "/")):
+                    return
+        yield Wish((entry, False), source, self.target)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What became of a plan. failed: keys of steps that could not be done, with why. gone: what was not there."""
+
+    plan: Plan = field(default_factory=Plan)
+    steps: list[Step] = field(default_factory=list)
+    failed: dict[Key, str] = field(default_factory=dict)
+    gone: set[Key] = field(default_factory=set)
+
+
+async def move_files(
+    sides: Sides, decisions: Sequence[Decision], paths: Mapping[EntryId, str], outcome: Outcome
+) -> None:
+    """Rename files, and the directories that belong to them. paths: where each belongs."""
+    errands = []
+    for decision in decisions:
+        if (target := paths.get(decision.state.entry)) is None:
+            outcome.later.append(decision)
+        else:
+            errands.append(_errand(decision, target))
+    walk = await asyncio.to_thread(
+        _walk, sides, [wish for errand in errands for wish in errand.wishes(sides.looker.index)]
+    )
+    await _record(sides, errands, walk, outcome)
+
+
+def _errand(decision: Decision, target: str) -> _Errand:
+    file, row, base = decision.state.file, decision.state.row, decision.state.base
+    assert isinstance(file, File)
+    assert row is not None
+    assert base is not None
+    if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
+        above = directory_above(target, row.kind, index=row.place.index)
+        target = path_in(above, file.kind, replace(row.place, index=file.place.index))
+    return _Errand(decision, file, row, base, target)
+
+
+def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
+    """Plan with what is there now, then do one step after the other; what fails leaves the others alone."""
+    tree, journal = sides.tree, sides.journal
+    sources = {wish.key: found for wish in wishes if (found := tree.stat(wish.source)) is not None}
+    gone = {wish.key for wish in wishes} - sources.keys()
+    wishes = needed(wish for wish in wishes if wish.key in sources)
+    held, ignores_case = _held(sides, wishes, sources)
+    ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
+    walk = _Walk(plan_moves(wishes, held, ground), gone=gone)
+    sides.check_lease()
+    with _safely(sides, walk.plan.steps, sources):
+        for step in walk.plan.steps:
+            try:
+                _do(sides, step, sources[step.key])
+            except (Stale, Refused, OSError) as error:
+                walk.failed[step.key] = str(error) if not isinstance(error, OSError) else f"{error.strerror}."
+            else:
+                walk.steps.append(step)
+                _tidy(sides, step)
+        if walk.failed:
+            journal.bring_back()
+    return walk
+
+
+def _tidy(sides: Sides, step: Step) -> None:
+    """The directory of a page that became a leaf goes if it is empty."""
+    above = parent_of(step.source)
+    if step.act is not Act.RENAME or step.source != page_path("", above, index=True):
+        return
+    with suppress(OSError, Refused):
+        if sides.tree.remove_directory(above):
+            sides.looker.index.forget(above)
+
+
+def _safely(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:
+    """Where half of the steps would be worse than none, a crash must not end them."""
+    owners = Counter(entry for entry, _ in {step.key for step in steps})
+    if all(step.act is Act.RENAME for step in steps) and max(owners.values(), default=0) < 2:
+        return nullcontext()
+    redos = [Redo(step.act.name, step.source, step.target, step.final, sources[step.key].inode) for step in steps]
+    return sides.journal.intending(redos)
+
+
+def _held(sides: Sides, wishes: Sequence[Wish], sources: Mapping[Key, Stat]) -> tuple[dict[Key, Key | None], bool]:
+    """Whose targets are taken, by whom; and whether the file system takes two spellings for one name."""
+    owner = {(stat.device, stat.inode): key for key, stat in sources.items()}
+    source = {wish.key: wish.source for wish in wishes}
+    held: dict[Key, Key | None] = {}
+    ignores_case = False
+    for key, path in landings(wishes).items():
+        if (found := sides.tree.stat(path)) is not None:
+            holder = held[key] = owner.get((found.device, found.inode))
+            if holder is not None and source[holder] != path and name_key(source[holder]) == name_key(path):
+                ignores_case = True
+    return held, ignores_case
+
+
+def _do(sides: Sides, step: Step, expected: Stat) -> None:
+    tree, journal = sides.tree, sides.journal
+    parked = step.act is Act.UNPARK
+    found = None if parked else tree.stat(step.source)
+    if not parked and (found is None or found.inode != expected.inode):
+        raise Stale(f"{printable(step.source)!r} is no longer what was there.")
+    if step.act is Act.EXCHANGE:
+        tree.exchange(step.source, step.target)
+        sides.looker.index.exchange(step.source, step.target)
+        return
+    if step.act is Act.PARK:
+        journal.park(step.source, step.target.rpartition("/")[2], step.final)
+    elif parked:
+        tree.make_directories(parent_of(step.target))
+        try:
+            journal.unpark(step.source.rpartition("/")[2], step.target)
+        except FileExistsError:
+            raise Stale(f"{printable(step.target)!r} exists already.") from None
+    else:
+        tree.make_directories(parent_of(step.target))
+        tree.move(step.source, step.target)
+    sides.looker.index.rename(step.source, step.target)
+
+
+async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome: Outcome) -> None:
+    """Bases follow what was renamed; entries that got all they wished for agree with their rows."""
+    waiting = {wish.key: wish for wish in walk.plan.waiting}
+    statements = [statement for step in walk.steps for statement in _repathed(sides, step)]
+    for errand in errands:
+        entry, index = errand.row.entry, sides.looker.index
+        keys, wishes = {(entry, True), (entry, False)}, list(errand.wishes(index))
+        if wishes[-1].key in walk.gone:
+            outcome.stale.append(errand.decision)
+        elif hindered := keys & waiting.keys():
+            target = waiting[hindered.pop()].target
+            _list(errand, f"something that is not about to move is at {printable(target)!r}.", outcome)
+            holders = map(index.get, (target, page_path("", target, index=True)))
+            outcome.beside[entry] = {holder.entry for holder in holders if holder is not None}
+        elif failed := keys & walk.failed.keys():
+            _list(errand, walk.failed[failed.pop()], outcome)
+        else:
+            agreed = _agreed(errand)
+            statements += [sides.writer.yield_path(agreed), sides.writer.record(agreed)]
+            outcome.done.append(errand.decision)
+            outcome.renamed += [(wish.source, wish.target) for wish in wishes]
+    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        await run(connection, statements)
+
+
+def _list(errand: _Errand, why: str, outcome: Outcome) -> None:
+    path, target = errand.file.path, errand.target
+    sentence = f"{path!r} cannot move to {target!r} yet: {why}"
+    outcome.troubles.append(Problem(path, "in-the-way", sentence, errand.row.entry))
+    outcome.later.append(errand.decision)
+
+
+def _repathed(sides: Sides, step: Step) -> list[Statement]:
+    writer = sides.writer
+    if step.act is not Act.EXCHANGE:
+        return [writer.vacate(step.target), writer.repath(step.source, step.target)]
+    aside = f"{sides.journal.path}/exchanged"
+    return [
+        writer.repath(step.source, aside),
+        writer.repath(step.target, step.source),
+        writer.repath(aside, step.target),
+    ]
+
+
+def _agreed(errand: _Errand) -> Base:
+    file, row, base = errand.file, errand.row, errand.base
+    index = file.place.index if file.kind is not row.kind else row.place.index
+    same_text = row.digest == base.digest and file.digest == base.digest
+    version = row.version if same_text else base.version
+    return replace(base, path=errand.target, place=Place(row.place.parent, row.place.name, index), version=version)

@@ -1,0 +1,95 @@
+"""How fast the codec is, in processor time of one core."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from mirrord.codec.anew import written
+from mirrord.codec.document import document, text_node
+from mirrord.codec.frontmatter import split
+from mirrord.codec.normal import normal
+from mirrord.codec.reader import nodes, read
+from mirrord.codec.render import Wanted, render
+from mirrord.codec.segments import outline
+from mirrord.codec.stored import derived, derived_again, stored
+from mirrord.codec.style import style_of
+from tests import corpora
+from tests.bench.codec.report import Report
+from tests.bench.figures import Figure
+
+LARGE, ORDINARY = 100_000, 5_000  # bytes of the pages to edit
+ROUNDS = 9
+BLOCKS = 2_000
+_EDIT = "one more line\n"
+_WANTED = Wanted(None, None, None, None, None, None)
+
+
+def measure() -> Report:
+    """Deriving a vault, deriving a page again after an edit, rendering an edit, writing one block."""
+    texts = [corpora.text_of(path) for path in corpora.paths("dendron-site")]
+    return Report([_deriving(texts), _again(texts), *_rendering(texts), _writing(texts)])
+
+
+def _deriving(texts: list[str]) -> Figure:
+    seconds = _seconds(lambda: [stored(text, None) for text in texts])
+    return Figure("documents with ids and links derived, dendron-site", sum(map(_bytes, texts)) / seconds / 1e6, "MB/s")
+
+
+def _again(texts: list[str]) -> Figure:
+    old = _page(texts, LARGE)
+    middle = old.index("\n\n", len(old) // 2) + 1
+    new = old[:middle] + "\n" + _EDIT + old[middle:]
+    before = derived(old, None)
+    prior = before.json.decode()
+    spans = [_seconds(lambda: derived_again(before, new, prior) or derived(new, prior)) * 1000 for _ in range(ROUNDS)]
+    return Figure("a page of 100 kB derived again after a one-line edit, p50", statistics.median(spans), "ms")
+
+
+def _rendering(texts: list[str]) -> Iterator[Figure]:
+    for name, size in (("5 kB", ORDINARY), ("100 kB", LARGE)):
+        text = _page(texts, size)
+        content = read(text)["content"]
+        content[len(content) // 2] = {"type": "paragraph", "content": [text_node("an edited block")]}
+        wanted = replace(_WANTED, content=document(content))
+        act = partial(render, text, frozenset(["content"]), wanted, "Page")
+        spans = [_seconds(act) * 1000 for _ in range(ROUNDS)]
+        yield Figure(f"one changed block of a page of {name} rendered, p50", statistics.median(spans), "ms")
+
+
+def _writing(texts: list[str]) -> Figure:
+    spans = [_seconds(write) * 1000 for write in _writers(texts)]
+    return Figure("one block written and verified, p50", statistics.median(spans), "ms")
+
+
+def _writers(texts: list[str]) -> Iterator[Callable[[], str]]:
+    count = 0
+    for text in texts[::7]:
+        page = outline(split(text).body)
+        for index, node in enumerate(nodes(page)):
+            style = style_of(page.segments[index].tokens or ())
+            yield partial(written, normal(node), style, page.references)
+            count += 1
+            if count == BLOCKS:
+                return
+
+
+def _page(texts: list[str], size: int) -> str:
+    """Bodies of pages one after the other, about *size* bytes of them."""
+    result = ""
+    for text in texts:
+        if _bytes(result) >= size:
+            break
+        result += split(text).body.strip("\n")[: size - len(result)] + "\n\n"
+    return result
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
+def _seconds(act: Callable[[], object]) -> float:
+    began = time.process_time()
+    act()
+    return time.process_time() - began

@@ -1,0 +1,219 @@
+"""Random single edits of pages: the page says afterwards what was wanted, and every other block keeps its bytes."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+
+from mirrord.codec.document import Node, document
+from mirrord.codec.frontmatter import split
+from mirrord.codec.normal import fingerprint, normal
+from mirrord.codec.reader import nodes, read
+from mirrord.codec.render import Wanted, render
+from mirrord.codec.segments import Outline, outline
+from mirrord.codec.text import lines, unix
+from mirrord.errors import Damaged
+from tests import corpora
+from tests.bench.codec.anew import definitions
+from tests.bench.codec.edits import KINDS, Edit, edit
+from tests.bench.codec.report import NONE, Report, share, shortened
+from tests.bench.figures import Figure, Target
+from tests.judge import gfm_html, loose, plain
+
+LARGEST = 20_000  # bytes of a page; there are 9 larger ones
+ATTEMPTS = 100_000  # tables are rare
+_WANTED = Wanted(None, None, None, None, None, None)
+_EMPTY = fingerprint({"type": "paragraph"})  # belongs to the gaps
+_NESTED = (" an item", " a row")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    What became of one edit.
+
+    wrong: what is not as it should be, "" if nothing; refusal: the codec's words, "" if it was done.
+    tight: no line changed but those of the touched item or row, or none at all of a moved block; None where that
+        is no question.
+    """
+
+    kind: str
+    seed: int = 0
+    place: str = ""
+    wrong: str = ""
+    refusal: str = ""
+    tight: bool | None = None
+
+
+def measure(workers: Executor, count: int, seed: int) -> Report:
+    """*count* edits; the one numbered n is made from the seed *seed* + n and nothing else."""
+    report, outcomes = Report(), list(workers.map(trial, range(seed, seed + count), chunksize=100))
+    by_kind: Mapping[str, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_kind[outcome.kind].append(outcome)
+    wrong = [each for each in outcomes if each.wrong]
+    refused = [each for each in outcomes if each.refusal]
+    report.figures = [
+        Figure("edits: silent differences", len(wrong), f"of {len(outcomes):,}", NONE),
+        Figure("edits: refused", share(len(refused), len(outcomes)) if outcomes else 0.0, "%"),
+        *(figure for kind in KINDS if by_kind[kind] for figure in _of_kind(kind, by_kind[kind])),
+    ]
+    report.broken = [f"edit, seed {each.seed}, {each.kind}, {each.place}: {each.wrong}" for each in wrong]
+    report.notes = [f"refused: seed {each.seed}, {each.kind}, {each.place}: {each.refusal}" for each in refused]
+    return report
+
+
+def _of_kind(kind: str, outcomes: Sequence[Outcome]) -> Iterator[Figure]:
+    counts = Counter(bool(each.refusal) for each in outcomes)
+    yield Figure(f"edits: {kind}, refused", share(counts[True], len(outcomes)), "%")
+    judged = [each.tight for each in outcomes if each.tight is not None]
+    if judged:
+        target = Target(100.0, at_least=True)
+        yield Figure(f"edits: {kind}, no other line changed", share(sum(judged), len(judged)), "%", target)
+
+
+def trial(seed: int, every: int = 1) -> Outcome:
+    """The edit of a real page that *seed* stands for, made and checked; *every*: of fewer pages."""
+    chance = random.Random(seed)
+    kind = chance.choice(list(KINDS))
+    path, text, made = _found(kind, _paths(every), chance)
+    return replace(outcome_of(kind, text, made), seed=seed, place=str(path.relative_to(corpora.CORPORA)))
+
+
+def outcome_of(kind: str, text: str, made: Edit) -> Outcome:
+    """What becomes of the page *text* by an edit of that kind."""
+    outcome = Outcome(kind)
+    wanted = document(list(made.content))
+    try:
+        result = render(text, frozenset(["content"]), replace(_WANTED, content=wanted), stem="Page")
+    except Damaged as refusal:
+        return replace(outcome, refusal=str(refusal))
+    except Exception as error:  # a crash is an outcome too
+        return replace(outcome, wrong=f"{type(error).__name__}: {error}")
+    return replace(outcome, wrong=_wrong(text, made, result), tight=_is_tight(kind, text, made, result))
+
+
+def _found(kind: str, paths: Sequence[Path], chance: random.Random) -> tuple[Path, str, Edit]:
+    """A page, in one of its variants, that has something for an edit of this kind."""
+    names = list(corpora.VARIANTS)
+    for _ in range(ATTEMPTS):
+        path, other = min(chance.choices(paths, k=2), key=_size), chance.choice(paths)  # rather small ones
+        content = _content(path)
+        if made := edit(kind, content, _content(other), chance):
+            break
+    else:
+        raise LookupError(f"no page has something to {kind}")
+    variant = chance.choice(names) if chance.random() < 0.3 else names[0]
+    text = corpora.VARIANTS[variant](corpora.text_of(path))
+    if (
+        text != corpora.text_of(path) and read(text).get("content", []) != content
+    ):  # blanks and tabs can change what a page says
+        text = corpora.text_of(path)
+    return path, text, made
+
+
+@cache
+def _paths(every: int) -> Sequence[Path]:
+    everything = (path for vault in corpora.VAULTS for path in corpora.paths(vault, every))
+    return [path for path in everything if _size(path) <= LARGEST]
+
+
+@cache
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+@cache
+def _content(path: Path) -> Sequence[Node]:
+    return read(corpora.text_of(path)).get("content", [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """A page before the edit: its blocks' bytes by what they mean, and whether the judge sees the same blocks."""
+
+    blocks: Mapping[str, Sequence[str]]
+    agreed: bool
+
+
+@cache
+def _old(text: str) -> _Old:
+    page = outline(split(text).body)
+    blocks: Mapping[str, list[str]] = defaultdict(list)
+    for index, node in enumerate(nodes(page)):
+        blocks[fingerprint(normal(node))].append(page.source(index))
+    return _Old(blocks, _agrees(page))
+
+
+def _wrong(text: str, made: Edit, result: str) -> str:
+    before, after = split(text), split(result)
+    if (before.bom, before.head) != (after.bom, after.head):
+        return "the front matter changed"
+    new = outline(after.body)
+    wanted, got = normal(document(list(made.content))), normal(document(nodes(new)))
+    if fingerprint(got) != fingerprint(wanted):
+        return f"the page says something else: {shortened(after.body)}"
+    changed = _changed_blocks(_old(text).blocks, new, made)
+    if len(changed) > made.moves:
+        return f"another block changed: {changed[0]}"
+    if _old(text).agreed and not _agrees(new):
+        return f"cmark sees other blocks: {shortened(after.body, 2000)}"
+    return ""
+
+
+def _changed_blocks(old: Mapping[str, Sequence[str]], new: Outline, made: Edit) -> list[str]:
+    """Old blocks that lost their bytes though they were not edited; equal ones stand for each other."""
+    present: Mapping[str, list[str]] = defaultdict(list)
+    for index, node in enumerate(nodes(new)):
+        present[fingerprint(normal(node))].append(new.source(index))
+    kept = Counter(
+        fingerprint(normal(node)) for node, place in zip(made.content, made.places, strict=True) if place is not None
+    )
+    lost = []
+    for meaning, count in kept.items():
+        there = [source for source in present[meaning] if any(_is_same(before, source) for before in old[meaning])]
+        if meaning != _EMPTY and len(there) < count:
+            gone = (Counter(old[meaning]) - Counter(there)).elements()
+            lost += [shortened(each) for each in gone if not _is_other(each, new, meaning)]
+    return lost
+
+
+def _is_same(before: str, after: str) -> bool:
+    """Whether a block kept its bytes; a fence that only the end of the page had closed may have got its last line."""
+    return before == after or (after.startswith(before) and set(after[len(before) :].strip()) in ({"`"}, {"~"}))
+
+
+def _is_other(source: str, page: Outline, meaning: str) -> bool:
+    """Whether a block has to be written anew to mean the same: the definitions it refers to changed."""
+    here = [fingerprint(normal(node)) for node in nodes(outline(source, page.references))]
+    return here != [meaning]
+
+
+def _agrees(page: Outline) -> bool:
+    """Whether the judge, given one block after the other, sees what it sees in the whole page."""
+    known = definitions(page)
+    pieces = (plain(gfm_html(known + page.source(index))) for index in range(len(page.segments)))
+    return loose(plain(gfm_html(page.body))) == loose("".join(pieces))
+
+
+def _is_tight(kind: str, text: str, made: Edit, result: str) -> bool | None:
+    """Whether the lines that went or came are those of one item or row."""
+    if made.moves:
+        return not _changed_blocks(_old(text).blocks, outline(split(result).body), made)
+    if not kind.endswith(_NESTED):
+        return None
+    old, new = lines(unix(text)), lines(unix(result))
+    matches = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    same = sum(match.size for match in matches)
+    gone, come = len(old) - same, len(new) - same
+    if kind.startswith("insert"):
+        return gone == 0
+    if kind.startswith("delete"):
+        return come == 0
+    if kind.startswith("move"):
+        return sorted(line.strip() for line in old) == sorted(line.strip() for line in new)
+    return gone == come <= 1

@@ -1,0 +1,110 @@
+"""A mirror whose engine works in this very process, and only when it is asked to."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+from mirrord import app
+from mirrord.config import Config
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.sync.engine import Engine
+from tests.system.entries import value
+from tests.system.rows import Connection, Page, page_at
+
+PATIENCE = 10.0  # seconds until both sides have to be equal
+
+
+class Mirror:
+    """The engine, the tree it mirrors, and an app's connection to the rows."""
+
+    def __init__(self, opened: app.Opened, connection: Connection) -> None:
+        self.opened, self.app = opened, connection
+        self.engine = Engine(opened.sides, adopting=opened.adopting)
+        self.root = opened.sides.tree.root
+
+    async def settle(self) -> None:
+        """Work until nothing is left to do, deletions too."""
+        self.engine.look_everywhere()
+        self.engine.ring()
+        end = time.monotonic() + PATIENCE
+        while not self.engine.idle:
+            assert time.monotonic() < end, f"still at work: {self.problems()}"
+            await self.work()
+
+    async def work(self) -> None:
+        """One round."""
+        await self.engine.queue.wait(0.02)
+        await self.engine.work(asyncio.Event())
+
+    def write(self, texts: dict[str, str]) -> None:
+        """Save files in place, with the directories they are in."""
+        for path, text in texts.items():
+            file = self.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="")
+
+    def rename(self, *moves: tuple[str, str]) -> None:
+        """Rename files or directories, one after the other."""
+        for old, new in moves:
+            (self.root / new).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / old).rename(self.root / new)
+
+    def page(self, path: str) -> Page:
+        """The living row at *path*; there has to be one."""
+        found = page_at(self.app, path)
+        assert found is not None, f"no row at {path!r}; there are {self.rows()}"
+        return found
+
+    def ids(self, *paths: str) -> list[UUID]:
+        """The ids of the living rows at *paths*."""
+        return [self.page(path).id for path in paths]
+
+    def rows(self) -> dict[str, str | None]:
+        """Every living page and folder by its path below the root, with its text."""
+        query = """
+            WITH RECURSIVE walk (id, path, markdown) AS (
+                SELECT id, name, markdown FROM mirrord.page WHERE parent_id IS NULL AND deleted_at IS NULL
+                UNION ALL
+                SELECT child.id, walk.path || '/' || child.name, child.markdown
+                  FROM walk JOIN mirrord.page AS child ON child.parent_id = walk.id WHERE child.deleted_at IS NULL)
+            SELECT path, markdown FROM walk"""
+        return dict(self.app.execute(query.encode()).fetchall())
+
+    def count_living(self) -> int:
+        """How many pages and folders live, those that nothing leads to too."""
+        count: int = value(self.app, "SELECT count(*) FROM mirrord.page WHERE deleted_at IS NULL")
+        return count
+
+    def files(self) -> dict[str, str]:
+        """Every visible file of the tree, with its text."""
+        found = (path for path in self.root.rglob("*") if path.is_file())
+        texts = {path.relative_to(self.root).as_posix(): path for path in found}
+        return {name: path.read_text(encoding="utf-8") for name, path in texts.items() if not name.startswith(".")}
+
+    def problems(self) -> dict[tuple[str, str], str]:
+        """What is listed, by path and code."""
+        found = self.app.execute("SELECT path, code, sentence FROM mirrord.problem").fetchall()
+        return {(path, code): sentence for path, code, sentence in found}
+
+    def versions(self) -> dict[UUID, int]:
+        """The version of every page and folder."""
+        return dict(self.app.execute("SELECT id, version FROM mirrord.page").fetchall())
+
+
+@asynccontextmanager
+async def opened_mirror(
+    database: Database, connection: Connection, directory: Path, tenant: TenantId, name: str = "demo"
+) -> AsyncIterator[Mirror]:
+    """A mirror of the tree `directory/name`, compared once."""
+    opened = await app.open_mirror(database, Config(mirror=directory, data=directory / "data"), name, tenant)
+    try:
+        mirror = Mirror(opened, connection)
+        await mirror.engine.start()
+        await mirror.settle()
+        yield mirror
+    finally:
+        opened.close()

@@ -1,0 +1,69 @@
+"""Mirrors for tests of places."""
+
+import errno
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.domain.place import name_key
+from mirrord.mirror import kernel
+from mirrord.mirror.process import prepare_process
+from mirrord.sync import deletions
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prepared() -> None:
+    prepare_process()
+
+
+@pytest.fixture
+def ignoring_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The kernel answers as for a file system that takes two spellings for one name and keeps the one given first.
+
+    No such file system can be counted on where tests run; so these are its answers, at the lowest layer of calls.
+    """
+    opened, renamed = kernel.openat2, kernel._renameat2
+
+    def openat2(directory: int, path: str, flags: int, mode: int = 0) -> int:
+        return opened(directory, spelled(directory, path), flags, mode)
+
+    def renameat2(source_in: int, source: str, target_in: int, target: str, flags: int) -> None:
+        there = spelled(target_in, target)
+        if flags == kernel._NOREPLACE and there in os.listdir(target_in):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+        renamed(source_in, spelled(source_in, source), target_in, there, flags)
+
+    monkeypatch.setattr(kernel, "openat2", openat2)
+    monkeypatch.setattr(kernel, "_renameat2", renameat2)
+
+
+def spelled(directory: int, path: str) -> str:
+    """*path* with every part as its directory spells it."""
+    found = ""
+    for part in path.split("/"):
+        above = f"/proc/self/fd/{directory}/{found}"
+        names = [entry.name for entry in Path(above).iterdir()] if Path(above).is_dir() else []
+        same = [part] if part in names else [name for name in names if name_key(name) == name_key(part)]
+        found = f"{found}/{(same or [part])[0]}".lstrip("/")
+    return found
+
+
+@pytest.fixture
+async def mirror(
+    database: Database,
+    app_connection: Connection,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Mirror]:
+    """A mirror of an empty tree. Deletions wait a moment only: nobody but the test writes."""
+    monkeypatch.setattr(deletions, "QUIET", 0.05)
+    async with opened_mirror(database, app_connection, tmp_path / "mirror", tenant) as opened:
+        yield opened

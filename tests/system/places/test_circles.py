@@ -1,0 +1,54 @@
+"""Moves on both sides that together would put a page below itself (SYNC 1.3 L7)."""
+
+import pytest
+
+from tests.system.entries import change
+from tests.system.mirrors import Mirror
+
+FOLDERS = {"A/a.md": "a\n", "B/b.md": "b\n"}
+PAGES = FOLDERS | {"A/_index.md": "A\n", "B/_index.md": "B\n"}
+NOTES = FOLDERS | {"A.md": "A\n", "B.md": "B\n"}
+
+
+@pytest.mark.parametrize("texts", [FOLDERS, PAGES, NOTES], ids=["folders", "pages", "folder-notes"])
+async def test_of_two_folders_moved_into_each_other_the_rows_move_wins(mirror: Mirror, texts: dict[str, str]) -> None:
+    mirror.write(texts)
+    await mirror.settle()
+    a, b, inner_a, inner_b = mirror.ids("A", "B", "A/a", "B/b")
+    for path in ("A", "A.md"):
+        if (mirror.root / path).exists():
+            mirror.rename((path, f"B/{path}"))
+    change(mirror.app, b, parent_id=a)
+    await mirror.settle()
+    assert mirror.ids("A", "A/B", "A/a", "A/B/b") == [a, b, inner_a, inner_b]
+    assert sorted(mirror.files().values()) == sorted(texts.values())
+    assert mirror.files().keys() == {f"A/{path}" if path[0] == "B" else path for path in texts}
+    assert mirror.count_living() == len(mirror.rows()) == 4
+    assert mirror.problems() == {}
+
+
+async def test_a_circle_of_three_is_refused_too(mirror: Mirror) -> None:
+    mirror.write({f"{name}/{name}.md": f"{name}\n" for name in ("One", "Two", "Three")})
+    await mirror.settle()
+    one, two, three = mirror.ids("One", "Two", "Three")
+    mirror.rename(("One", "Two/One"))
+    change(mirror.app, two, parent_id=three)
+    change(mirror.app, three, parent_id=one)
+    await mirror.settle()
+    assert mirror.ids("One", "One/Three", "One/Three/Two") == [one, three, two]
+    assert mirror.files().keys() == {"One/One.md", "One/Three/Three.md", "One/Three/Two/Two.md"}
+
+
+async def test_a_folder_and_its_child_can_change_places(mirror: Mirror) -> None:
+    mirror.write({"Out/In/deep.md": "deep\n", "Out/out.md": "out\n"})
+    await mirror.settle()
+    outer, inner = mirror.ids("Out", "Out/In")
+    with mirror.app.transaction():
+        change(mirror.app, inner, parent_id=None, name="Out")
+        change(mirror.app, outer, parent_id=inner, name="In")
+    await mirror.settle()
+    assert mirror.files() == {"Out/deep.md": "deep\n", "Out/In/out.md": "out\n"}
+    assert mirror.ids("Out", "Out/In") == [inner, outer]
+    mirror.rename(("Out/In", "aside"), ("Out", "aside/In"), ("aside", "Out"))
+    await mirror.settle()
+    assert mirror.ids("Out", "Out/In") == [outer, inner]

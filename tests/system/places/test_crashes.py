@@ -1,0 +1,95 @@
+"""Names change hands, and the daemon dies at every rename of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.mirror import kernel
+from mirrord.sync import deletions
+from tests.system.entries import change
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection
+
+TREES = {
+    "leaves": {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"},
+    "folders": {f"{name}/{child}.md": f"{name}{child}\n" for name in "abc" for child in "xy"},
+    "notes": {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"} | {f"{name}/x.md": f"{name}x\n" for name in "abc"},
+}
+NAMES = {"swap": {"a": "b", "b": "a"}, "rotation": {"a": "b", "b": "c", "c": "a"}}
+CASES = [("leaves", "rotation"), ("folders", "rotation"), ("notes", "swap"), ("notes", "rotation")]
+
+
+class Killed(BaseException):
+    """The process is gone: nothing after this happens."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> Callable[[], bool]:
+    """Die before or after the *number*th rename that the kernel is asked for; tells whether that came."""
+    original, calls = kernel._renameat2, [0]
+
+    def renameat2(*arguments: object) -> None:
+        calls[0] += 1
+        if calls[0] == number and not after:
+            raise Killed
+        original(*arguments)  # type: ignore[arg-type]
+        if calls[0] == number:
+            raise Killed
+
+    monkeypatch.setattr(kernel, "_renameat2", renameat2)
+    return lambda: calls[0] >= number
+
+
+async def die(mirror: Mirror) -> None:
+    mirror.engine.ring()
+    try:
+        await mirror.work()
+    except Killed:
+        pass
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [(TREES[tree], NAMES[names]) for tree, names in CASES],
+    ids=["-".join(case) for case in CASES],
+)
+async def test_wherever_the_daemon_dies_the_next_one_finishes(
+    database: Database,
+    app_connection: Connection,
+    tmp_path: Path,
+    tenant: TenantId,
+    texts: dict[str, str],
+    names: dict[str, str],
+    after: bool,
+) -> None:
+    expected = dict(texts)
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        mirror.write(texts)
+        await mirror.settle()
+        ids = {name: mirror.page(name).id for name in "abc"}
+        count = mirror.count_living()
+    place = {name: name for name in "abc"}
+    for number in range(1, 20):
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(deletions, "QUIET", 0.05)
+            place = {name: names.get(at, at) for name, at in place.items()}
+            expected = {names.get(path[0], path[0]) + path[1:]: text for path, text in expected.items()}
+            async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+                with mirror.app.transaction():
+                    for name, page in ids.items():
+                        change(mirror.app, page, name=place[name])
+                died = kill_at(monkeypatch, number, after=after)
+                await die(mirror)
+                monkeypatch.undo()
+            async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+                await mirror.settle()
+                assert mirror.files() == expected
+                assert {name: mirror.page(at).id for name, at in place.items()} == ids
+                assert mirror.count_living() == count
+                assert not list((mirror.root / ".mirrord" / "tmp").rglob("m.*"))
+        if not died():
+            return
+    raise AssertionError("the plan never came to its end")

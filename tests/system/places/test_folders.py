@@ -1,0 +1,159 @@
+"""Folders: renamed as one, deleted as one batch, never with what nobody meant (SYNC 1.3 F1 to F6)."""
+
+from pathlib import Path
+
+from tests.system.entries import add_folder, add_page, change, delete, value
+from tests.system.mirrors import Mirror
+from tests.system.rows import page_of
+
+MANY = 1_000
+
+
+def seq(mirror: Mirror) -> int:
+    """The tenant's clock."""
+    found: int = value(mirror.app, "SELECT coalesce(max(seq), 0) FROM mirrord.entry_feed")
+    return found
+
+
+def fed_since(mirror: Mirror, before: int) -> int:
+    """How many entries the feed names since then."""
+    found: int = value(mirror.app, "SELECT count(*) FROM mirrord.entry_feed WHERE seq > %s", before)
+    return found
+
+
+async def test_f1_a_renamed_folder_is_one_update_of_its_row_however_many_pages_it_holds(mirror: Mirror) -> None:
+    mirror.write({f"Old/Sub/{number}.md": f"page {number}\n" for number in range(MANY)})
+    await mirror.settle()
+    (folder,) = mirror.ids("Old")
+    versions, before = mirror.versions(), seq(mirror)
+    mirror.rename(("Old", "New"))
+    await mirror.settle()
+    assert mirror.ids("New") == [folder]
+    assert {entry for entry, version in mirror.versions().items() if version != versions[entry]} == {folder}
+    assert fed_since(mirror, before) == 1
+    change(mirror.app, folder, name="Newer")
+    await mirror.settle()
+    assert len(mirror.files()) == MANY
+    assert all(path.startswith("Newer/Sub/") for path in mirror.files())
+    assert {entry for entry, version in mirror.versions().items() if version != versions[entry]} == {folder}
+    assert mirror.problems() == {}
+
+
+async def test_f1_a_folder_moved_into_another_keeps_everything_in_it(mirror: Mirror) -> None:
+    mirror.write({"In/Deep/page.md": "p\n", "In/note.md": "n\n", "In/note/child.md": "c\n", "To/_index.md": "to\n"})
+    await mirror.settle()
+    ids = mirror.ids("In", "In/Deep", "In/Deep/page", "In/note", "In/note/child")
+    mirror.rename(("In", "To/In"))
+    await mirror.settle()
+    assert mirror.ids("To/In", "To/In/Deep", "To/In/Deep/page", "To/In/note", "To/In/note/child") == ids
+    change(mirror.app, ids[0], parent_id=None, name="Out")
+    await mirror.settle()
+    assert mirror.files().keys() == {"Out/Deep/page.md", "Out/note.md", "Out/note/child.md", "To/_index.md"}
+    assert mirror.count_living() == 6
+
+
+async def test_f2_a_folder_deleted_in_files_becomes_tombstones_in_one_transaction(mirror: Mirror) -> None:
+    mirror.write({f"Gone/Sub/{number}.md": "text\n" for number in range(5)} | {"Kept.md": "kept\n"})
+    await mirror.settle()
+    before = seq(mirror)
+    _remove(mirror.root / "Gone")
+    await mirror.settle()
+    assert mirror.rows().keys() == {"Kept"}
+    stamps = value(mirror.app, "SELECT count(DISTINCT seq) FROM mirrord.entry_feed WHERE seq > %s", before)
+    assert (stamps, fed_since(mirror, before)) == (1, 7)
+
+
+async def test_f2_a_large_folder_deleted_in_files_waits_for_a_decision(mirror: Mirror) -> None:
+    mirror.write(
+        {f"Gone/{number}.md": "text\n" for number in range(30)} | {f"Kept {n}.md": "kept\n" for n in range(10)}
+    )
+    await mirror.settle()
+    _remove(mirror.root / "Gone")
+    await mirror.settle()
+    assert value(mirror.app, "SELECT count(*) FROM mirrord.halt WHERE closed_at IS NULL") == 1
+    assert len(mirror.rows()) == 41
+
+
+async def test_f3_a_page_changed_in_postgres_outlives_its_folders_deletion_in_files(mirror: Mirror) -> None:
+    mirror.write({"Gone/Sub/edited.md": "old\n", "Gone/Sub/same.md": "same\n", "Gone/_index.md": "index\n"})
+    await mirror.settle()
+    gone, sub, edited, same = mirror.ids("Gone", "Gone/Sub", "Gone/Sub/edited", "Gone/Sub/same")
+    _remove(mirror.root / "Gone")
+    change(mirror.app, edited, markdown="new\n")
+    await mirror.settle()
+    assert mirror.ids("Gone", "Gone/Sub", "Gone/Sub/edited") == [gone, sub, edited]
+    assert "new\n" in mirror.files()["Gone/Sub/edited.md"]
+    assert "Gone/Sub/same.md" not in mirror.files()
+    lost = page_of(mirror.app, same)
+    assert lost is not None
+    assert lost.deleted
+
+
+async def test_f4_a_folder_deleted_in_postgres_stays_with_what_is_not_synced_in_it(mirror: Mirror) -> None:
+    mirror.write({"Gone/page.md": "page\n", "Gone/_index.md": "index\n", "Gone/Sub/deep.md": "deep\n"})
+    mirror.write({"Gone/Sub/plan.ods": "not synced\n", ".mirrorignore": "*.draft.md\n", "Gone/a.draft.md": "ignored\n"})
+    await mirror.settle()
+    gone, sub = mirror.ids("Gone", "Gone/Sub")
+    delete(mirror.app, gone)
+    await mirror.settle()
+    assert mirror.files() == {"Gone/Sub/plan.ods": "not synced\n", "Gone/a.draft.md": "ignored\n"}
+    assert mirror.ids("Gone", "Gone/Sub") == [gone, sub]
+    assert mirror.count_living() == 2
+
+
+async def test_f4_a_page_made_in_a_folder_while_postgres_deletes_it_keeps_the_folder(mirror: Mirror) -> None:
+    mirror.write({"Gone/page.md": "page\n"})
+    await mirror.settle()
+    (gone,) = mirror.ids("Gone")
+    delete(mirror.app, gone)
+    mirror.write({"Gone/fresh.md": "fresh\n"})
+    await mirror.settle()
+    assert mirror.files() == {"Gone/fresh.md": "fresh\n"}
+    assert mirror.rows() == {"Gone": None, "Gone/fresh": "fresh\n"}
+    assert mirror.ids("Gone") == [gone]
+
+
+async def test_f5_a_page_moved_out_by_its_row_outlives_its_folders_deletion_in_files(mirror: Mirror) -> None:
+    mirror.write({"Gone/page.md": "page\n", "Gone/other.md": "other\n"})
+    await mirror.settle()
+    (page,) = mirror.ids("Gone/page")
+    _remove(mirror.root / "Gone")
+    change(mirror.app, page, parent_id=None)
+    await mirror.settle()
+    assert mirror.files() == {"page.md": "page\n"}
+    assert mirror.rows() == {"page": "page\n"}
+    assert mirror.ids("page") == [page]
+
+
+async def test_f5_a_page_moved_out_in_files_outlives_its_folders_deletion_in_postgres(mirror: Mirror) -> None:
+    mirror.write({"Gone/page.md": "page\n", "Gone/other.md": "other\n"})
+    await mirror.settle()
+    gone, page = mirror.ids("Gone", "Gone/page")
+    mirror.rename(("Gone/page.md", "page.md"))
+    delete(mirror.app, gone)
+    await mirror.settle()
+    assert mirror.files() == {"page.md": "page\n"}
+    assert mirror.rows() == {"page": "page\n"}
+    assert mirror.ids("page") == [page]
+
+
+async def test_f6_parents_are_made_first_and_directories_are_removed_only_when_empty(mirror: Mirror) -> None:
+    outer = add_folder(mirror.app, name="Outer")
+    inner = add_folder(mirror.app, name="Inner", parent_id=outer)
+    page = add_page(mirror.app, name="Page", parent_id=inner, markdown="page\n")
+    await mirror.settle()
+    assert mirror.files().keys() == {"Outer/Inner/Page.md"}
+    delete(mirror.app, outer)
+    await mirror.settle()
+    assert not (mirror.root / "Outer").exists()
+    assert mirror.rows() == {}
+    change(mirror.app, page, deleted_at=None)
+    await mirror.settle()
+    assert mirror.files().keys() == {"Outer/Inner/Page.md"}
+    assert mirror.ids("Outer", "Outer/Inner", "Outer/Inner/Page") == [outer, inner, page]
+
+
+def _remove(directory: Path) -> None:
+    for path in sorted(directory.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    directory.rmdir()

@@ -1,0 +1,81 @@
+"""Pages that leave the tree and come back (SYNC 1.3 L9), and edits that travel with moves (L10)."""
+
+from itertools import product
+from uuid import uuid4
+
+import pytest
+
+from tests.system.entries import change
+from tests.system.mirrors import Mirror
+from tests.system.rows import page_of
+
+
+@pytest.mark.parametrize("back", ["Page.md", "Else/Other.md"], ids=["same-path", "elsewhere"])
+async def test_a_page_with_an_id_that_was_moved_out_comes_back_as_the_same_page(mirror: Mirror, back: str) -> None:
+    page = uuid4()
+    mirror.write({"Page.md": f"---\nid: {page}\n---\ntext\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    outside = mirror.root.parent / "outside.md"
+    (mirror.root / "Page.md").rename(outside)
+    await mirror.settle()
+    gone = page_of(mirror.app, page)
+    assert gone is not None
+    assert gone.deleted
+    (mirror.root / back).parent.mkdir(exist_ok=True)
+    outside.rename(mirror.root / back)
+    await mirror.settle()
+    assert mirror.ids(back) == [page]
+    assert mirror.files()[back] == f"---\nid: {page}\n---\ntext\n"
+
+
+async def test_a_page_without_an_id_comes_back_to_its_path_as_the_same_page(mirror: Mirror) -> None:
+    mirror.write({"Page.md": "text\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    (page,) = mirror.ids("Page")
+    outside = mirror.root.parent / "outside.md"
+    (mirror.root / "Page.md").rename(outside)
+    await mirror.settle()
+    outside.rename(mirror.root / "Page.md")
+    await mirror.settle()
+    assert mirror.ids("Page") == [page]
+
+
+async def test_a_file_that_comes_in_with_the_id_of_a_living_page_is_a_copy(mirror: Mirror) -> None:
+    page = uuid4()
+    text = f"---\nid: {page}\n---\ntext\n"
+    mirror.write({"Page.md": text})
+    await mirror.settle()
+    mirror.write({"Copy.md": text})
+    await mirror.settle()
+    assert mirror.ids("Page") == [page]
+    assert mirror.ids("Copy") != [page]
+    assert mirror.files() == {"Page.md": text, "Copy.md": text}
+
+
+EDITS = ("none", "file", "row", "both")
+
+
+@pytest.mark.parametrize(("moved", "edited"), list(product(EDITS, EDITS)))
+async def test_an_edit_and_a_move_on_any_side_are_both_carried_over(mirror: Mirror, moved: str, edited: str) -> None:
+    mirror.write({"Page.md": "first\n\nsecond\n\nthird\n", "To/x.md": "x\n"})
+    await mirror.settle()
+    page, folder = mirror.ids("Page", "To")
+    path = "Page.md"
+    if moved in ("file", "both"):
+        path = "To/Moved.md"
+        mirror.rename(("Page.md", path))
+    if edited in ("file", "both"):
+        mirror.write({path: "first, by a file\n\nsecond\n\nthird\n"})
+    if edited in ("row", "both"):
+        change(mirror.app, page, markdown="first\n\nsecond\n\nthird, by a row\n")
+    if moved in ("row", "both"):
+        change(mirror.app, page, parent_id=folder, name="Named")
+    await mirror.settle()
+    place = {"none": "Page.md", "file": "To/Moved.md", "row": "To/Named.md", "both": "To/Named.md"}[moved]
+    text = "first{}\n\nsecond\n\nthird{}\n".format(
+        ", by a file" if edited in ("file", "both") else "", ", by a row" if edited in ("row", "both") else ""
+    )
+    assert mirror.files() == {place: text, "To/x.md": "x\n"}
+    assert mirror.ids(place) == [page]
+    assert mirror.page(place).markdown == text
+    assert mirror.count_living() == 3

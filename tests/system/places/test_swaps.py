@@ -1,0 +1,142 @@
+"""Names that change hands: swaps, rotations and chains, in rows and in files (SYNC 1.3, catalogue 56)."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import pytest
+
+from mirrord.domain.entry import EntryId
+from tests.system.entries import change
+from tests.system.mirrors import Mirror
+
+LEAVES = {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"}
+FOLDERS = {f"{name}/{child}.md": f"{name}{child}\n" for name in "abc" for child in "xy"}
+PARENTS = FOLDERS | {f"{name}/_index.md": f"{name}\n" for name in "abc"}
+NOTES = FOLDERS | {f"{name}.md": f"{name}\n" for name in "abc"}
+SHAPES = {"leaves": LEAVES, "folders": FOLDERS, "pages-with-children": PARENTS, "folder-notes": NOTES}
+ROTATIONS = {
+    "swap": {"a": "b", "b": "a"},
+    "rotation": {"a": "b", "b": "c", "c": "a"},
+    "chain": {"a": "b", "b": "c", "c": "d"},
+}
+
+shapes = pytest.mark.parametrize("texts", SHAPES.values(), ids=SHAPES)
+rotations = pytest.mark.parametrize("names", ROTATIONS.values(), ids=ROTATIONS)
+
+
+def renamed(texts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """The tree after its top names changed."""
+    return {names.get(path[0], path[0]) + path[1:]: text for path, text in texts.items()}
+
+
+def rename_rows(mirror: Mirror, ids: Mapping[str, UUID], names: Mapping[str, str]) -> None:
+    """In one transaction, as an app that knows what it wants."""
+    with mirror.app.transaction():
+        for old, new in names.items():
+            change(mirror.app, ids[old], name=new)
+
+
+def rename_files(mirror: Mirror, names: Mapping[str, str]) -> None:
+    """Files and directories of every name, through other names, as a person has to."""
+    for ending in (".md", ""):
+        present = {old: new for old, new in names.items() if (mirror.root / f"{old}{ending}").exists()}
+        mirror.rename(*((f"{old}{ending}", f"{old} aside") for old in present))
+        mirror.rename(*((f"{old} aside", f"{new}{ending}") for old, new in present.items()))
+
+
+@shapes
+@rotations
+async def test_names_that_change_hands_in_rows_change_hands_in_the_tree(
+    mirror: Mirror, texts: dict[str, str], names: dict[str, str]
+) -> None:
+    mirror.write(texts)
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "abc"}
+    children = mirror.ids(*(path for path in texts if path in FOLDERS))
+    rename_rows(mirror, ids, names)
+    await mirror.settle()
+    assert mirror.files() == renamed(texts, names)
+    assert mirror.problems() == {}
+    assert {old: mirror.page(names.get(old, old)).id for old in "abc"} == ids
+    assert mirror.ids(*renamed({path: "" for path in texts if path in FOLDERS}, names)) == children
+    assert not list((mirror.root / ".mirrord" / "tmp").rglob("*.path"))
+
+
+@shapes
+@rotations
+async def test_names_that_change_hands_in_files_change_hands_in_rows(
+    mirror: Mirror, texts: dict[str, str], names: dict[str, str]
+) -> None:
+    mirror.write(texts)
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "abc"}
+    known = mirror.versions()
+    rename_files(mirror, names)
+    await mirror.settle()
+    assert mirror.files() == renamed(texts, names)
+    assert mirror.problems() == {}
+    assert {old: mirror.page(names.get(old, old)).id for old in "abc"} == ids
+    assert mirror.versions().keys() == known.keys()
+    for path, text in renamed(texts, names).items():
+        assert mirror.page(path).markdown == text
+
+
+async def test_names_change_hands_also_where_the_rows_are_seen_one_after_the_other(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "abc"}
+    rename_rows(mirror, ids, ROTATIONS["rotation"])
+    for page in ids.values():
+        mirror.engine.queue.mark(entries=[EntryId(page)])
+        await mirror.work()
+    assert {code for _, code in mirror.problems()} == {"in-the-way"}
+    await mirror.settle()
+    assert mirror.files() == renamed(LEAVES, ROTATIONS["rotation"])
+    assert mirror.problems() == {}
+
+
+async def test_names_that_changed_hands_while_one_page_was_edited_too(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    a, b = mirror.ids("a", "b")
+    rename_files(mirror, ROTATIONS["swap"])
+    mirror.write({"a.md": "B, edited\n"})
+    await mirror.settle()
+    assert mirror.ids("b", "a") == [a, b]
+    assert mirror.rows() == {"a": "B, edited\n", "b": "A\n", "c": "C\n"}
+
+
+async def test_texts_that_were_copied_over_each_other_are_the_same_pages_under_new_names(mirror: Mirror) -> None:
+    """As `git checkout` does: every file is a new one."""
+    mirror.write(LEAVES)
+    await mirror.settle()
+    a, b = mirror.ids("a", "b")
+    for path, text in (("a.md", "B\n"), ("b.md", "A\n")):
+        (mirror.root / "new").write_text(text)
+        mirror.rename(("new", path))
+    await mirror.settle()
+    assert mirror.ids("b", "a") == [a, b]
+    assert mirror.files() == {"a.md": "B\n", "b.md": "A\n", "c.md": "C\n"}
+
+
+async def test_careful_saves_that_reuse_inodes_are_edits(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    ids = mirror.ids("a", "b")
+    one, other = ((mirror.root / path).stat().st_ino for path in ("a.md", "b.md"))
+    mirror.rename(("a.md", "aside"), ("b.md", "a.md"), ("aside", "b.md"))
+    mirror.write({"a.md": "A, edited\n", "b.md": "B, edited\n"})
+    assert [(mirror.root / path).stat().st_ino for path in ("a.md", "b.md")] == [other, one]
+    await mirror.settle()
+    assert mirror.ids("a", "b") == ids
+    assert mirror.rows() == {"a": "A, edited\n", "b": "B, edited\n", "c": "C\n"}
+
+
+async def test_a_file_renamed_over_another_replaces_its_text(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    _, b, _ = mirror.ids("a", "b", "c")
+    mirror.rename(("a.md", "b.md"))
+    await mirror.settle()
+    assert mirror.ids("b") == [b]
+    assert mirror.rows() == {"b": "A\n", "c": "C\n"}

@@ -1,0 +1,151 @@
+"""Law 5: no input costs more than its length allows."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from mirrord.codec.frontmatter import values
+from mirrord.codec.links import links_of
+from mirrord.codec.reader import read
+from mirrord.codec.segments import outline
+from mirrord.codec.stored import stored
+from mirrord.errors import Damaged
+
+SMALL, LARGE = 4_000, 16_000  # characters
+PATIENCE = 3  # how much more than in proportion counts as a bomb; the square would be 4
+FLOOR = 0.15  # seconds below which nothing can be said
+
+REPEATED = (
+    *("^[", "[", "![", "[a](", "![a](", "[[", "![[", "[a][", "[](<", "[a](b '", "[\\", "[((", "[a", "[^", "[[a|b"),
+    *("*a_", "*a **b ", "_a__b ", "***a** b*", "~~a ", "==a ", "==a==b ", "`a", "``a`", "<", '<a b="', "<!-- a ", "<?"),
+    *("$a ", "$$a ", "\\$$", "%%a ", "&#", "&amp;", "<u><sub>", '<span data-tt="{}">', '<span style="color: red">'),
+    *("> ", "- ", "1. ", "- a\n  ", "> a\n", "> [!a]\n", "| a | b\n", "a\n|-\n", "|a|\n|-|\n", "a|b\n-|-\n", "a\n=\n"),
+    *(
+        "[a]: b\n",
+        "[a]: b '",
+        "[^1]: a\n",
+        "[^1]: a\n\n    ",
+        "$$\n\n",
+        "%%\n",
+        "```\n\n",
+        "<div>\n\n",
+        "\n",
+        "a\n",
+        "\t",
+    ),
+    *("<details>\n<summary>a</summary>\n\n", "<!-- tiptap {} -->\n", "- [ ] a\n", "[a]\n[a]: b\n\n", "[@a](mention:b)"),
+)
+
+
+def half(one: str, other: str) -> Callable[[int], str]:
+    return lambda size: one * (size // len(one) // 2) + other * (size // len(other) // 2)
+
+
+def repeated(unit: str) -> Callable[[int], str]:
+    return lambda size: unit * (size // len(unit))
+
+
+def wide(size: int) -> str:
+    width = int(size**0.5)
+    return "|" + "a|" * width + "\n|" + "-|" * width + "\n" + "|\n" * (size // 2)
+
+
+def nested(size: int) -> str:
+    return "".join("  " * depth + "- a\n" for depth in range(int(size**0.5)))
+
+
+def runs(size: int) -> str:
+    return "".join("`" * length + " " for length in range(1, int((2 * size) ** 0.5)))
+
+
+SHAPES = {
+    "brackets": half("[", "]"),
+    "images": half("![", "](a)"),
+    "links around a link": half("[", "](a)"),
+    "emphasis": half("*a ", "a*"),
+    "crossed emphasis": half("*a_", "_*"),
+    "quotes and lazy lines": lambda size: "> " * 90 + "a\n" * (size // 2),
+    "items and lazy lines": lambda size: "- " * 90 + "a\n" * (size // 2),
+    "references": lambda size: "".join(f"[a{n}]: b\n\n[a{n}]\n\n" for n in range(size // 18)),
+    "a title without end": lambda size: "[a]: b '" + "c\n" * (size // 2),
+    "wide table": wide,
+    "nested lists": nested,
+    "runs of backticks": runs,
+}
+BOMBS = {**{repr(unit): repeated(unit) for unit in REPEATED}, **SHAPES}
+
+
+def reading(text: str) -> None:
+    stored(text, None)
+
+
+def cost(work: Callable[[str], object], text: str) -> float:
+    start = time.process_time()
+    work(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+@pytest.mark.parametrize("work", [reading, links_of], ids=["reading", "links"])
+def test_four_times_the_text_costs_about_four_times_the_time(
+    work: Callable[[str], object], bomb: Callable[[int], str]
+) -> None:
+    large = cost(work, bomb(LARGE))
+    if large > FLOOR:
+        small = min(cost(work, bomb(SMALL)) for _ in range(2))
+        assert large < FLOOR + PATIENCE * 4 * small
+
+
+def test_a_block_that_costs_too_much_stays_opaque_and_its_neighbours_do_not() -> None:
+    bomb = "[" * 5_000
+
+    assert [node["type"] for node in read(f"# a\n\n{bomb}\n\n- b\n")["content"]] == [
+        "heading",
+        "rawBlock",
+        "bulletList",
+    ]
+
+
+def test_lines_left_when_the_blocks_cost_too_much_are_one_opaque_block() -> None:
+    body = "# a\n\n[b]: c\n\n" + "> " * 90 + "a\n" * 9_000 + "\n\n"
+    page = outline(body)
+
+    assert [segment.tokens is None for segment in page.segments] == [False, False, True]
+    assert page.gap(2) == "\n\n\n"
+
+
+def test_marks_around_marks_have_an_end() -> None:
+    text = "".join(f'<span data-tt="{{&quot;type&quot;:&quot;m{n}&quot;}}">x' for n in range(30)) + "</span>" * 30
+
+    assert read(text)["content"][0]["content"][0]["type"] == "rawInline"
+
+
+HOSTILE = {
+    "aliases": "a: &a [x,x,x,x]\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n",
+    "merged keys": "a: {b: 1}\n<<: {c: 2}\n",
+    "nested lists": "a: " + "[" * 60_000 + "\n",
+    "nested lists in lines": "a:\n" + "".join(" " * depth + "-\n" for depth in range(1, 300)),
+    "more than a little": "a: " + "b" * 70_000 + "\n",
+    "nested mappings": "a: " + "{b: " * 15_000 + "\n",
+}
+
+
+@pytest.mark.parametrize("yaml", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_front_matter_is_refused_at_once(yaml: str) -> None:
+    head = f"---\n{yaml}---\n"
+    start = time.process_time()
+    with pytest.raises(Damaged):
+        values(head)
+
+    assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 60_000, "-" + "9" * 5_000, "1e999", "2024-99-99", "2024-02-30", "0x" + "f" * 9_000]
+)
+def test_a_value_no_number_or_date_can_hold_is_text_or_refused(value: str) -> None:
+    try:
+        assert values(f"---\na: {value}\n---\n") == {"a": value}
+    except Damaged:
+        assert value.startswith("2024")

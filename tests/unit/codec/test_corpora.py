@@ -1,0 +1,29 @@
+"""The codec's laws on a sample of real pages; `make bench-codec` tries all of them."""
+
+from pathlib import Path
+
+from tests.bench.codec import anew, keys, trials
+
+FEWER = 12  # one page of so many, for random edits
+EDITS = 60
+
+
+def test_a_block_written_anew_means_the_same_to_another_parser(paths: list[Path]) -> None:
+    blocks = [each for path in paths[::2] for each in anew.blocks_of(path)]
+
+    assert [each for each in blocks if each.outcome in ("different", "refused")] == []
+    assert sum(each.outcome == "same" for each in blocks) > 500
+
+
+def test_random_edits_say_what_was_wanted_and_leave_every_other_block(paths: list[Path]) -> None:
+    outcomes = [trials.trial(seed, FEWER) for seed in range(EDITS)]
+
+    assert [each for each in outcomes if each.wrong] == []
+    assert sum(not each.refusal for each in outcomes) > EDITS * 0.9
+
+
+def test_a_key_of_the_front_matter_changed_and_changed_back_leaves_the_file_as_it_was(paths: list[Path]) -> None:
+    rounds = [each for path in paths for each in keys.rounds_of(path)]
+
+    assert [each for each in rounds if each.lost] == []
+    assert sum(each.outcome == "restored" for each in rounds) > 100

@@ -1,0 +1,11 @@
+from mirrord.codec.schema import IGNORED, NATIVE
+from mirrord.codec.vocabulary import MARKS as MARK_TYPES
+from mirrord.codec.vocabulary import NODES
+
+
+def test_what_markdown_says_is_what_the_table_calls_native() -> None:
+    table = {name: node.attributes for name, node in NODES.items()} | dict(MARK_TYPES)
+    native = {name: {key for key, attribute in attrs.items() if attribute.native} for name, attrs in table.items()}
+
+    assert {name: set(NATIVE.get(name, {})) | IGNORED.get(name, frozenset()) for name in table} == native
+    assert NATIVE.keys() <= table.keys()

@@ -1,0 +1,81 @@
+"""Pages that every checkout has, with other line endings, blanks and tabs, and whatever else may come as a file."""
+
+import random
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirrord.codec.document import Document
+from mirrord.codec.reader import read
+from mirrord.codec.render import Wanted, render
+from mirrord.codec.stored import stored
+from mirrord.codec.text import decode
+from mirrord.errors import Damaged
+from tests.bench.codec.edits import KINDS, edit
+from tests.bench.codec.trials import outcome_of
+from tests.bench.codec.untouched import joined
+from tests.corpora import VARIANTS
+from tests.unit.codec.documents import documents, markdown
+
+DEEP = 1_000
+BOTH = st.one_of(st.text(), markdown)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_page_is_its_parts(own_pages: list[str], variant: str) -> None:
+    texts = [VARIANTS[variant](page) for page in own_pages]
+
+    assert [text for text in texts if joined(text) != text] == []
+    assert len(texts) > 15
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_content_that_did_not_change_leaves_every_byte(own_pages: list[str], variant: str) -> None:
+    for page in own_pages:
+        text = VARIANTS[variant](page)
+        wanted = Wanted(None, None, None, None, None, content=read(text))
+        assert render(text, frozenset(["content"]), wanted, stem="Page") == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_random_edit_says_what_was_wanted_and_leaves_every_other_block(own_pages: list[str], kind: str) -> None:
+    done = 0
+    for seed, page in enumerate(own_pages):
+        chance = random.Random(seed)
+        text = VARIANTS[chance.choice(list(VARIANTS))](page)
+        foreign = read(chance.choice(own_pages))["content"]
+        if made := edit(kind, read(text)["content"], foreign, chance):
+            outcome = outcome_of(kind, text, made)
+            assert outcome.wrong == "", f"{seed}: {outcome}"
+            done += not outcome.refusal
+    assert done
+
+
+@settings(max_examples=60)
+@given(markdown, st.sampled_from(list(KINDS)), documents, st.integers(0, 10**6))
+def test_a_random_edit_of_anything_does_so_too(text: str, kind: str, foreign: Document, seed: int) -> None:
+    if made := edit(kind, read(text)["content"], foreign["content"], random.Random(seed)):
+        assert outcome_of(kind, text, made).wrong == ""
+
+
+@given(st.one_of(st.binary(), BOTH.map(str.encode)))
+def test_any_bytes_are_their_parts_or_no_text(data: bytes) -> None:
+    try:
+        text = decode(data)
+    except Damaged:
+        return
+
+    assert joined(text).encode() == data
+    assert orjson.loads(stored(text, None)[0])["type"] == "doc"
+
+
+@pytest.mark.parametrize(
+    "unit", ["> - ", "1. > ", "- [ ] ", "[", "![", "**", "*a **b ", "==a[", "<u>", "<div>\n", "[[", "|"]
+)
+def test_deep_nesting_keeps_its_bytes_and_what_comes_after(unit: str) -> None:
+    text = unit * DEEP + "x\n\n# after\n"
+
+    assert joined(text) == text
+    assert b"after" in stored(text, None)[0]
