@@ -68,7 +68,8 @@ class Engine:
     @property
     def idle(self) -> bool:
         """Whether everything marked so far is done."""
-        return not (self._working or self._rung or self._rescan or self._recompare or self.pending)
+        asked = self._rung or self._rescan or self._recompare
+        return not (self._working or asked or self.pending or self.handshake.owed)
 
     @property
     def pending(self) -> int:

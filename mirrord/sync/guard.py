@@ -6,6 +6,8 @@ MIN_DELETIONS = 25
 MAX_SHARE = 0.10  # of a tenant's live entries
 QUIET = 2.0  # seconds without a further deletion before the set is weighed
 RECENT = 600.0  # seconds: what was deleted on that side since then counts along
+LEAST_FREE = 1 << 30  # bytes of the tree's file system, or
+LEAST_FREE_SHARE = 0.05  # of it, if that is less
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +119,14 @@ def check_all(side: str, losses: int, based: int) -> Alarm | None:
         return None
     loss = _LOSSES[side]
     return Alarm(f"all-{loss.reason}", f"All {based} synced entries {loss.seen}; {loss.stays} until you decide.")
+
+
+def check_space(free: int, total: int) -> Alarm | None:
+    """Whether so few bytes are free on the tree's file system that texts of rows are not written there any more."""
+    if free >= min(LEAST_FREE, int(total * LEAST_FREE_SHARE)):
+        return None
+    return Alarm(
+        "disk-full",
+        f"Only {free >> 20} MiB of {total >> 20} MiB are free where the tree is: rows are not written into files until "
+        "there is more; files still go to rows.",
+    )

@@ -75,12 +75,12 @@ class Handshake:
         sides = self._sides
         if sides.lease is None:
             return
-        self.owed = False
         ack = await self._next()
         await asyncio.to_thread(sides.state.set, _KEY, _spelled(ack, str(sides.mirror)))
         # a tree that cannot remember must not fall behind its row: that would look like a rewind
         if sides.state.is_durable and await asyncio.to_thread(self._remembered) == ack:
             await epochs.acknowledge(sides.database, sides.lease, ack.acks)
+        self.owed = False
 
     async def _next(self) -> _Ack:
         sides = self._sides

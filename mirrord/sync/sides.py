@@ -21,7 +21,11 @@ FRESH = 10.0  # seconds after its renewal in which a lease lets files be written
 
 @dataclass(slots=True)
 class Sides:
-    """Everything an engine acts on, for one tenant's tree. lease None: not held, nothing is written."""
+    """
+    Everything an engine acts on, for one tenant's tree.
+
+    lease None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
+    """
 
     name: str
     tenant: TenantId
@@ -32,6 +36,7 @@ class Sides:
     looker: Looker
     database: Database
     lease: Lease | None = None
+    crowded: str | None = None
     _renewed: float = field(default_factory=lambda: _running())
 
     def hold(self, lease: Lease) -> None:

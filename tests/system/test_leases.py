@@ -13,6 +13,8 @@ from mirrord.config import Config
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Fenced
+from mirrord.sync import guard
+from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
 from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
@@ -119,6 +121,29 @@ async def test_whatever_was_to_be_carried_over_waits_for_the_lease(
     assert _state(app_connection, root) != before
 
 
+async def test_on_a_full_disk_files_go_to_rows_and_rows_wait(
+    engine: Engine, app_connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = engine.sides.tree.root
+    listed = "SELECT sentence FROM mirrord.problem WHERE code = 'disk'"
+    with monkeypatch.context() as patched:
+        patched.setattr(root_module, "OWN_STATE", 0.0)
+        patched.setattr(guard, "LEAST_FREE", 1 << 60)
+        patched.setattr(guard, "LEAST_FREE_SHARE", 2.0)
+        await engine.root.is_sound()
+        _write(root, app_connection)
+        _edit(root, app_connection)
+        await _work(engine, once=True)
+        assert (root / "By row.md").read_text() == "By row, first\n"
+        assert "MiB are free" in value(app_connection, listed)
+        assert value(app_connection, "SELECT markdown FROM mirrord.page WHERE name = 'Edited'") == "Edited, second\n"
+        patched.setattr(guard, "LEAST_FREE", 0)
+        await engine.root.is_sound()
+    await _work(engine)
+    assert (root / "By row.md").read_text() == "By row, second\n"
+    assert value(app_connection, listed) is None
+
+
 async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_connection: Connection) -> None:
     workers = Workers()
     try:
@@ -144,8 +169,8 @@ async def _fence(database: Database, engine: Engine) -> None:
         await connection.execute("UPDATE mirrord.mirror SET token = token + 1 WHERE id = %s", (engine.sides.mirror,))
 
 
-async def _work(engine: Engine) -> None:
-    """Until nothing is left to do, or it is fenced off; long enough for deletions to be believed."""
+async def _work(engine: Engine, *, once: bool = False) -> None:
+    """Until nothing is left to do, or it is fenced off. once: what waits for something need not be done."""
     stop = asyncio.Event()
     engine.look_everywhere()
     engine.ring()
@@ -153,6 +178,8 @@ async def _work(engine: Engine) -> None:
         while not engine.idle:
             await engine.work(stop)
             await engine.queue.wait(0.05)
+            if once and not engine.intake.is_ready:
+                break
     engine.handshake.owed = False
 
 
