@@ -19,7 +19,8 @@ from mirrord.sync import restoring
 from mirrord.sync.guard import outlook
 from mirrord.sync.restoring import Act, Change
 
-SHOWN = 5  # paths a halt
+SHOWN = 5  # paths a halt, for people
+ALL = 1_000_000  # for programs
 LISTED = 40  # changes a restore
 
 
@@ -35,7 +36,8 @@ def halts(config: Config, tenant: str | None, as_json: bool) -> None:
             _, one = await the_tenant(database, config, tenant)
             async with database.transaction(one) as connection:
                 found = await attention.halts(connection, one)
-                return [(halt, await attention.paths_of(connection, one, halt.entries, SHOWN)) for halt in found]
+                most = ALL if as_json else SHOWN
+                return [(halt, await attention.paths_of(connection, one, halt.entries, most)) for halt in found]
 
     found = run(work())
     if as_json:
@@ -55,7 +57,7 @@ def _as_json(halt: Halt, paths: list[str]) -> dict[str, Any]:
         "side": halt.side,
         "sentence": halt.sentence,
         "entries": len(halt.entries),
-        "first_paths": paths,
+        "paths": paths,
         "decision": halt.decision,
         "apply": apply,
         "discard": discard,

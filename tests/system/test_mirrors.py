@@ -12,7 +12,7 @@ import pytest
 
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs, look_everywhere
+from tests.system.health import assert_syncs, differing, look_everywhere
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_daemon_whose_mirror_was_taken_over_while_it_stood_still_writes_nothin
     assert_syncs(here)
     merged = eventually(lambda: here.page("Page"), "the page")
     assert merged.id == page.id
-    eventually(lambda: "of the zombie" in str(here.text("Page.md")) and here.check() == {}, "both sides to agree")
+    eventually(lambda: "of the zombie" in str(here.text("Page.md")) and differing(here) == [], "both sides to agree")
 
 
 def _take_over(mirrord: Mirrord) -> None:
@@ -175,8 +175,8 @@ def _assert_equal(here: Mirrord, there: Mirrord) -> None:
         return _tree(here) == _tree(there)
 
     eventually(equal, "two equal trees", 40, pause=0.1)
-    assert here.check() == {}
-    assert there.check() == {}
+    assert differing(here) == []
+    assert differing(there) == []
 
 
 def _tree(mirrord: Mirrord) -> dict[str, bytes]:

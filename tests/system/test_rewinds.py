@@ -9,10 +9,13 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from mirrord.db import epochs
+from mirrord.db.connect import Database
 from mirrord.db.embedded import Embedded
+from mirrord.domain.entry import TenantId
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs
+from tests.system.health import assert_syncs, differing, look_everywhere
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def test_a_tree_put_back_from_a_copy_undoes_nothing(mirrord: Mirrord, tmp_path: 
     row = mirrord.page("By row")
     assert row is not None
     mirrord.app.execute("UPDATE mirrord.page SET markdown = 'By row, second' WHERE id = %s", [row.id])
-    mirrord.flush()
+    look_everywhere(mirrord)
     save(mirrord.file("Moved and edited away.md"), "Moved and edited, second\n")
     _settle(mirrord)
     before = _rows(mirrord)
@@ -82,14 +85,14 @@ def test_a_tree_put_back_after_the_daemon_was_killed_is_noticed_too(mirrord: Mir
     shutil.copytree(mirrord.root, tmp_path / "copy", symlinks=True)
     mirrord.up()
     save(mirrord.file("Page.md"), "second\n")
-    mirrord.flush()
+    look_everywhere(mirrord)
     mirrord.kill()
     mirrord.end_workers()
     _put_back(tmp_path / "copy", mirrord.root)
     mirrord.up()
-    mirrord.flush()
+    look_everywhere(mirrord)
     assert mirrord.text("Page.md") == "second\n"
-    assert mirrord.check() == {}
+    assert differing(mirrord) == []
 
 
 def test_no_restart_looks_like_a_rewind(mirrord: Mirrord) -> None:
@@ -181,7 +184,7 @@ def test_a_dump_restored_in_another_cluster_goes_on_and_its_clock_forgets_the_ol
             postgres.stop()
             mirrord.dsn, mirrord._app_dsn = other.dsn(), None
             mirrord.up()
-            mirrord.flush()
+            look_everywhere(mirrord)
             assert _rows(mirrord) == before
             assert _halts(mirrord) == []
             with psycopg.connect(other.dsn(), autocommit=True) as connection:
@@ -191,6 +194,26 @@ def test_a_dump_restored_in_another_cluster_goes_on_and_its_clock_forgets_the_ol
             mirrord.stop()
         finally:
             other.stop()
+
+
+async def test_a_clock_forgets_the_transactions_of_another_cluster(
+    database: Database, tenant: TenantId, admin_dsn: str
+) -> None:
+    """Their numbers come again: a transaction that looks like an earlier one would not ring."""
+    with psycopg.connect(admin_dsn, autocommit=True) as connection:
+        connection.execute("UPDATE mirrord.epoch SET system = 1")
+        connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
+        query = "SELECT xid IS NULL FROM mirrord.tenant_clock WHERE tenant_id = %s"
+        async with database.connection() as asked:
+            first = await epochs.epoch(asked)
+        assert connection.execute(query, [tenant]).fetchone() == (True,)
+        connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
+        async with database.connection() as asked:
+            assert await epochs.epoch(asked) == first
+        assert connection.execute(query, [tenant]).fetchone() == (False,)
+        connection.execute("UPDATE mirrord.epoch SET id = gen_random_uuid()")
+        async with database.connection() as asked:
+            assert await epochs.epoch(asked) != first
 
 
 def _edit_everything(mirrord: Mirrord) -> None:
@@ -222,8 +245,8 @@ def _assert_healed(mirrord: Mirrord, kept: str = "Kept, first\n") -> None:
 def _settle(mirrord: Mirrord) -> None:
     if not mirrord.running:
         mirrord.up()
-    mirrord.flush()
-    assert mirrord.check() == {}
+    look_everywhere(mirrord)
+    assert differing(mirrord) == []
 
 
 def _halts(mirrord: Mirrord) -> list[str]:
