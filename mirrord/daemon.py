@@ -16,7 +16,7 @@ from mirrord.db import leases, states
 from mirrord.db.connect import Database
 from mirrord.db.doorbell import rings
 from mirrord.domain.entry import TenantId
-from mirrord.errors import Fenced, Refused, Unavailable
+from mirrord.errors import Fenced, Halted, Refused, Unavailable
 from mirrord.heartbeat import Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import is_visible
@@ -114,11 +114,20 @@ class Daemon:
                 root = app.make_root(self.config, name)
                 if fill is not None:
                     await asyncio.to_thread(app.fill, root, fill)
-                await self._open(database, name, tenant)
+                await self._open_or_halt(database, name, tenant, alone=len(chosen) == 1)
             async with _together(self._tasks(database), self.stop):
                 await self.stop.wait()
         finally:
             await self._close(database)
+
+    async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
+        try:  # a tree that is not recognised stops its own tenant only
+            await self._open(database, name, tenant)
+        except Halted as halted:
+            if alone:
+                raise
+            log.error("tenant_halted", extra={"tenant": name, "reason": str(halted)})
+            self.degraded[f"halted {name}"] = f"{name}: {halted}"
 
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
@@ -224,6 +233,8 @@ class Daemon:
                     for one in tenants.values() if tenant is None else [tenants[tenant]]:
                         one.engine.ring()
             except Unavailable:
+                for worked in tenants.values():
+                    worked.engine.handshake.doubt()
                 await self._sleep(RETRY)  # the engines say so, and the poll goes on
 
     async def _poll(self, database: Database) -> None:
@@ -237,7 +248,9 @@ class Daemon:
                 async with database.connection() as connection:
                     seqs = await states.seqs(connection, list(engines))
                 for tenant, seq in seqs.items():
-                    if seq > engines[tenant].feed.cursor:
+                    if seq < engines[tenant].feed.cursor:
+                        engines[tenant].handshake.doubt()
+                    if seq != engines[tenant].feed.cursor:
                         self._changed = time.monotonic()
                         engines[tenant].ring()
 
@@ -254,6 +267,7 @@ class Daemon:
     async def _keep_lease(self, database: Database, name: str, worked: Worked, renewed: set[Any]) -> None:
         sides = worked.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
+            sides.renewed()
             self.degraded.pop(f"lease {name}", None)
             with suppress(Unavailable):
                 if worked.engine.idle:
@@ -261,17 +275,13 @@ class Daemon:
             return
         sides.lease = None
         try:
-            sides.lease = await leases.acquire(
-                database, sides.tenant, sides.mirror, f"{os.uname().nodename}:{os.getpid()}", root_locked=False
-            )
+            await app.take_lease(sides, root_locked=False)
         except Refused as error:
             self.degraded[f"lease {name}"] = str(error)
         else:
-            self._insist_compare(worked)
-
-    def _insist_compare(self, worked: Worked) -> None:
-        log.warning("lease_regained", extra={"tenant": worked.opened.sides.name})
-        worked.engine.compare_soon()
+            log.warning("lease_regained", extra={"tenant": name})
+            worked.engine.handshake.doubt()
+            worked.engine.compare_soon()
 
     async def _derive(self, worked: Worked) -> None:
         """Documents and links follow the texts; during an import all texts come first."""

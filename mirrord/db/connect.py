@@ -99,6 +99,7 @@ class Database:
 
     def __init__(self, dsn: str, *, size: int = 4) -> None:
         self.dsn = daemon_dsn(dsn)
+        self.breaks = 0  # grows when a connection may have broken: the next may reach another server
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
             min_size=1,
@@ -119,13 +120,14 @@ class Database:
 
     async def mend(self) -> None:
         """Replace connections that broke; call after Unavailable, so that not each of them fails once."""
+        self.breaks += 1
         with translated():
             await self.pool.check()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
-        with translated():
+        with translated(), self._counted():
             async with self.pool.connection() as connection:
                 yield connection
 
@@ -138,16 +140,24 @@ class Database:
 
         Raises Fenced when *lease* is lost: nothing of the transaction is kept then.
         """
-        with translated():
+        with translated(), self._counted():
             async with self.pool.connection() as connection, connection.pipeline(), connection.transaction():
                 await set_tenant(connection, tenant)
                 if actor is not None:
                     spelled = orjson.dumps({"kind": actor.kind, "name": actor.name}).decode()
                     await _set_local(connection, "mirrord.actor", spelled)
                 if lease is not None:
-                    await _set_local(connection, "mirrord.cascade", "off")
+                    await set_no_cascade(connection)
                     await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
                 yield connection
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            self.breaks += 1
+            raise
 
 
 async def _limit(connection: Connection) -> None:
@@ -160,6 +170,11 @@ async def _limit(connection: Connection) -> None:
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:
     """Bind the current transaction to *tenant*."""
     await _set_local(connection, "mirrord.tenant", str(tenant))
+
+
+async def set_no_cascade(connection: Connection) -> None:
+    """Entries are written one by one: deleting or reviving a folder leaves what is in it as it is."""
+    await _set_local(connection, "mirrord.cascade", "off")
 
 
 async def set_parents(connection: Connection, parents: list[int]) -> None:

@@ -204,10 +204,23 @@ async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[Tena
 async def seen_versions(
     connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
 ) -> dict[EntryId, int]:
-    """For each (entry, digest): the newest version in the entry's history that had these bytes, if any did."""
+    """For each (entry, digest): the newest version in the page's history that had these bytes, if any did."""
+    return await _versions(connection, tenant, questions, "page_revision AS r", "page_id")
+
+
+async def seen_attachments(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
+) -> dict[EntryId, int]:
+    """The same for attachments."""
+    return await _versions(connection, tenant, questions, "attachment_revision AS r", "attachment_id")
+
+
+async def _versions(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]], table: str, column: str
+) -> dict[EntryId, int]:
     cursor = await connection.execute(
-        "SELECT r.page_id, r.digest, max(r.version) FROM mirrord.page_revision AS r "
-        "WHERE r.tenant_id = %s AND r.page_id = ANY (%s) AND r.digest = ANY (%s) GROUP BY r.page_id, r.digest",
+        f"SELECT r.{column}, r.digest, max(r.version) FROM mirrord.{table} WHERE r.tenant_id = %s "
+        f"AND r.{column} = ANY (%s) AND r.digest = ANY (%s) GROUP BY r.{column}, r.digest",
         (tenant, [entry for entry, _ in questions], [digest for _, digest in questions]),
     )
     asked = set(questions)

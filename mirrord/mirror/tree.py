@@ -60,6 +60,11 @@ class Tree:
             return None
         return found.st_dev, found.st_ino
 
+    def space(self) -> tuple[int, int]:
+        """Bytes of the tree's file system that we may still use, and all of them."""
+        found = os.fstatvfs(self.descriptor)
+        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+
     def stat(self, path: str) -> Stat | None:
         """What is at *path*, a link itself and not its target; None if nothing is."""
         try:

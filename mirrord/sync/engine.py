@@ -3,13 +3,11 @@
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from mirrord.db import states
-from mirrord.db.attention import Problem
+from mirrord.db.attention import Halt, Problem
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import State
 from mirrord.errors import Busy, Damaged, Fenced, Refused, Stale, Unavailable
@@ -17,18 +15,23 @@ from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.mirror.scan import Scan, scan
+from mirrord.sync.adoption import Adoption, is_stale
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
 from mirrord.sync.brake import Brake, restored
 from mirrord.sync.decision import Decision, Step
+from mirrord.sync.deletions import trash
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.feed import Feed
+from mirrord.sync.handshake import Handshake
 from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty, Observation, observe
 from mirrord.sync.plan import Move
+from mirrord.sync.pulse import Pulse
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
+from mirrord.sync.rewind import Rewind
 from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
 
@@ -38,31 +41,22 @@ RETRY = 0.5  # seconds after Postgres or the root was out of reach
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
-@dataclass(slots=True)
-class Pulse:
-    """What `status` tells of an engine. Times are Unix seconds, None: not since the start; sentences: None is good."""
-
-    last_file_to_row: float | None = None
-    last_row_to_file: float | None = None
-    outage: str | None = None
-    moves: int = 0
-
-
 class Engine:
     """Works on one mirror. Everything it knows can be found again by looking."""
 
     def __init__(self, sides: Sides, *, adopting: bool) -> None:
         self.sides = sides
-        self.adopting = adopting
+        self.adoption = Adoption(adopting)
+        self.handshake = Handshake(sides)
         self.queue = Queue()
         self.intake = Intake(self.queue, sides.looker)
         self.pulse = Pulse()
         self.brake = Brake(sides)
         self.problems = ProblemList(sides)
-        self.root = Root(sides, self.problems)
+        self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
         self.recovery = Recovery(sides)
-        self.doubts = Doubts()
+        self.doubts = Doubts(self.adoption)
         self.written = asyncio.Event()  # rings when rows changed: documents are to be derived
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
@@ -74,7 +68,8 @@ class Engine:
     @property
     def idle(self) -> bool:
         """Whether everything marked so far is done."""
-        return not (self._working or self._rung or self._rescan or self._recompare or self.pending)
+        asked = self._rung or self._rescan or self._recompare
+        return not (self._working or asked or self.pending or self.handshake.owed)
 
     @property
     def pending(self) -> int:
@@ -102,10 +97,14 @@ class Engine:
 
     async def start(self) -> None:
         """Compare everything and settle what a crash left: the queue knows then what is to be done."""
+        await self._shake_hands()
         await self.feed.begin()
         await self.problems.load()
         await self.brake.load()
-        await self.compare_all()
+        if await self.root.is_sound():
+            await self.compare_all()
+        else:
+            self._recompare = True
         self.started = True
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -132,6 +131,8 @@ class Engine:
             return
         self._working = True
         try:
+            if self.handshake.is_due:
+                await self._shake_hands()
             if self._recompare:
                 self._recompare = False
                 await self.compare_all()
@@ -139,17 +140,39 @@ class Engine:
                 await self._scan()
             if self._rung:
                 await self._read_feed()
-            while self.intake.is_ready and not stop.is_set():
+            while self.intake.is_ready and not stop.is_set() and await self.root.is_sound():
                 await self._take_in_hand()
-            if not self.intake.is_ready:
-                self.adopting = False
+            if self.root.suspended is not None:
+                return
+            if not self.intake.is_ready and self.adoption.active:
+                await self._end_adoption()
             if self.brake.gathered.due:
                 await self._delete(self.brake.gathered.take())
             if self.brake.halted:
                 await self._carry_out_decisions()
             self.queue.mark(entries=await self.recovery.absorb_pending())
+            if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
+                await self.handshake.acknowledge()
         finally:
             self._working = False
+
+    async def _shake_hands(self) -> None:
+        """Is this the database, and the tree, that we worked with? If not, compare everything by the rules for that."""
+        rewind = await self.handshake.look()
+        if rewind is Rewind.NONE:
+            return
+        log.info("sides_compared_anew", extra={"tenant": self.sides.name, "cause": rewind.value})
+        self.adoption.begin(rewind)
+        if self.started:
+            await self.feed.begin()
+            await self.brake.load()
+            self._recompare = True
+
+    async def _end_adoption(self) -> None:
+        """All that was marked has been worked on."""
+        await self.brake.halt_rewind(self.adoption.cause, self.adoption.settled)
+        self.adoption.active = False
+        self.handshake.owed = True
 
     async def _read_feed(self) -> None:
         self._rung = False
@@ -243,7 +266,7 @@ class Engine:
         self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
     async def _pass(self, dirty: Dirty, look: Look | None) -> None:
-        observation, applied = await observe(self.sides, dirty, look), Applied()
+        observation, applied = await self._observe(dirty, look), Applied()
         await self._absorb_late(observation)
         decisions = self._decide(observation, list(observation.states.values()))
         unready = [one for one in decisions if one.step is Step.PREPARE]
@@ -253,7 +276,10 @@ class Engine:
         if any(one.step is Step.FILE for one in decisions):
             await self.intake.look_again()
         await apply(self.sides, decisions, observation.look.views, applied)
-        self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
+        gone = [one for one in decisions if one.step is Step.DELETE]
+        if stale := [one for one in gone if is_stale(one)]:
+            applied.add(await trash(self.sides, stale))
+        self.brake.gathered.add(one.state.entry for one in gone if not is_stale(one))
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
         idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
         await self._conclude(observation, applied, idle)
@@ -269,7 +295,11 @@ class Engine:
                 self.queue.mark([index_path], entries, forced=True)
 
     def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
-        return self.doubts.decide(observation, known, adopting=self.adopting)
+        return self.doubts.decide(observation, known)
+
+    async def _observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
+        adoption = self.adoption
+        return await observe(self.sides, dirty, look, adopting=adoption.is_going_on, rewound=adoption.is_rewinding)
 
     async def _conclude(
         self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
@@ -314,19 +344,10 @@ class Engine:
         await asyncio.to_thread(self.sides.state.store, seen, left - seen.keys())
         for decision in applied.done:
             self.doubts.done(decision.state.entry)
-        self._tick(applied.done)
+        self.adoption.done(applied.done)
+        self.handshake.owed = True
+        self.pulse.tick(self.sides.name, applied.done)
         self.written.set()
-
-    def _tick(self, done: Sequence[Decision]) -> None:
-        self.pulse.moves += len(done)
-        for decision in done:
-            if decision.step is Step.ROW or decision.move is Move.ENTOMB:
-                self.pulse.last_file_to_row = time.time()
-            elif decision.step is Step.FILE or decision.move is Move.TRASH:
-                self.pulse.last_row_to_file = time.time()
-        for (move, place), count in Counter((one.move.name, one.place.name) for one in done).items():
-            facts = {"tenant": self.sides.name, "move": move, "place": place, "entries": count}
-            log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
 
     async def _delete(self, entries: set[EntryId], allowed: Sequence[EntryId] = ()) -> None:
         """Carry deletions over, after a look everywhere: what moved is found by then."""
@@ -341,7 +362,7 @@ class Engine:
             raise
 
     async def _delete_what_is_gone(self, entries: set[EntryId], allowed: Sequence[EntryId]) -> None:
-        observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
+        observation = await self._observe(Dirty(entries=frozenset(entries)))
         decisions = self._decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
         self.queue.mark(entries=[one.state.entry for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)])
@@ -352,16 +373,25 @@ class Engine:
     async def _carry_out_decisions(self) -> None:
         decided = await self.brake.take_decisions()
         for halt in decided:
-            if halt.decision == "apply":
+            if halt.side is None:
+                await self._go_on(halt)
+            elif halt.decision == "apply":
                 await self._delete(set(halt.entries), halt.entries)
             else:
                 await self._discard(halt.entries)
         if decided:
             await self.brake.close(decided)
 
+    async def _go_on(self, halt: Halt) -> None:
+        """After a rewind: deletions spread again, or first everything is compared once more by the same rules."""
+        if halt.decision == "discard":
+            self.adoption.begin(Rewind.UNKNOWN)
+            self._recompare = True
+            self.queue.wake()
+
     async def _discard(self, entries: Sequence[EntryId]) -> None:
         """The deletions were a mistake."""
-        observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
+        observation = await self._observe(Dirty(entries=frozenset(entries)))
         applied = Applied()
         back = restored(self._decide(observation, list(observation.states.values())))
         await apply(self.sides, back, observation.look.views, applied)

@@ -92,6 +92,7 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
     held, ignores_case = _held(sides, wishes, sources)
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
     walk = _Walk(plan_moves(wishes, held, ground), gone=gone)
+    sides.check_lease()
     with _safely(sides, walk.plan.steps, sources):
         for step in walk.plan.steps:
             try:
