@@ -10,7 +10,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base, Row
 
-_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed"
+_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed, b.saved"
 _PAGE = (
     "SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.name_key IS NOT NULL, p.version, p.digest, "
     "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s"
@@ -201,9 +201,9 @@ def _digest(kind: str, stored: bytes | None) -> Digest | None:
 
 
 def _base(row: tuple[Any, ...]) -> Base:
-    entry, kind, path, parent, name, index, version, digest, claimed = row
+    entry, kind, path, parent, name, index, version, digest, claimed, saved = row
     place = Place(parent, name, index)
-    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed)
+    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed, saved)
 
 
 def _row(row: tuple[Any, ...]) -> Row:

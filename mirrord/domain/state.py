@@ -14,6 +14,7 @@ class Base:
 
     path: where the file was; None when another entry has taken its path since.
     claimed: the `id:` text the file showed when its identity was decided.
+    saved: the newest version that came from this file; None: every version came from elsewhere, as far as is known.
     """
 
     entry: EntryId
@@ -23,6 +24,7 @@ class Base:
     version: int
     digest: Digest
     claimed: str | None
+    saved: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

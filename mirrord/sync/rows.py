@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 import psycopg
 
@@ -10,7 +11,7 @@ from mirrord.codec.views import Views
 from mirrord.db import blobs
 from mirrord.db.connect import Connection
 from mirrord.db.writes import Bytes, Statement, Text, run
-from mirrord.domain.entry import Kind, Place
+from mirrord.domain.entry import Kind, Place, operation_id
 from mirrord.domain.place import name_key, numbered
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -179,8 +180,13 @@ def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None
     if move is Move.REVIVE:
         return writer.revive(base, row.version, place, name_key(place.name), one.body)
     if move is Move.TO_ROW:
-        return writer.update(base, row.version, one.body)
+        return writer.update(base, row.version, one.body, _operation(sides, one.decision.state, row, base))
     return writer.record(base)
+
+
+def _operation(sides: Sides, state: State, row: Row, base: Base) -> UUID:
+    came_from = state.base.version if state.base is not None else row.version
+    return operation_id(sides.mirror, state.entry, came_from, base.digest)
 
 
 def new_base(state: State, file: File) -> Base:
