@@ -12,12 +12,13 @@ from mirrord.db import states
 from mirrord.db.attention import Problem
 from mirrord.domain.entry import EntryId
 from mirrord.domain.state import State
-from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
+from mirrord.errors import Busy, Damaged, Fenced, Locked, Refused, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import printable
 from mirrord.mirror.scan import Scan, scan
 from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
+from mirrord.sync.backoff import Backoff
 from mirrord.sync.brake import Brake, restored
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
@@ -34,7 +35,7 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-RETRY = 0.5  # seconds after Postgres or the root was out of reach
+RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
@@ -110,23 +111,25 @@ class Engine:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*; what is being done then is finished."""
+        backoff = Backoff()
         while not stop.is_set():
             await self.queue.wait(1.0)
             try:
                 await self.work(stop)
                 self.pulse.outage = None
+                backoff.succeeded()
             except (Unavailable, Fenced) as error:
                 if self.pulse.outage != str(error):
                     log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 self.pulse.outage = str(error)
-                await _pause(stop)
+                await _pause(stop, backoff.pause())
                 with suppress(Unavailable):
                     await self.sides.database.mend()
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""
         if self.sides.lease is None or not await self.root.is_sound():
-            await _pause(stop)
+            await _pause(stop, RETRY)
             return
         self._working = True
         try:
@@ -209,6 +212,8 @@ class Engine:
         try:
             dirty = await self._expanded(dirty)
             await self._pass(dirty, look)
+        except Locked:
+            self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
         except (Unavailable, Fenced):
             self.queue.put_back(dirty)
             raise
@@ -340,6 +345,6 @@ class Engine:
         await self._conclude(observation, applied)
 
 
-async def _pause(stop: asyncio.Event) -> None:
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), RETRY)
+        await asyncio.wait_for(stop.wait(), seconds)

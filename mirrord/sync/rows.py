@@ -10,11 +10,12 @@ import psycopg
 from mirrord.codec.views import Views
 from mirrord.db import blobs
 from mirrord.db.connect import Connection
+from mirrord.db.locks import locked_rows
 from mirrord.db.writes import Bytes, Statement, Text, run
 from mirrord.domain.entry import Kind, Place, operation_id
 from mirrord.domain.place import name_key, numbered
 from mirrord.domain.state import Base, File, Row, State
-from mirrord.errors import Busy, Damaged, Refused, Stale
+from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.mirror.layout import printable
 from mirrord.sync.bodies import body_of, data_of
 from mirrord.sync.decision import Decision
@@ -109,6 +110,19 @@ async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
         for one in prepared:
             outcome.add(await _write_alone(sides, one))
         return outcome
+    except Locked:
+        return await _write_unlocked(sides, prepared)
+
+
+async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
+    """An app holds some of the rows: the others, and those later."""
+    locked = await locked_rows(sides.database, sides.tenant, [one.decision.state.entry for one in prepared])
+    held = [one for one in prepared if one.decision.state.entry in locked]
+    if not held:  # it was released just now, or it holds something that all need
+        return Outcome(later=[one.decision for one in prepared])
+    outcome = Outcome(later=[one.decision for one in held])
+    outcome.add(await _write_together(sides, [one for one in prepared if one.decision.state.entry not in locked]))
+    return outcome
 
 
 async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:

@@ -88,7 +88,7 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("dns = 'x'", "'dns' is unknown; there are dsn, data, tenants, mirror"),
+        ("dns = 'x'", "'dns' is unknown; there are dsn, data, tenants, notify, mirror"),
         ("[mirror]\npath = 'x'", "[mirror] has no key 'path'; there are dir, mode"),
         ("mirror = 'x'", "'mirror' must be a table"),
         ("dsn = 5", "'dsn' must be text"),
