@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from tests.system.editors import save
+from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
 from tests.system.rows import Connection
 
@@ -14,16 +15,39 @@ _LISTENERS = "application_name = 'mirrord' AND datname = current_database() AND 
 _OURS = "application_name = 'mirrord' AND datname = current_database()"
 
 
-@pytest.fixture
-def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path, tenant="outages", dsn=fresh_dsn) as started:
+FAIL = """
+CREATE SEQUENCE IF NOT EXISTS public.tries;
+GRANT USAGE ON public.tries TO PUBLIC;
+CREATE OR REPLACE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('public.tries') <= {times} THEN
+        RAISE EXCEPTION 'as told' USING ERRCODE = '{code}';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER z_fail BEFORE INSERT OR UPDATE ON mirrord.mirror_base FOR EACH ROW EXECUTE FUNCTION public.fail();
+"""
+MEND = "DROP FUNCTION IF EXISTS public.fail CASCADE; DROP SEQUENCE IF EXISTS public.tries"
+
+
+@pytest.fixture(scope="module")
+def mirrord(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
+    """One daemon for all tests of this module, in a database of its own, because they break it."""
+    with Mirrord(tmp_path_factory.mktemp("outages"), tenant="outages", dsn=module_dsn) as started:
         started.up()
         yield started
 
 
 @pytest.fixture
-def admin(fresh_dsn: str, connect: Callable[[str], Connection]) -> Connection:
-    return connect(fresh_dsn)
+def admin(module_dsn: str, connect: Callable[[str], Connection]) -> Connection:
+    return connect(module_dsn)
+
+
+@pytest.fixture
+def fail(admin: Connection) -> Iterator[Callable[[str, int], None]]:
+    """Lets Postgres refuse to record the next bases, with an error of that name, so many times."""
+    yield lambda code, times: admin.execute(FAIL.format(times=times, code=code).encode()) and None
+    admin.execute(MEND)
 
 
 def write_page(mirrord: Mirrord, path: str, text: str) -> None:
@@ -42,8 +66,10 @@ def app_writes(mirrord: Mirrord, path: str, text: str) -> None:
 
 def terminate(admin: Connection, which: str) -> list[int]:
     """End backends; their process ids."""
-    query = f"SELECT pid FROM pg_stat_activity WHERE {which} AND pg_terminate_backend(pid)"
-    return [row[0] for row in admin.execute(query.encode()).fetchall()]
+    found = admin.execute(f"SELECT pid FROM pg_stat_activity WHERE {which}".encode()).fetchall()
+    for (pid,) in found:
+        admin.execute("SELECT pg_terminate_backend(%s)", [pid])
+    return [pid for (pid,) in found]
 
 
 def listeners(admin: Connection) -> set[int]:
@@ -99,7 +125,7 @@ def test_a_bell_that_never_rings_costs_a_second(mirrord: Mirrord) -> None:
     eventually(lambda: mirrord.text("Silent.md") == "two\n", "the row's text, found by the poll", 5)
 
 
-def test_a_row_that_an_app_holds_keeps_nobody_else_waiting(mirrord: Mirrord, admin: Connection) -> None:
+def test_a_row_that_an_app_holds_keeps_nobody_else_waiting(mirrord: Mirrord) -> None:
     for name in ("Held", "Free", "Row held", "Row free"):
         write_page(mirrord, f"{name}.md", "one\n")
     app_writes(mirrord, "Row free.md", "one more\n")
@@ -133,41 +159,33 @@ def test_a_database_that_is_read_only_is_an_outage_that_ends(mirrord: Mirrord, a
     eventually(lambda: not outage(mirrord, "read-only"), "the end of the outage", 60, pause=0.2)
 
 
-FAIL = """
-CREATE SEQUENCE public.tries;
-GRANT USAGE ON public.tries TO PUBLIC;
-CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF nextval('public.tries') <= {times} THEN
-        RAISE EXCEPTION 'as told' USING ERRCODE = '{code}';
-    END IF;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER z_fail BEFORE INSERT OR UPDATE ON mirrord.mirror_base FOR EACH ROW EXECUTE FUNCTION public.fail();
-"""
-
-
 @pytest.mark.parametrize("code", ["deadlock_detected", "serialization_failure", "query_canceled", "lock_not_available"])
-def test_a_transaction_that_postgres_undoes_is_tried_again(mirrord: Mirrord, admin: Connection, code: str) -> None:
-    write_page(mirrord, "Page.md", "one\n")
-    admin.execute(FAIL.format(times=2, code=code).encode())
-    save(mirrord.file("Page.md"), "two\n")
-    eventually(lambda: has_row(mirrord, "Page.md", "two\n"), "the row after two failures")
-    versions = "SELECT version FROM mirrord.page_revision ORDER BY 1"
-    assert [row[0] for row in mirrord.app.execute(versions)] == [1, 2]
+def test_a_transaction_that_postgres_undoes_is_tried_again(
+    mirrord: Mirrord, fail: Callable[[str, int], None], code: str
+) -> None:
+    write_page(mirrord, f"{code}.md", "one\n")
+    fail(code, 2)
+    save(mirrord.file(f"{code}.md"), "two\n")
+    eventually(lambda: has_row(mirrord, f"{code}.md", "two\n"), "the row after two failures")
+    versions = "SELECT r.version FROM mirrord.page_revision r JOIN mirrord.page p ON p.id = page_id WHERE p.name = %s"
+    assert sorted(row[0] for row in mirrord.app.execute(versions, [code])) == [1, 2]
     assert mirrord.app.execute("SELECT sentence FROM mirrord.problem").fetchall() == []
 
 
-def test_a_full_disk_of_postgres_takes_in_nothing_by_half(mirrord: Mirrord, admin: Connection) -> None:
-    write_page(mirrord, "Page.md", "one\n")
-    admin.execute(FAIL.format(times=10**9, code="disk_full").encode())
-    save(mirrord.file("Page.md"), "two\n")
-    save(mirrord.file("New.md"), "new\n")
+def test_a_full_disk_of_postgres_takes_in_nothing_by_half(mirrord: Mirrord, fail: Callable[[str, int], None]) -> None:
+    write_page(mirrord, "Full.md", "one\n")
+    fail("disk_full", 10**9)
+    save(mirrord.file("Full.md"), "two\n")
+    save(mirrord.file("More.md"), "new\n")
     eventually(lambda: outage(mirrord, "no disk space"), "a sentence about it", pause=0.2)
-    rows = "SELECT (SELECT count(*) FROM mirrord.page), (SELECT max(version) FROM mirrord.page_revision)"
-    assert mirrord.app.execute(rows).fetchone() == (1, 1)
-    assert mirrord.text("Page.md") == "two\n"
-    admin.execute("DROP TRIGGER z_fail ON mirrord.mirror_base")
-    eventually(lambda: has_row(mirrord, "Page.md", "two\n"), "what was saved meanwhile", 60)
-    eventually(lambda: has_row(mirrord, "New.md", "new\n"), "what was made meanwhile", 60)
+    assert has_row(mirrord, "Full.md", "one\n")
+    assert mirrord.page("More.md") is None
+    revisions = (
+        "SELECT count(*) FROM mirrord.page_revision r JOIN mirrord.page p ON p.id = page_id WHERE p.name = 'Full'"
+    )
+    assert value(mirrord.app, revisions) == 1
+    assert mirrord.text("Full.md") == "two\n"
+    fail("disk_full", 0)
+    eventually(lambda: has_row(mirrord, "Full.md", "two\n"), "what was saved meanwhile", 60)
+    eventually(lambda: has_row(mirrord, "More.md", "new\n"), "what was made meanwhile", 60)
     assert mirrord.check() == {}
