@@ -107,6 +107,7 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
 WHERE p.id IS NULL
    OR b.entry_id IS NULL AND p.deleted_at IS NULL
    OR b.version <> p.version OR b.kind <> p.kind
+   OR b.digest IS DISTINCT FROM p.digest AND p.kind = 'page'
    OR p.deleted_at IS NULL AND (p.name_key IS NULL OR p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page')
 """
 _DIFFERING_ATTACHMENTS = """
@@ -117,7 +118,7 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
   ON b.entry_id = a.id
 WHERE a.id IS NULL
    OR b.entry_id IS NULL AND a.deleted_at IS NULL
-   OR b.version <> a.version
+   OR b.version <> a.version OR b.digest <> a.digest
    OR a.deleted_at IS NULL AND a.name_key IS NULL
 """
 

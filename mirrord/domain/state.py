@@ -33,6 +33,7 @@ class File:
     What the tree shows now.
 
     data: None where it was not read again. contested: another entry's base still says that this path is its own.
+    held: a program has had it open for writing for long; this is what was in it at one moment.
     """
 
     kind: Kind
@@ -42,6 +43,7 @@ class File:
     claimed: str | None = None
     data: bytes | None = None
     contested: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

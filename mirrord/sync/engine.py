@@ -269,8 +269,7 @@ class Engine:
             self._mark_again([decision], self.doubts.delay(decision.state.entry, at_once=True))
         for decision in applied.later:
             self._mark_again([decision], self.doubts.delay(decision.state.entry))
-        passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
-        self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
+        self.queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
         self.queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self.recovery.add(row.entry, path, over, displaced)

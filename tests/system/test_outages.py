@@ -25,7 +25,8 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-CREATE OR REPLACE TRIGGER z_fail BEFORE INSERT OR UPDATE ON mirrord.mirror_base FOR EACH ROW EXECUTE FUNCTION public.fail();
+CREATE OR REPLACE TRIGGER z_fail BEFORE INSERT OR UPDATE ON mirrord.mirror_base
+    FOR EACH ROW EXECUTE FUNCTION public.fail();
 """
 MEND = "DROP FUNCTION IF EXISTS public.fail CASCADE; DROP SEQUENCE IF EXISTS public.tries"
 
@@ -46,7 +47,11 @@ def admin(module_dsn: str, connect: Callable[[str], Connection]) -> Connection:
 @pytest.fixture
 def fail(admin: Connection) -> Iterator[Callable[[str, int], None]]:
     """Lets Postgres refuse to record the next bases, with an error of that name, so many times."""
-    yield lambda code, times: admin.execute(FAIL.format(times=times, code=code).encode()) and None
+
+    def begin(code: str, times: int) -> None:
+        admin.execute(FAIL.format(times=times, code=code).encode())
+
+    yield begin
     admin.execute(MEND)
 
 
