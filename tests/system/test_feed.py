@@ -246,14 +246,16 @@ async def follow_one(database: Database, tenant: TenantId) -> set[UUID]:
     return set(await follow(database, tenant, lambda: True))
 
 
+@pytest.mark.parametrize("rows", [10_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
 async def test_a_bulk_update_is_one_seq_that_is_read_at_once(
-    database: Database, tenant: TenantId, app_connection: Connection
+    database: Database, tenant: TenantId, app_connection: Connection, rows: int
 ) -> None:
-    made = "INSERT INTO mirrord.page (title) SELECT 'Page ' || n FROM generate_series(1, 10000) AS n"
-    app_connection.execute(made)
+    app_connection.execute("SET statement_timeout = 0")
+    made = "INSERT INTO mirrord.page (title) SELECT 'Page ' || n FROM generate_series(1, %s) AS n"
+    app_connection.execute(made, [rows])
     app_connection.execute("UPDATE mirrord.page SET title = title || ' new'")
     assert set(feed(app_connection).values()) == {2}
-    assert len(await follow_one(database, tenant)) == 10_000
+    assert len(await follow_one(database, tenant)) == rows
 
 
 def test_nobody_may_truncate(app_connection: Connection, daemon_connection: Connection, admin_dsn: str) -> None:
