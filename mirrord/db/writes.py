@@ -64,6 +64,12 @@ WITH written AS (
         title = CASE WHEN coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
     {_WHERE})
 {_UPSERT_MOVED}"""
+# Of a row that went behind the triggers the history may still be there: the new row goes on with it.
+_REINSERT_PAGE = _INSERT_PAGE.replace("markdown, digest)", "markdown, digest, version)").replace(
+    "%(markdown)s, %(digest)s)",
+    "%(markdown)s, %(digest)s, (SELECT coalesce(max(version), 0) + 1 FROM mirrord.page_revision "
+    "WHERE tenant_id = %(tenant)s AND page_id = %(entry)s))",
+)
 # The same for many: a statement costs more than the row it writes. (As arrays psycopg took longer than all else.)
 _INSERT_PAGES = """
 WITH given AS (
@@ -185,6 +191,11 @@ class Writer:
     def insert(self, base: Base, place: Place, name_key: str, body: Text | Bytes) -> Statement:
         """A new row at *place*, and its base (whose place is the file's)."""
         sql = _INSERT_PAGE if isinstance(body, Text) else _INSERT_ATTACHMENT
+        return Statement(sql, self._values(base) | self._placed(place, name_key) | _columns(base.digest, body))
+
+    def reinsert(self, base: Base, place: Place, name_key: str, body: Text | Bytes) -> Statement:
+        """Like insert(), for an entry whose row was there before."""
+        sql = _REINSERT_PAGE if isinstance(body, Text) else _INSERT_ATTACHMENT
         return Statement(sql, self._values(base) | self._placed(place, name_key) | _columns(base.digest, body))
 
     def update(self, base: Base, expected: int, body: Text | Bytes, operation: UUID) -> Statement:

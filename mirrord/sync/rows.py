@@ -188,7 +188,9 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, numb
 def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, number: int) -> Statement:
     writer, move = sides.writer, one.decision.move
     place = _numbered_place(base.place, number)
-    if move in (Move.INSERT, Move.REINSERT):
+    if move is Move.REINSERT:
+        return writer.reinsert(base, place, name_key(place.name), one.body)
+    if move is Move.INSERT:
         return writer.insert(base, place, name_key(place.name), one.body)
     assert row is not None
     if move is Move.REVIVE:

@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mirrord.domain.entry import digest_of
 from tests.system.editors import save
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
@@ -194,3 +195,25 @@ def test_a_full_disk_of_postgres_takes_in_nothing_by_half(mirrord: Mirrord, fail
     eventually(lambda: has_row(mirrord, "Full.md", "two\n"), "what was saved meanwhile", 60)
     eventually(lambda: has_row(mirrord, "More.md", "new\n"), "what was made meanwhile", 60)
     assert mirrord.check() == {}
+
+
+def test_what_happened_behind_the_triggers_is_found_at_the_next_full_compare(
+    mirrord: Mirrord, admin: Connection
+) -> None:
+    """Rows deleted without a tombstone come back from their files; texts written without a version reach theirs."""
+    for name in ("Lost", "Forged"):
+        write_page(mirrord, f"{name}.md", "one\n")
+    lost = mirrord.page("Lost.md")
+    assert lost is not None
+    admin.execute("SET session_replication_role = replica")
+    admin.execute("DELETE FROM mirrord.page WHERE name = 'Lost'")
+    text = "by nobody\n"
+    admin.execute(
+        "UPDATE mirrord.page SET markdown = %s, digest = %s WHERE name = 'Forged'", [text, digest_of(text.encode())]
+    )
+    mirrord.restart()
+    eventually(lambda: has_row(mirrord, "Lost.md", "one\n"), "the row again")
+    found = mirrord.page("Lost.md")
+    assert found is not None
+    assert found.id == lost.id
+    eventually(lambda: mirrord.text("Forged.md") == text, "the row's text")
