@@ -131,6 +131,27 @@ async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) 
     return [EntryId(row[0]) for row in await cursor.fetchall()]
 
 
+@dataclass(frozen=True, slots=True)
+class Unversioned:
+    """A row whose text is not that of its version. known: the version's; written: the row's."""
+
+    entry: EntryId
+    version: int
+    known: str
+    written: str
+
+
+async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversioned]:
+    """Pages whose text changed while no trigger ran."""
+    cursor = await connection.execute(
+        "SELECT p.id, p.version, r.markdown, p.markdown FROM mirrord.page AS p JOIN mirrord.page_revision AS r "
+        "ON r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.version = p.version "
+        "WHERE p.tenant_id = %s AND p.deleted_at IS NULL AND p.ahead = '{}' AND p.markdown <> r.markdown",
+        (tenant,),
+    )
+    return [Unversioned(*row) for row in await cursor.fetchall()]
+
+
 async def fed(
     connection: Connection, tenant: TenantId, mirror: MirrorId, after: int, limit: int
 ) -> tuple[list[EntryId], int, bool]:

@@ -32,6 +32,7 @@ from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
 from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
+from mirrord.sync.unversioned import give_versions
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +71,13 @@ class Engine:
         self._rung = False
         self._rescan = False
         self._recompare = False
+        self._reread = False
         self._working = False
 
     @property
     def idle(self) -> bool:
         """Whether everything marked so far is done."""
-        return not (self._working or self._rung or self._rescan or self._recompare or self.pending)
+        return not (self._working or self._rung or self._rescan or self._recompare or self._reread or self.pending)
 
     @property
     def pending(self) -> int:
@@ -93,8 +95,10 @@ class Engine:
         self.queue.wake()
 
     def read_everything(self) -> None:
-        """Read every file again, also those that look unchanged: a size and time stamps can be forged."""
+        """Read every file and row again, also those that look unchanged: sizes, time stamps, versions can be forged."""
+        self._reread = True
         self.queue.mark(self.sides.looker.index.paths(), forced=True)
+        self.queue.wake()
 
     def compare_soon(self) -> None:
         """Compare all rows, bases and files as soon as possible: whatever was missed is found."""
@@ -133,6 +137,9 @@ class Engine:
             return
         self._working = True
         try:
+            if self._reread:
+                await give_versions(self.sides)
+                self._reread = False
             if self._recompare:
                 self._recompare = False
                 await self.compare_all()

@@ -1,16 +1,21 @@
 """What a mirror takes in has an id: taking it in twice is refused, and the id stays with its version."""
 
+from pathlib import Path
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from psycopg import errors
 
+from mirrord import app
+from mirrord.config import Config
 from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.db.writes import Statement, Text, Writer, run
 from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.state import Base
 from mirrord.sync.sides import FILE_ACTOR
+from mirrord.sync.unversioned import give_versions
 from tests.system.entries import change, history, row_of
 from tests.system.rows import Connection
 
@@ -71,3 +76,27 @@ async def test_apps_cannot_give_operations(app_connection: Connection, database:
     with pytest.raises(errors.InsufficientPrivilege):
         change(app_connection, UUID(str(entry)), op_id=uuid4())
     assert row_of(app_connection, UUID(str(entry)))["op_id"] is None
+
+
+async def test_a_text_written_behind_the_triggers_becomes_a_version_and_the_one_before_stays(
+    database: Database, admin_dsn: str, tenant: TenantId, app_connection: Connection, tmp_path: Path
+) -> None:
+    opened = await app.open_mirror(database, Config(tmp_path, tmp_path), "acme", tenant)
+    try:
+        forged, other = (EntryId(uuid4()) for _ in range(2))
+        for entry in (forged, other):
+            first = base(entry, "one\n")
+            await write(database, tenant, opened.sides.writer.insert(first, first.place, str(entry), Text("one\n")))
+        assert await give_versions(opened.sides) == 0
+        with psycopg.connect(admin_dsn) as admin:
+            admin.execute("SET session_replication_role = replica")
+            admin.execute("UPDATE mirrord.page SET markdown = %s WHERE id = %s", ["by nobody\n", forged])
+        assert await give_versions(opened.sides) == 1
+        assert await give_versions(opened.sides) == 0
+    finally:
+        opened.close()
+    found = history(app_connection, UUID(str(forged)))
+    assert [one["markdown"] for one in found] == ["one\n", "one\n", "by nobody\n"]
+    row = row_of(app_connection, UUID(str(forged)))
+    assert (row["markdown"], row["digest"], row["version"]) == ("by nobody\n", digest_of(b"by nobody\n"), 3)
+    assert len(history(app_connection, UUID(str(other)))) == 1
