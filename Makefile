@@ -19,7 +19,7 @@ export CHECK_PYTHON
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench bench-codec
+.PHONY: help run test lint types smoke bench bench-codec fault
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,13 @@ smoke: $(EVERYTHING) ## Start, edit on both sides, compare, stop
 
 bench: $(EVERYTHING) ## Measure
 	@$(BIN)/python -m tests.bench
+
+# SECONDS is the shell's too: only the command line's counts.
+fault: $(EVERYTHING) ## Play faults for SECONDS=60; docs/faults.md says how to replay one
+	@$(BIN)/python -m tests.faults \
+	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
+	    $(if $(POINT),--point "$(POINT)") $(if $(SHRINK),--shrink)
 
 bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
 	@$(BIN)/python -m tests.bench.codec $(ARGS)

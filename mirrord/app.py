@@ -13,7 +13,7 @@ from pathlib import Path
 from psycopg import AsyncConnection
 
 from mirrord.config import Config
-from mirrord.db import leases, migrate, states, tenants
+from mirrord.db import leases, migrate, purge, states, tenants
 from mirrord.db.connect import CONNECT_TIMEOUT, Database, parts_of, translated
 from mirrord.db.embedded import Embedded
 from mirrord.domain.entry import MirrorId, TenantId, new_id
@@ -188,11 +188,12 @@ async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> 
         state = State(tree)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
+        away = await leases.was_away(database, tenant, mirror, purge.KEPT)
         await take_lease(sides, root_locked=True)
     except BaseException:
         tree.close()
         raise
-    adopting = decision.adopting or not had_state
+    adopting = decision.adopting or not had_state or away
     return sides, Decision(decision.start, mirror, adopting)
 
 

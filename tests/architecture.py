@@ -27,7 +27,10 @@ NEVER_REACHED = ("mirrord.db", "mirrord.sync", "psycopg", "psycopg_pool")
 
 PURE_ROOMS = ("domain", "codec")
 PURE_MODULES = {
-    *(f"mirrord.sync.{name}" for name in ("plan", "place", "decision", "identity", "guard", "start", "merge")),
+    *(
+        f"mirrord.sync.{name}"
+        for name in ("plan", "place", "decision", "identity", "guard", "start", "merge", "threeway", "stale")
+    ),
     "mirrord.mirror.layout",
     "mirrord.errors",
 }

@@ -5,7 +5,6 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,16 @@ import click
 
 from mirrord import __version__, app
 from mirrord.cli import halts as halting
+from mirrord.cli import history, options
 from mirrord.cli import links as linked
-from mirrord.cli import options
+from mirrord.cli.conflicts import conflicts
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
 from mirrord.codec.json_schema import json_schema
 from mirrord.config import Config
-from mirrord.db import attention, migrate, overview, tenants
+from mirrord.db import migrate, tenants
 from mirrord.db.connect import app_dsn, daemon_dsn
 from mirrord.db.embedded import Embedded
-from mirrord.domain.entry import EntryId, parse_id
-from mirrord.errors import Unavailable, UserError
+from mirrord.errors import Unavailable
 from mirrord.heartbeat import ask_flush
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
@@ -35,6 +34,10 @@ from mirrord.sync.check import check as compare
 def cli() -> None:
     """Keep a tree of Markdown files and Postgres in bidirectional sync."""
     prepare_process()
+
+
+for topic in (conflicts, history.history, history.diff, history.restore):
+    cli.add_command(topic)
 
 
 @cli.command()
@@ -189,44 +192,11 @@ def _report(found: dict[str, list[Finding]], *, as_json: bool, everything: bool)
 @cli.command()
 @configured
 @tenant_option
-@click.argument("page")
-def history(config: Config, tenant: str | None, page: str) -> None:
-    """The versions of PAGE (a path or an id), the newest first."""
-
-    async def work() -> list[overview.Revision]:
-        async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                found: EntryId | None = parse_id(page) or await overview.page_at(connection, one, page.strip("/"))
-                revisions = await overview.history(connection, one, found) if found else []
-        if not revisions:
-            raise UserError(f"No page has the path or id {page!r}. `mirrord check --all` lists the paths.")
-        return revisions
-
-    for one in run(work()):
-        click.echo(_revision_line(one))
-
-
-def _revision_line(one: overview.Revision) -> str:
-    actor = one.actor or {}
-    what = "deleted" if one.deleted else f"{one.size} characters" if one.size is not None else "no text"
-    who = f"{actor.get('kind', '?')} {actor.get('name', '')}".strip()
-    digest = one.digest.hex()[:12] if one.digest else "-" * 12
-    return f"{one.version:>5}  {_moment(one.created_at)}  {digest}  {who:<20} {what:<18} {one.name or ''}"
-
-
-def _moment(when: datetime) -> str:
-    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-@cli.command()
-@configured
-@tenant_option
 @click.argument("page", required=False)
 @click.option("--unresolved", is_flag=True, help="Only links that mean nothing, or several pages equally well.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
-    """The links in PAGE (a path or an id) and those that lead to it; without PAGE, all links."""
+    """The links in PAGE (a path, a title or an id) and those that lead to it; without PAGE, all links."""
 
     async def work() -> linked.Links:
         async with app.opened(config) as database:
@@ -239,31 +209,6 @@ def links(config: Config, tenant: str | None, page: str | None, unresolved: bool
         click.echo(json.dumps(linked.as_json(found), indent=2))
     else:
         linked.describe(found)
-
-
-@cli.command()
-@configured
-@tenant_option
-def conflicts(config: Config, tenant: str | None) -> None:
-    """Pages of which two texts are kept, side by side."""
-
-    async def work() -> list[attention.Conflict]:
-        async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                return await attention.conflicts(connection, one)
-
-    found = run(work())
-    for one in found:
-        click.echo(f"{one.id:>4}  {_moment(one.created_at)}  {one.path}" if one.created_at else one.path)
-    if found:
-        click.echo(
-            "Each has a sibling named `… (conflict …)` with the file's text. Take what you need into the page, "
-            "then delete the sibling: that settles it.",
-            err=True,
-        )
-    else:
-        click.echo("No conflicts.", err=True)
 
 
 for command in (halting.halts, halting.resume, halting.adopt, halting.restore_all):

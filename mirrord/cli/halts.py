@@ -1,7 +1,6 @@
 """What stopped, what would happen, and deciding: `halts`, `resume`, `adopt`, `restore-all`."""
 
 import json
-import os
 from collections import Counter
 from datetime import datetime
 from typing import Any
@@ -10,14 +9,13 @@ import click
 
 from mirrord import app
 from mirrord.cli.options import configured, run, tenant_option, the_tenant
+from mirrord.cli.output import the_person
 from mirrord.config import Config
 from mirrord.db import attention
 from mirrord.db.attention import Halt
-from mirrord.domain.entry import Actor
 from mirrord.errors import UserError
-from mirrord.sync import restoring
 from mirrord.sync.guard import outlook
-from mirrord.sync.restoring import Act, Change
+from mirrord.sync.restore_all import Act, Change, look, restore_tenant
 
 SHOWN = 5  # paths a halt, for people
 ALL = 1_000_000  # for programs
@@ -92,7 +90,7 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
     async def work() -> bool:
         async with app.opened(config) as database:
             _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one, actor=_person()) as connection:
+            async with database.transaction(one, actor=the_person()) as connection:
                 return await attention.decide_halt(connection, one, halt, "apply" if apply else "discard")
 
     if not run(work()):
@@ -132,10 +130,10 @@ def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: b
     async def work() -> tuple[list[Change], list[Change]]:
         async with app.opened(config) as database:
             _, one = await the_tenant(database, config, tenant)
-            changes = await restoring.look(database, one, at, delete_newer=delete_newer)
+            changes = await look(database, one, at, delete_newer=delete_newer)
             if not yes:
                 return changes, []
-            return changes, await restoring.restore_tenant(database, one, at, _person(), delete_newer=delete_newer)
+            return changes, await restore_tenant(database, one, at, the_person(), delete_newer=delete_newer)
 
     changes, left = run(work())
     _list(changes)
@@ -162,7 +160,3 @@ def _moment(text: str) -> datetime:
     except ValueError as error:
         raise UserError(f"{text!r} is no moment; write it like `2026-01-31 18:00` or `2026-01-31T18:00Z`.") from error
     return moment.astimezone()
-
-
-def _person() -> Actor:
-    return Actor("human", os.environ.get("USER", "operator"))

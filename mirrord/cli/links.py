@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from mirrord.db import links, overview
+from mirrord.db import links
 from mirrord.db.connect import Connection
 from mirrord.db.links import Listed
-from mirrord.domain.entry import EntryId, TenantId, parse_id
-from mirrord.errors import UserError
+from mirrord.domain.entry import EntryId, TenantId
 from mirrord.sync.linking import paths_of
+from mirrord.sync.whereabouts import find_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,8 @@ class Links:
 
 
 async def gather(connection: Connection, tenant: TenantId, page: str | None, *, unresolved: bool) -> Links:
-    """The links of a page (a path or an id), or of all. Raises UserError if there is no such page."""
-    found = None
-    if page is not None:
-        found = parse_id(page) or await overview.page_at(connection, tenant, page.strip("/"))
-        if found is None or found not in await links.load_spots(connection, tenant, [found]):
-            raise UserError(f"No page has the path or id {page!r}. `mirrord check --all` lists the paths.")
+    """The links of a page (a path, a title or an id), or of all. Raises UserError if there is no such page."""
+    found = await find_page(connection, tenant, page) if page is not None else None
     outgoing = await links.listed(connection, tenant, source=found, unresolved=unresolved)
     incoming = await links.listed(connection, tenant, target=found) if found and not unresolved else None
     everything = [*outgoing, *(incoming or ())]

@@ -13,7 +13,7 @@ from mirrord.config import Config, Flags, load
 from mirrord.db import tenants
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
-from mirrord.errors import Halted, MirrordError, Refused, Unavailable, UserError
+from mirrord.errors import Damaged, Halted, MirrordError, Refused, Stale, Unavailable, UserError
 
 T = TypeVar("T")
 Command = Callable[..., Any]
@@ -24,6 +24,8 @@ _EXIT_CODES: dict[type[MirrordError], int] = {
     UserError: USAGE,
     Unavailable: UNAVAILABLE,
     Refused: REFUSED,
+    Damaged: REFUSED,
+    Stale: REFUSED,
     Halted: HALTED,
 }
 

@@ -1,6 +1,7 @@
 """`mirrord status`: gathered as plain values, shown as a table."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -10,8 +11,10 @@ from mirrord import app
 from mirrord.config import Config
 from mirrord.db import attention, overview, tenants
 from mirrord.db.connect import Database
-from mirrord.errors import Unavailable
+from mirrord.errors import MirrordError, Unavailable
 from mirrord.heartbeat import Heartbeat
+from mirrord.mirror import trash
+from mirrord.mirror.tree import Tree
 
 MOST = 50  # problems shown a tenant
 
@@ -40,13 +43,13 @@ async def gather(config: Config) -> dict[str, Any]:
         return found
     try:
         async with Database(postgres.dsn, size=1) as database:
-            await _ask(database, found, facts.get("tenants", {}) if alive else {})
+            await _ask(config, database, found, facts.get("tenants", {}) if alive else {})
     except Unavailable as error:
         found["degraded"].append(str(error))
     return found
 
 
-async def _ask(database: Database, found: dict[str, Any], pulses: dict[str, Any]) -> None:
+async def _ask(config: Config, database: Database, found: dict[str, Any], pulses: dict[str, Any]) -> None:
     async with database.connection() as connection:
         found["database"]["server_version"] = await overview.server_version(connection)
     for name, tenant in (await tenants.names(database)).items():
@@ -70,10 +73,26 @@ async def _ask(database: Database, found: dict[str, Any], pulses: dict[str, Any]
                 "problems": counts.problems,
                 "halts": counts.halts,
                 "seq": counts.seq,
+                "trash": _trash(config.mirror / name),
                 "last_file_to_row": _moment(pulse.get("last_file_to_row")),
                 "last_row_to_file": _moment(pulse.get("last_row_to_file")),
             }
         )
+
+
+def _trash(root: Path) -> dict[str, int] | None:
+    """{files, bytes} in the trash of a tree; None: there is no tree here, or it cannot be read."""
+    try:
+        tree = Tree(root)
+    except (MirrordError, OSError):
+        return None
+    try:
+        files, size = trash.size(tree)
+    except OSError:
+        return None
+    finally:
+        tree.close()
+    return {"files": files, "bytes": size}
 
 
 def describe(found: dict[str, Any]) -> None:
@@ -108,10 +127,13 @@ def tenant_table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     for column, heading in _COLUMNS.items():
         table.add_column(heading, justify="left" if column == "name" else "right", no_wrap=True)
+    table.add_column("trash", justify="right", no_wrap=True)
     table.add_column("file→row", no_wrap=True)
     table.add_column("row→file", no_wrap=True)
     for row in rows:
         cells = [str(row[column]) if row[column] is not None else "–" for column in _COLUMNS]
+        kept = row["trash"]
+        cells.append(str(kept["files"]) if kept is not None else "–")
         table.add_row(*cells, _ago(row["last_file_to_row"]), _ago(row["last_row_to_file"]))
     return table
 

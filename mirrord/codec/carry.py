@@ -78,7 +78,7 @@ class _Carrying:
             return old
         if len(new.nodes) != 1 or len(old.nodes) != 1:
             return new
-        return Block((self._node(new.nodes[0], old.nodes[0]),), new.meaning)
+        return new.carrying((self._node(new.nodes[0], old.nodes[0]),))
 
     def _node(self, new: Node, old: Node) -> Node:
         inherited = id_of(old)

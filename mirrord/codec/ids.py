@@ -1,16 +1,16 @@
 """Ids of blocks: every top-level block and every item of a list has one, no two have the same."""
 
-import base64
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import orjson
+
 from mirrord.codec.document import BLOCKS, TEXTBLOCKS, Node
 from mirrord.codec.matching import Block
-from mirrord.codec.normal import fingerprint, normal
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
-LENGTH: Final = 12  # characters of a derived id: 60 bits
+LENGTH: Final = 14  # hexadecimal digits of a derived id: 56 bits
 
 _WITHOUT_BLOCKS = TEXTBLOCKS | {"codeBlock"}
 
@@ -45,7 +45,7 @@ def identified(blocks: Sequence[Block]) -> list[Block]:
     """
     A document's *blocks* with all their ids; of equal ones the first stays.
 
-    New ids follow from what a block means, so that two mirrors derive the same ones.
+    New ids follow from what a block holds, so that two mirrors derive the same ones.
     Nodes that lack nothing are the same objects.
     """
     return _Ids(blocks).identified()
@@ -56,7 +56,7 @@ class _Ids:
         self._blocks = blocks
         self._known = {own for block in blocks for own in block.ids or ids_in(block.nodes)}  # not to be given again
         self._seen: set[str] = set()
-        self._given: dict[str, int] = {}  # how many of one meaning got an id
+        self._given: dict[bytes, int] = {}  # how many of one spelling got an id
 
     def identified(self) -> list[Block]:
         return [self._completed(block) for block in self._blocks]
@@ -65,28 +65,34 @@ class _Ids:
         if block.ids and self._seen.isdisjoint(block.ids):
             self._seen.update(block.ids)
             return block
-        nodes = tuple(self._complete(node, block.meaning, needs=True) for node in block.nodes)
-        return Block(nodes, block.meaning, tuple(ids_in(nodes)))
+        nodes = tuple(self._complete(node, needs=True) for node in block.nodes)
+        return block.carrying(nodes, tuple(ids_in(nodes)))
 
-    def _complete(self, node: Node, meaning: str | None, *, needs: bool) -> Node:
+    def _complete(self, node: Node, *, needs: bool) -> Node:
         """*node* with ids; it needs one itself if it *needs* one or has somebody else's."""
         own = id_of(node)
         if own is not None and own not in self._seen:
             self._seen.add(own)
         elif own is not None or (needs and node["type"] in BLOCKS):
-            node = with_id(node, self._new_id(meaning or fingerprint(normal(node))))
+            node = with_id(node, self._new_id(_spelled(node)))
         children = children_of(node)
-        completed = [self._complete(child, None, needs=child["type"] in ITEMS) for child in children]
+        completed = [self._complete(child, needs=child["type"] in ITEMS) for child in children]
         if all(child is other for child, other in zip(completed, children, strict=True)):
             return node
         return {**node, "content": completed}
 
-    def _new_id(self, meaning: str) -> str:
+    def _new_id(self, spelled: bytes) -> str:
         while True:
-            number = self._given[meaning] = self._given.get(meaning, 0) + 1
-            digest = hashlib.blake2b(f"{number} {meaning}".encode(), digest_size=8).digest()
-            made = base64.b32encode(digest).decode()[:LENGTH].lower()
+            number = self._given[spelled] = self._given.get(spelled, 0) + 1
+            made = hashlib.blake2b(b"%d %b" % (number, spelled), digest_size=LENGTH // 2).hexdigest()
             if made not in self._known:
                 self._known.add(made)
                 self._seen.add(made)
                 return made
+
+
+def _spelled(node: Node) -> bytes:
+    try:
+        return orjson.dumps(node)
+    except orjson.JSONEncodeError:  # of an app: a number too large, or nested too deep
+        return repr(node).encode(errors="surrogatepass")

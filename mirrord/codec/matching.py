@@ -4,11 +4,11 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from mirrord.codec.document import TEXTBLOCKS, Node
+from mirrord.codec.document import INLINE, TEXTBLOCKS, Node
 from mirrord.codec.normal import fingerprint, normal, wrapped
 
 CELLS = 20_000  # pairs of changed blocks compared word by word; in longer stretches their order decides
@@ -18,19 +18,32 @@ _BLANK = fingerprint({"type": "paragraph"})
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+")  # where no blanks part words: each
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Block:
     """
-    A block of a document or container.
+    A block of a document or container; it does not change.
 
     nodes: its node, or a run of inline nodes that stands for a paragraph, as an image alone does.
-    meaning: the fingerprint of its normal form.
     ids: those in it and below, once none is missing and none is there twice.
     """
 
     nodes: tuple[Node, ...]
-    meaning: str
     ids: tuple[str, ...] = ()
+    _meaning: str | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def meaning(self) -> str:
+        """The fingerprint of its normal form; worked out when it is asked for, since that is most of the work."""
+        if self._meaning is None:
+            node = self.nodes[0]
+            if len(self.nodes) != 1 or node["type"] in INLINE:
+                node = {"type": "paragraph", "content": list(self.nodes)}
+            self._meaning = fingerprint(normal(node))
+        return self._meaning
+
+    def carrying(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
+        """The same block with other ids in its *nodes*, which change nothing of what it means."""
+        return Block(nodes, ids, self._meaning)
 
     @property
     def kind(self) -> str:
@@ -49,7 +62,7 @@ def blocks_of(content: Sequence[Node]) -> list[Block]:
     found, start = [], 0
     for node in wrapped(content):
         count = 1 if node is content[start] else len(node["content"])
-        found.append(Block(tuple(content[start : start + count]), fingerprint(normal(node))))
+        found.append(Block(tuple(content[start : start + count])))
         start += count
     return found
 
@@ -63,6 +76,8 @@ class Pair(NamedTuple):
 
 def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     """For each of *new* what it was among *old*, each at most once; None: it was not there."""
+    if not old:
+        return [None] * len(new)
     start, end = _edges(old, new)
     rest = _paired(old[start : len(old) - end], new[start : len(new) - end])
     return [

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+import orjson
+
 from mirrord.codec.document import BLOCKS, DELIMITED, INLINE, TEXTBLOCKS, Mark, Node, text_node
 from mirrord.codec.properties import Json
 from mirrord.codec.schema import DEFAULTS, IGNORED
@@ -41,7 +43,11 @@ def normal(node: Node) -> Node:
 
 def fingerprint(node: Node) -> str:
     """Of a normal node: the same for equal ones, in whatever order their marks are."""
-    return json.dumps(_ordered(node), sort_keys=True)
+    ordered = _ordered(node)
+    try:
+        return orjson.dumps(ordered, option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONEncodeError:  # of an app: a number too large, or nested too deep
+        return json.dumps(ordered, sort_keys=True)
 
 
 def difference(wanted: Node, got: Node | None) -> str:
@@ -63,8 +69,8 @@ def _differing(wanted: Mapping[str, Json], got: Mapping[str, Json]) -> str:
 
 
 def _ordered(node: Node) -> Node:
-    content, marks = node.get("content"), node.get("marks", [])
-    if not content and len(marks) < 2:
+    content, marks = node.get("content"), node.get("marks") or []
+    if len(marks) < 2 and not (content and any("content" in child or "marks" in child for child in content)):
         return node
     result: Node = {**node, "marks": sorted(marks, key=_order)} if marks else {**node}
     if content:

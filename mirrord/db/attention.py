@@ -1,4 +1,4 @@
-"""What needs a person: problems, conflicts and halts."""
+"""What needs a person: problems and halts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,21 +16,6 @@ class Problem:
     code: str
     sentence: str
     entry: EntryId | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two texts for one page. sibling: the page that holds the file's text."""
-
-    entry: EntryId
-    sibling: EntryId
-    path: str
-    base_text: str | None
-    file_text: str
-    row_text: str | None
-    row_version: int
-    id: int = 0
-    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,44 +57,6 @@ async def problems(connection: Connection, tenant: TenantId) -> list[Problem]:
         "SELECT path, code, sentence, entry_id FROM mirrord.problem WHERE tenant_id = %s ORDER BY path, code", (tenant,)
     )
     return [Problem(*row) for row in await cursor.fetchall()]
-
-
-async def add_conflict(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: Conflict) -> None:
-    """Write down both sides and the base."""
-    await connection.execute(
-        "INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, sibling_id, path, base_text, file_text, "
-        "row_text, row_version) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            tenant,
-            mirror,
-            conflict.entry,
-            conflict.sibling,
-            conflict.path,
-            conflict.base_text,
-            conflict.file_text,
-            conflict.row_text,
-            conflict.row_version,
-        ),
-    )
-
-
-async def conflicts(connection: Connection, tenant: TenantId) -> list[Conflict]:
-    """The open conflicts of a tenant, oldest first."""
-    cursor = await connection.execute(
-        "SELECT entry_id, sibling_id, path, base_text, file_text, row_text, row_version, id, created_at "
-        "FROM mirrord.conflict WHERE tenant_id = %s AND resolved_at IS NULL ORDER BY id",
-        (tenant,),
-    )
-    return [Conflict(*row) for row in await cursor.fetchall()]
-
-
-async def resolve_conflicts(connection: Connection, tenant: TenantId, siblings: Iterable[EntryId]) -> None:
-    """The sibling page is gone: whoever deleted it had seen both texts."""
-    await connection.execute(
-        "UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = 'sibling-deleted' "
-        "WHERE tenant_id = %s AND sibling_id = ANY (%s) AND resolved_at IS NULL",
-        (tenant, list(siblings)),
-    )
 
 
 async def add_halt(

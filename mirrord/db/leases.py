@@ -1,5 +1,7 @@
 """Mirror rows: who mirrors what where, and the lease with its fencing token (SYNC 1.8)."""
 
+from datetime import timedelta
+
 from mirrord.db.connect import Database, Lease
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Refused
@@ -52,6 +54,17 @@ async def acquire(database: Database, tenant: TenantId, mirror: MirrorId, holder
     if row is None:
         raise Refused(f"Mirror {mirror} is held by another daemon; it is free {DURATION} s after that one stops.")
     return Lease(mirror, row[0])
+
+
+async def was_away(database: Database, tenant: TenantId, mirror: MirrorId, longest: timedelta) -> bool:
+    """Whether nobody held the lease of *mirror* for longer than that; False for a new one. Ask before acquiring it."""
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT expires_at < clock_timestamp() - %s::interval FROM mirrord.mirror WHERE tenant_id = %s AND id = %s",
+            (longest, tenant, mirror),
+        )
+        row = await cursor.fetchone()
+        return bool(row and row[0])
 
 
 async def renew(database: Database, leases: list[Lease]) -> set[MirrorId]:

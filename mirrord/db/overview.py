@@ -1,11 +1,10 @@
-"""What a person asks about: counts of a tenant, and the history of a page."""
+"""What a person asks about a tenant: counts, and everything that is alive."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.entry import TenantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +17,6 @@ class Counts:
     problems: int
     halts: int
     seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """One version of a page. size: characters of its text; None: a folder, or not rendered yet."""
-
-    version: int
-    created_at: datetime
-    actor: dict[str, Any] | None
-    digest: bytes | None
-    size: int | None
-    name: str | None
-    deleted: bool
-    parents: list[int]
 
 
 async def counts(connection: Connection, tenant: TenantId) -> Counts:
@@ -54,32 +39,6 @@ async def server_version(connection: Connection) -> str:
     """For people: `18.4`."""
     row = await (await connection.execute("SHOW server_version")).fetchone()
     return str(row[0]).split()[0] if row else ""
-
-
-async def page_at(connection: Connection, tenant: TenantId, path: str) -> EntryId | None:
-    """The page (also a deleted one) whose file some mirror has at *path*, or whose names spell it."""
-    cursor = await connection.execute(
-        "SELECT entry_id FROM mirrord.mirror_base WHERE tenant_id = %s AND path = ANY (%s) LIMIT 1",
-        (tenant, [path, f"{path}.md", f"{path}/_index.md"]),
-    )
-    if row := await cursor.fetchone():
-        return EntryId(row[0])
-    cursor = await connection.execute(
-        "SELECT page_id FROM mirrord.page_revision WHERE tenant_id = %s AND name = %s ORDER BY created_at DESC LIMIT 1",
-        (tenant, path.rpartition("/")[2].removesuffix(".md")),
-    )
-    row = await cursor.fetchone()
-    return EntryId(row[0]) if row else None
-
-
-async def history(connection: Connection, tenant: TenantId, page: EntryId) -> list[Revision]:
-    """Every version of a page, the newest first."""
-    cursor = await connection.execute(
-        "SELECT version, created_at, actor, digest, length(markdown), name, deleted, parents "
-        "FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY version DESC",
-        (tenant, page),
-    )
-    return [Revision(*row) for row in await cursor.fetchall()]
 
 
 async def live_rows(connection: Connection, tenant: TenantId) -> list[tuple[Any, ...]]:

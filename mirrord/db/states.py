@@ -10,7 +10,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base, Row
 
-_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed"
+_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed, b.saved"
 _PAGE = (
     "SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.name_key IS NOT NULL, p.version, p.digest, "
     "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s"
@@ -79,6 +79,21 @@ async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[
     return {row.entry: row for row in rows}
 
 
+async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, Row]:
+    """Of entries that have no row any more: those that were deleted and purged, not lost."""
+    cursor = await connection.execute(
+        "SELECT f.entry_id FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.entry_id = ANY (%s) "
+        "AND f.purged_seq = f.seq",
+        (tenant, [base.entry for base in bases]),
+    )
+    purged = {EntryId(row[0]) for row in await cursor.fetchall()}
+    return {
+        base.entry: Row(base.entry, base.kind, base.place, False, 0, None, deleted=True, purged=True)
+        for base in bases
+        if base.entry in purged
+    }
+
+
 async def rows_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> list[Row]:
@@ -106,7 +121,8 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
   ON b.entry_id = p.id
 WHERE p.id IS NULL
    OR b.entry_id IS NULL AND p.deleted_at IS NULL
-   OR b.version <> p.version OR b.kind <> p.kind
+   OR b.version <> p.version OR b.kind <> p.kind OR b.digest IS DISTINCT FROM p.digest
+   OR p.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (p.parent_id, p.name)
    OR p.deleted_at IS NULL AND (p.name_key IS NULL OR p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page')
 """
 _DIFFERING_ATTACHMENTS = """
@@ -117,7 +133,8 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
   ON b.entry_id = a.id
 WHERE a.id IS NULL
    OR b.entry_id IS NULL AND a.deleted_at IS NULL
-   OR b.version <> a.version
+   OR b.version <> a.version OR b.digest IS DISTINCT FROM a.digest
+   OR a.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (a.parent_id, a.name)
    OR a.deleted_at IS NULL AND a.name_key IS NULL
 """
 
@@ -128,6 +145,27 @@ async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) 
         f"{_DIFFERING_PAGES} UNION ALL {_DIFFERING_ATTACHMENTS}", {"tenant": tenant, "mirror": mirror}
     )
     return [EntryId(row[0]) for row in await cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class Unversioned:
+    """A row whose text is not that of its version. known: the version's; written: the row's."""
+
+    entry: EntryId
+    version: int
+    known: str
+    written: str
+
+
+async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversioned]:
+    """Pages whose text changed while no trigger ran."""
+    cursor = await connection.execute(
+        "SELECT p.id, p.version, r.markdown, p.markdown FROM mirrord.page AS p JOIN mirrord.page_revision AS r "
+        "ON r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.version = p.version "
+        "WHERE p.tenant_id = %s AND p.deleted_at IS NULL AND p.ahead = '{}' AND p.markdown <> r.markdown",
+        (tenant,),
+    )
+    return [Unversioned(*row) for row in await cursor.fetchall()]
 
 
 async def fed(
@@ -219,9 +257,9 @@ def _digest(kind: str, stored: bytes | None) -> Digest | None:
 
 
 def _base(row: tuple[Any, ...]) -> Base:
-    entry, kind, path, parent, name, index, version, digest, claimed = row
+    entry, kind, path, parent, name, index, version, digest, claimed, saved = row
     place = Place(parent, name, index)
-    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed)
+    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed, saved)
 
 
 def _row(row: tuple[Any, ...]) -> Row:

@@ -14,6 +14,7 @@ class Base:
 
     path: where the file was; None when another entry has taken its path since.
     claimed: the `id:` text the file showed when its identity was decided.
+    saved: the newest version that came from this file; None: every version came from elsewhere, as far as is known.
     """
 
     entry: EntryId
@@ -23,6 +24,7 @@ class Base:
     version: int
     digest: Digest
     claimed: str | None
+    saved: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class File:
     What the tree shows now.
 
     data: None where it was not read again. contested: another entry's base still says that this path is its own.
+    held: a program has had it open for writing for long; this is what was in it at one moment.
     """
 
     kind: Kind
@@ -40,6 +43,7 @@ class File:
     claimed: str | None = None
     data: bytes | None = None
     contested: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Row:
 
     digest: None while the text an app wrote has not been looked at.
     placed: the name is cleaned and its key holds; False until mirrord has done so.
+    purged: the row was deleted so long ago that nothing is left of it; place and version mean nothing.
     """
 
     entry: EntryId
@@ -69,6 +74,7 @@ class Row:
     deleted: bool
     ahead: frozenset[str] = frozenset()
     title: str | None = None
+    purged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from mirrord.domain.entry import Digest
-from mirrord.errors import Busy
+from mirrord.errors import Busy, Refused
 from mirrord.mirror import contents, kernel
 from mirrord.mirror.journal import PRIVATE, TRASH
 from mirrord.mirror.kernel import Stat
@@ -45,6 +45,12 @@ class Trashed:
     label: Label
     card: Card | None
     stat: Stat
+
+
+def sync(tree: Tree) -> None:
+    """Make durable what came into the trash and what left it."""
+    with tree.directory(TRASH) as trash:
+        kernel.fsync(trash)
 
 
 def put_card(tree: Tree, name: str, label: Label, card: Card) -> None:
@@ -77,7 +83,7 @@ def late_saves(tree: Tree, seen: MutableMapping[str, Stat]) -> list[tuple[str, L
             continue
         try:
             digest, stat = tree.digest(f"{TRASH}/{name}")
-        except (Busy, FileNotFoundError):
+        except (Busy, Refused, OSError):  # another time
             continue
         seen[name] = stat
         if digest != label.expected:
@@ -101,15 +107,45 @@ def purge(tree: Tree, now: float) -> list[str]:
     Returns the names deleted.
     """
     oldest = (now - RETENTION.total_seconds()) * 1e9
-    gone = []
-    for name, label, stat in _files(tree):
-        if stat.ctime_ns < oldest and _is_done(tree, name, label):
-            with tree.directory(TRASH) as trash:
-                kernel.unlink(trash, name)
-                with suppress(FileNotFoundError):
-                    kernel.unlink(trash, name + _CARD)
-            gone.append(name)
+    gone = [name for name, label, stat in _files(tree) if stat.ctime_ns < oldest and _purge(tree, name, label)]
+    _purge_lone_cards(tree, oldest)
     return gone
+
+
+def size(tree: Tree) -> tuple[int, int]:
+    """How many files are in the trash, and their bytes together."""
+    sizes = [stat.size for _, _, stat in _files(tree)]
+    return len(sizes), sum(sizes)
+
+
+def _purge(tree: Tree, name: str, label: Label) -> bool:
+    try:
+        if not _is_done(tree, name, label):
+            return False
+        with tree.directory(TRASH) as trash:
+            kernel.unlink(trash, name)
+            with suppress(FileNotFoundError):
+                kernel.unlink(trash, name + _CARD)
+    except (Busy, Refused, OSError):  # somebody else is at it, or it cannot be read: another day
+        return False
+    return True
+
+
+def _purge_lone_cards(tree: Tree, oldest: float) -> None:
+    """A crash between a card and its file, or a person who emptied the trash, left the card."""
+    try:
+        found = tree.names(TRASH)
+    except FileNotFoundError:
+        return
+    lone = [
+        name
+        for name, stat in found.items()
+        if name.endswith(_CARD) and name.removesuffix(_CARD) not in found and stat.ctime_ns < oldest
+    ]
+    with tree.directory(TRASH) as trash:
+        for name in lone:
+            with suppress(OSError):
+                kernel.unlink(trash, name)
 
 
 def _files(tree: Tree) -> list[tuple[str, Label, Stat]]:

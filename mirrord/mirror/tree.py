@@ -100,6 +100,11 @@ class Tree:
         with self.file(path) as descriptor:
             return contents.read(descriptor, path, limit_bytes, earlier)
 
+    def snapshot(self, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
+        """Like read(), of a file that somebody goes on writing to: its bytes at one moment."""
+        with self.file(path) as descriptor:
+            return contents.snapshot(descriptor, path, limit_bytes)
+
     def digest(self, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
         """Like read(), for a file of any size, but only its digest."""
         with self.file(path) as descriptor:

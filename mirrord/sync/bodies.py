@@ -3,13 +3,15 @@
 import mimetypes
 import posixpath
 
+from mirrord.codec.frontmatter import with_keys
+from mirrord.codec.render import Wanted, render
 from mirrord.codec.text import decode
 from mirrord.codec.views import Views, views_of
 from mirrord.db.writes import Bytes, Text
-from mirrord.domain.entry import Kind, digest_of
+from mirrord.domain.entry import EntryId, Kind, digest_of, parse_id
 from mirrord.domain.place import MAX_NAME_BYTES
 from mirrord.domain.state import File
-from mirrord.errors import Stale
+from mirrord.errors import Damaged, Stale
 from mirrord.mirror.tree import Tree
 from mirrord.sync.look import LIMIT
 
@@ -29,8 +31,13 @@ def body_of(file: File, data: bytes, views: Views | None = None) -> Text | Bytes
     if file.kind is Kind.FOLDER:
         return Text(None, title=file.place.name)
     if file.kind is Kind.ATTACHMENT:
-        return Bytes(len(data), mimetypes.guess_type(file.path)[0])
+        return Bytes(len(data), media_type_of(file.path))
     return text_of(decode(data), views)
+
+
+def media_type_of(name: str) -> str | None:
+    """What the ending of a file's name says."""
+    return mimetypes.guess_type(name)[0]
 
 
 def text_of(markdown: str, views: Views | None = None) -> Text:
@@ -45,3 +52,14 @@ def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
     stem, ending = posixpath.splitext(name) if kind is Kind.ATTACHMENT else (name, "")
     cut = stem.encode()[: MAX_NAME_BYTES - len(suffix.encode())].decode("utf-8", "ignore").rstrip()
     return cut + suffix + ending
+
+
+def with_id(text: str, entry: EntryId) -> str:
+    """*text* naming the page it is of; an `id:` that is the user's own key stays, as does a head nobody can read."""
+    shown = views_of(text).id
+    try:
+        if parse_id(shown) is not None:
+            return with_keys(text, {"id": str(entry)})
+        return render(text, frozenset({"id"}), Wanted(str(entry), None, None, None, None, None), stem="")
+    except Damaged:
+        return text

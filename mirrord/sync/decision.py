@@ -33,6 +33,7 @@ class Decision:
 
 _TO_ROW = frozenset({Move.INSERT, Move.ADOPT, Move.TO_ROW, Move.MERGE, Move.SIBLING, Move.REVIVE, Move.FORGET})
 _TO_FILE = frozenset({Move.CREATE, Move.TO_FILE})
+_SNAPSHOTS = frozenset({Move.NOTHING, Move.INSERT, Move.ADOPT, Move.TO_ROW})  # of a file somebody goes on writing
 _TWO_STEPS = frozenset({Move.MERGE, Move.SIBLING})
 
 
@@ -52,6 +53,8 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
         return Decision(state, Step.PREPARE, move, place, again=True)
     if move is Move.RENDER:
         return Decision(state, Step.PREPARE, move, place, again=True)
+    if _is_held(state) and not (move in _SNAPSHOTS and place is PlaceMove.NOTHING):
+        return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
     if place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
         step = Step.ROW if place is PlaceMove.TO_ROW else Step.FILE
         return Decision(state, step, move, place, again=move not in (Move.NOTHING, Move.ADOPT))
@@ -86,6 +89,10 @@ def _outlived(move: Move, state: State, *, adopting: bool) -> Move:
     if move is Move.TRASH and isinstance(file, File) and not same_place(state, base.place, file.place):
         return Move.REVIVE
     return move
+
+
+def _is_held(state: State) -> bool:
+    return isinstance(state.file, File) and state.file.held
 
 
 def _step_of(move: Move) -> Step:

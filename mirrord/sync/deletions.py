@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from mirrord.db import attention
 from mirrord.db.writes import Statement, Text, run
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.place import name_key
@@ -16,6 +15,7 @@ from mirrord.mirror import replace as replacing
 from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.sync.decision import Decision
 from mirrord.sync.guard import QUIET, RECENT
+from mirrord.sync.paths import by_depth
 from mirrord.sync.plan import Move
 from mirrord.sync.rows import Outcome, new_base
 from mirrord.sync.sides import FILE_ACTOR, Sides
@@ -74,7 +74,6 @@ async def entomb(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     statements = [_entomb(sides, decision) for decision in ordered]
     async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
         versions = await run(connection, statements)
-        await attention.resolve_conflicts(connection, sides.tenant, [one.state.entry for one in ordered])
     outcome = Outcome()
     for decision, version in zip(ordered, versions, strict=True):
         (outcome.stale if version is None else outcome.done).append(decision)
@@ -100,19 +99,21 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     statements = [sides.writer.forget(one.state.entry) for one in outcome.done]
     # something mirrord does not sync, or does not know yet, is still in there: the folder lives on
     left = [one for one in bare if _file(one).path not in removed]
-    statements += [_revive_folder(sides, one) for one in left if one.state.row is not None]
+    kept = [one for one in left if one.state.row is not None]
+    statements += [_revive_folder(sides, one) for one in sorted(kept, key=lambda one: by_depth(_file(one).path))]
     outcome.stale += [one for one in left if one.state.row is None]
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, statements)
-        await attention.resolve_conflicts(connection, sides.tenant, [one.state.entry for one in outcome.done])
     return outcome
 
 
 def _revive_folder(sides: Sides, decision: Decision) -> Statement:
     file, row = _file(decision), decision.state.row
     assert row is not None
-    base = new_base(decision.state, file)
-    return sides.writer.revive(base, row.version, file.place, name_key(file.place.name), Text(None, file.place.name))
+    base, text, key = new_base(decision.state, file), Text(None, file.place.name), name_key(file.place.name)
+    if row.purged:
+        return sides.writer.insert(base, file.place, key, text)
+    return sides.writer.revive(base, row.version, file.place, key, text)
 
 
 async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> None:

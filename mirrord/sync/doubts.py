@@ -69,7 +69,7 @@ class Doubts:
             self._emptied.pop(file.path, None)
             return state
         first = self._emptied.setdefault(file.path, time.monotonic())
-        if time.monotonic() - first >= QUIET:
+        if not file.held and time.monotonic() - first >= QUIET:
             return state
         return replace(state, file=Unknown(file.path, f"{file.path!r} is empty just now."))
 

@@ -3,21 +3,23 @@
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from mirrord.db import states
 from mirrord.db.attention import Halt, Problem
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import State
-from mirrord.errors import Busy, Damaged, Fenced, Refused, Stale, Unavailable
+from mirrord.errors import Busy, Damaged, Fenced, Locked, Refused, Stale, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.mirror.scan import Scan, scan
 from mirrord.sync.adoption import Adoption, is_stale
-from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
+from mirrord.sync.apply import Applied, apply, passes, prepare
+from mirrord.sync.backoff import Backoff
 from mirrord.sync.brake import Brake, restored
+from mirrord.sync.conclusion import Conclusion
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import trash
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
@@ -34,10 +36,11 @@ from mirrord.sync.recovery import Recovery
 from mirrord.sync.rewind import Rewind
 from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
+from mirrord.sync.unversioned import give_versions
 
 log = logging.getLogger(__name__)
 
-RETRY = 0.5  # seconds after Postgres or the root was out of reach
+RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
@@ -57,19 +60,27 @@ class Engine:
         self.feed = Feed(sides)
         self.recovery = Recovery(sides)
         self.doubts = Doubts(self.adoption)
-        self.written = asyncio.Event()  # rings when rows changed: documents are to be derived
+        self.conclusion = Conclusion(
+            sides, self.queue, self.doubts, self.problems, self.recovery, self.adoption, self.handshake, self.pulse
+        )
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
         self._rung = False
         self._rescan = False
         self._recompare = False
+        self._reread = False
         self._working = False
 
     @property
     def idle(self) -> bool:
         """Whether everything marked so far is done."""
-        asked = self._rung or self._rescan or self._recompare
+        asked = self._rung or self._rescan or self._recompare or self._reread
         return not (self._working or asked or self.pending or self.handshake.owed)
+
+    @property
+    def written(self) -> asyncio.Event:
+        """Rings when rows changed: documents are to be derived."""
+        return self.conclusion.written
 
     @property
     def pending(self) -> int:
@@ -87,8 +98,10 @@ class Engine:
         self.queue.wake()
 
     def read_everything(self) -> None:
-        """Read every file again, also those that look unchanged: a size and time stamps can be forged."""
+        """Read every file and row again, also those that look unchanged: sizes, time stamps, versions can be forged."""
+        self._reread = True
         self.queue.mark(self.sides.looker.index.paths(), forced=True)
+        self.queue.wake()
 
     def compare_soon(self) -> None:
         """Compare all rows, bases and files as soon as possible: whatever was missed is found."""
@@ -109,28 +122,35 @@ class Engine:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*; what is being done then is finished."""
+        backoff = Backoff()
         while not stop.is_set():
             await self.queue.wait(1.0)
             try:
                 await self.work(stop)
                 self.pulse.outage = None
-            except (Unavailable, Fenced) as error:
+                backoff.succeeded()
+            except (Unavailable, Fenced, OSError) as error:
                 if self.pulse.outage != str(error):
                     log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 self.pulse.outage = str(error)
-                await _pause(stop)
+                if isinstance(error, OSError):  # the disk or the kernel's limits: what it cut short is not known
+                    self.compare_soon()
+                await _pause(stop, backoff.pause())
                 with suppress(Unavailable):
                     await self.sides.database.mend()
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""
         if self.sides.lease is None or not await self.root.is_sound():
-            await _pause(stop)
+            await _pause(stop, RETRY)
             return
         self._working = True
         try:
             if self.handshake.is_due:
                 await self._shake_hands()
+            if self._reread:
+                await give_versions(self.sides)
+                self._reread = False
             if self._recompare:
                 self._recompare = False
                 await self.compare_all()
@@ -232,6 +252,8 @@ class Engine:
         try:
             dirty = await self._expanded(dirty)
             await self._pass(dirty, look)
+        except Locked:
+            self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
         except (Unavailable, Fenced):
             self.queue.put_back(dirty)
             raise
@@ -280,7 +302,7 @@ class Engine:
         self.brake.gathered.add(one.state.entry for one in gone if not is_stale(one))
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
         idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
-        await self._conclude(observation, applied, idle)
+        await self.conclusion.conclude(observation, applied, idle)
 
     async def _absorb_late(self, observation: Observation) -> None:
         for path, page in observation.late.items():
@@ -298,53 +320,6 @@ class Engine:
     async def _observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
         adoption = self.adoption
         return await observe(self.sides, dirty, look, adopting=adoption.is_going_on, rewound=adoption.is_rewinding)
-
-    async def _conclude(
-        self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
-    ) -> None:
-        """
-        Remember what was done, mark what is to be looked at again, list what needs a person.
-
-        idle: entries for which there was nothing to do.
-        """
-        self._mark_again([one for one in applied.done if one.again], 0)
-        for decision in applied.stale:
-            self._mark_again([decision], self.doubts.delay(decision.state.entry, at_once=True))
-        for decision in applied.later:
-            entry = decision.state.entry
-            self._mark_again([decision], self.doubts.delay(entry), applied.beside.get(entry, ()))
-        passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
-        self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
-        self.queue.mark(observation.unowned, applied.entries, forced=True)
-        for row, path, over, displaced in applied.displaced:
-            self.recovery.add(row.entry, path, over, displaced)
-        moved = [*map(where, applied.done), *applied.written]
-        settled = {*idle, *(one.state.entry for one in applied.done)}
-        await self.problems.update(observation.look, applied.troubles, moved, settled)
-        await self._remember(applied)
-
-    def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
-        paths = [one.state.file.path for one in decisions if one.state.file is not None]
-        self.queue.mark(paths, [*beside, *(one.state.entry for one in decisions)], forced=True, delay=delay)
-
-    async def _remember(self, applied: Applied) -> None:
-        if not applied.done:
-            return
-        index = self.sides.looker.index
-        paths = {path: one.state.entry for one in applied.done if (path := path_of(one)) is not None} | applied.written
-        seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
-        left = {path for path in paths if path not in seen}
-        for old, new in applied.renamed:
-            here = {path: found for path in [new, *index.below(new)] if (found := index.get(path)) is not None}
-            seen |= here
-            left |= {old + path[len(new) :] for path in here}
-        await asyncio.to_thread(self.sides.state.store, seen, left - seen.keys())
-        for decision in applied.done:
-            self.doubts.done(decision.state.entry)
-        self.adoption.done(applied.done)
-        self.handshake.owed = True
-        self.pulse.tick(self.sides.name, applied.done)
-        self.written.set()
 
     async def _delete(self, entries: set[EntryId], allowed: Sequence[EntryId] = ()) -> None:
         """Carry deletions over, after a look everywhere: what moved is found by then."""
@@ -365,7 +340,7 @@ class Engine:
         self.queue.mark(entries=[one.state.entry for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)])
         applied = Applied()
         applied.add(await self.brake.carry_over(gone, allowed))
-        await self._conclude(observation, applied)
+        await self.conclusion.conclude(observation, applied)
 
     async def _carry_out_decisions(self) -> None:
         decided = await self.brake.take_decisions()
@@ -392,9 +367,9 @@ class Engine:
         applied = Applied()
         back = restored(self._decide(observation, list(observation.states.values())))
         await apply(self.sides, back, observation.look.views, applied)
-        await self._conclude(observation, applied)
+        await self.conclusion.conclude(observation, applied)
 
 
-async def _pause(stop: asyncio.Event) -> None:
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), RETRY)
+        await asyncio.wait_for(stop.wait(), seconds)

@@ -31,10 +31,12 @@ class FileOutcome(Outcome):
     """
     written: paths that hold their row's text now, and whose they are.
     displaced: saves that came between look and write, with the row.
+    taken: paths where something is already; it may be our own write, whose base was never recorded.
     """
 
     written: dict[str, EntryId] = field(default_factory=dict)
     displaced: list[tuple[Row, str, Digest | None, Displaced]] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
 
 
 async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
@@ -170,6 +172,8 @@ async def _write(
     try:
         written = await asyncio.to_thread(_put, sides, path, data, row.entry, over)
     except Stale:
+        if over is None:
+            outcome.taken.add(path)
         if over is None and path not in sides.looker.index:
             sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
             outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))

@@ -17,6 +17,7 @@ class Found:
     Something at a path now: a page, an attachment, or a directory without a page file.
 
     claimed: the text of its `id:`, also where that is no UUID; None without one. data: None for directories.
+    held: as in File.
     """
 
     path: str
@@ -25,6 +26,7 @@ class Found:
     claimed: str | None
     inode: Inode
     data: bytes | None = None
+    held: bool = False
 
 
 @dataclass(slots=True)

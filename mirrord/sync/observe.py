@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirrord.db import states
 from mirrord.db.connect import Connection
@@ -59,7 +59,7 @@ async def observe(
     if not (look.found or look.gone or look.unknown):  # only rows changed, and their files are as they were
         memory = Memory(known, rows, await asyncio.to_thread(_missing, sides, known, look))
         assembled = _Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
-        return Observation({state.entry: state for state in assembled}, look)
+        return Observation(await _with_purged(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
         memory = await _remember(connection, sides, look, known, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
@@ -73,8 +73,8 @@ async def observe(
         if adopting:
             seen |= await _seen_others(connection, sides, assembled)
     absorbed = {base.entry for base in late.values()}
-    known_states = {state.entry: state for state in assembled if state.entry not in absorbed}
-    return Observation(known_states, look, seen, assembly.unowned, late)
+    states_of = await _with_purged(sides, [state for state in assembled if state.entry not in absorbed])
+    return Observation(states_of, look, seen, assembly.unowned, late)
 
 
 def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
@@ -100,6 +100,17 @@ def _unchanged(base: Base) -> Found:
     """A file that was not read again."""
     assert base.path is not None
     return Found(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
+
+
+async def _with_purged(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
+    """States by entry. A row that is gone may have been purged: then it was deleted long ago, not lost."""
+    states_of = {state.entry: state for state in assembled}
+    lost = [state.base for state in assembled if state.base is not None and state.row is None]
+    if lost:
+        async with sides.database.transaction(sides.tenant) as connection:
+            for entry, row in (await states.load_purged(connection, sides.tenant, lost)).items():
+                states_of[entry] = replace(states_of[entry], row=row)
+    return states_of
 
 
 def _leave_out_owned(look: Look, index: Index) -> None:
@@ -267,7 +278,7 @@ class _Assembly:
             place = base.place
         here = self.memory.at_path.get(found.path)
         contested = here is not None and here is not base
-        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested)
+        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested, found.held)
 
     def _has_page(self, base: Base) -> bool:
         """Whether a folder's directory has become the directory of a page."""

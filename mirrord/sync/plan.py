@@ -3,7 +3,7 @@
 from enum import Enum, auto
 
 from mirrord.domain.entry import Digest
-from mirrord.domain.state import NO_TEXT, File, Row, State, Unknown
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
 
 
 class Move(Enum):
@@ -41,6 +41,8 @@ def plan(state: State, *, seen: int | None = None, adopting: bool = False) -> Mo
         return Move.RENDER  # row 0
     if isinstance(file, Unknown):
         return Move.WAIT  # rows 17, 19, 20
+    if row is not None and row.purged:
+        return _purged(state.base, file)
     if file is None:
         return _absent(state, adopting)
     if row is None:
@@ -68,6 +70,15 @@ def _deleted(state: State, file: File, seen: int | None, adopting: bool) -> Move
     if adopting and seen is not None:
         return Move.TRASH  # row 5 under adoption rules: an old copy of something deleted
     return Move.REVIVE  # rows 5, 15
+
+
+def _purged(base: Base | None, file: File | None) -> Move:
+    """This mirror was away so long that the deletion itself is forgotten; only what it agreed on then is known."""
+    if file is None:
+        return Move.NOTHING if base is None else Move.FORGET
+    if base is None:
+        return Move.INSERT
+    return Move.TRASH if file.digest == base.digest else Move.REINSERT
 
 
 def _unbased(file: File, row: Row, seen: int | None) -> Move:

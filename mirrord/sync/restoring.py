@@ -1,98 +1,73 @@
-"""A whole tenant as it was at a moment: planned first, then made so, every change an ordinary new version."""
+"""An earlier version of a page made its newest one: an ordinary write of the row, undone in the same way."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
 
-from mirrord.db import restores
-from mirrord.db.connect import Connection, Database, set_no_cascade
-from mirrord.db.restores import Then
-from mirrord.db.writes import Text
-from mirrord.domain.entry import Actor, Kind, TenantId
+import psycopg
+
+from mirrord.db import entries, revisions
+from mirrord.db.connect import Connection, Database, set_parents
+from mirrord.db.entries import Current
+from mirrord.db.revisions import Revision
+from mirrord.domain.entry import Actor, EntryId, Place, TenantId
+from mirrord.errors import Refused, Stale, UserError
 from mirrord.sync.bodies import text_of
-
-BATCH = 200  # entries a transaction
-ROUNDS = 5
-
-
-class Act(StrEnum):
-    """What has to be done with an entry."""
-
-    REVIVE = "lives again"
-    CHANGE = "gets its text of then"
-    MOVE = "goes back to its place"
-    DELETE = "is deleted: it was not there"
-    LEAVE = "stays, although it was not there"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One entry that is not what it was."""
+class Restored:
+    """What came of it. version: of the page now; revived: it was deleted; changed False: it was so already."""
 
-    then: Then
-    act: Act
-
-
-def plan(entries: Iterable[Then], *, delete_newer: bool) -> list[Change]:
-    """What is to be done so that every one of *entries* is what it was. delete_newer: also what was made since."""
-    changes = [(one, _act(one, delete_newer=delete_newer)) for one in entries]
-    return [Change(one, act) for one, act in changes if act is not None]
+    version: int
+    revived: bool
+    changed: bool
 
 
-def _act(one: Then, *, delete_newer: bool) -> Act | None:
-    if one.then is None or one.was_deleted:
-        if one.is_deleted:
-            return None
-        return Act.DELETE if delete_newer else Act.LEAVE
-    if one.is_deleted:
-        return Act.REVIVE
-    if one.changed:
-        return Act.CHANGE
-    return Act.MOVE if one.moved else None
+async def restore(
+    database: Database, tenant: TenantId, page: EntryId, version: int, actor: Actor, *, place: bool
+) -> Restored:
+    """
+    Give *page* the text of *version*; a deleted page lives again. place: also put it where it was then.
 
-
-async def look(database: Database, tenant: TenantId, moment: datetime, *, delete_newer: bool) -> list[Change]:
-    """What a restore to *moment* would do."""
+    Raises:
+        UserError: there is no such version.
+        Refused: the version had no text, or the page cannot be where it was.
+        Stale: the page changed meanwhile; nothing was written.
+    """
     async with database.transaction(tenant) as connection:
-        return plan(await restores.at_moment(connection, tenant, moment), delete_newer=delete_newer)
+        current = (await entries.load(connection, tenant, [page])).get(page)
+        then = await _revision(connection, tenant, page, version)
+        text = await revisions.text_of(connection, tenant, page, version)
+    if current is None or then is None:
+        raise UserError(f"There is no version {version} of it; `mirrord history` lists the versions.")
+    if text is None:
+        raise Refused(f"Version {version} has no text: it was a folder then, or its text was never rendered.")
+    where = Place(then.parent, then.name) if place else current.place
+    if not _differs(current, text, where):
+        return Restored(current.version, revived=False, changed=False)
+    return Restored(await _write(database, tenant, current, then, text, where, actor), current.deleted, True)
 
 
-async def restore_tenant(
-    database: Database, tenant: TenantId, moment: datetime, actor: Actor, *, delete_newer: bool
-) -> list[Change]:
-    """
-    Let every page and attachment be what it was at *moment*; what is left to do, because somebody goes on writing.
-
-    Whatever is in the way of one round, as a folder that lives again because of what is in it, is not in the next's.
-    """
-    left: list[Change] = []
-    for _ in range(ROUNDS):
-        left = await look(database, tenant, moment, delete_newer=delete_newer)
-        left = await carry_out(database, tenant, left, actor)
-        if not left:
-            break
-    return left
+async def _revision(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> Revision | None:
+    found = await revisions.history(connection, tenant, page)
+    return next((one for one in found if one.version == version), None)
 
 
-async def carry_out(database: Database, tenant: TenantId, changes: Sequence[Change], actor: Actor) -> list[Change]:
-    """Do it; those that were not done, because somebody changed the entry since it was looked at."""
-    todo = [one for one in changes if one.act is not Act.LEAVE]
-    missed: list[Change] = []
-    for start in range(0, len(todo), BATCH):
+def _differs(current: Current, text: str, where: Place) -> bool:
+    moves = (current.place.parent, current.place.name) != (where.parent, where.name)
+    return moves or current.deleted or current.unrendered or current.text != text
+
+
+async def _write(
+    database: Database, tenant: TenantId, current: Current, then: Revision, text: str, where: Place, actor: Actor
+) -> int:
+    try:
         async with database.transaction(tenant, actor=actor) as connection:
-            await set_no_cascade(connection)
-            for change in todo[start : start + BATCH]:
-                if not await _carry_out(connection, tenant, change):
-                    missed.append(change)
-    return missed
-
-
-async def _carry_out(connection: Connection, tenant: TenantId, change: Change) -> bool:
-    one = change.then
-    if change.act is Act.DELETE:
-        return await restores.delete(connection, tenant, one)
-    if one.kind is Kind.ATTACHMENT:
-        return await restores.restore(connection, tenant, one, None)
-    markdown = await restores.text_then(connection, tenant, one)
-    return await restores.restore(connection, tenant, one, text_of(markdown) if markdown is not None else Text(None))
+            await set_parents(connection, [current.version, then.version])
+            written = await entries.put_text(connection, tenant, current, text_of(text), where)
+            if written is None:
+                raise Stale("The page was changed at this moment; look at it, then try again.")
+            return written
+    except psycopg.errors.CheckViolation as error:
+        raise Refused(f"The page cannot be where it was: {error.diag.message_primary}.") from error
+    except psycopg.errors.ForeignKeyViolation as error:
+        raise Refused("The page cannot be where it was: the folder it was in is gone for good.") from error

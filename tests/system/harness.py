@@ -53,6 +53,8 @@ class Mirrord:
     Leaving its `with` block ends the daemon, its workers and its Postgres, however the block was left.
     """
 
+    command: tuple[str, ...] = _COMMAND  # what `mirrord` is on a command line
+
     def __init__(self, directory: Path, *, tenant: str = "demo", dsn: str | None = None) -> None:
         """*dsn*: a Postgres that somebody else keeps; None: an embedded one below *directory*."""
         self.directory, self.tenant, self.dsn = directory, tenant, dsn
@@ -90,7 +92,7 @@ class Mirrord:
         with self.log.open("ab") as log:
             self._log_begin = log.tell()
             self._process = subprocess.Popen(
-                [*_COMMAND, "up", "--plain", "--tenant", self.tenant, *self._places(), *arguments],
+                [*self.command, "up", "--plain", "--tenant", self.tenant, *self._places(), *arguments],
                 cwd=self.directory,
                 env=_environment(),
                 stdin=subprocess.DEVNULL,
@@ -170,7 +172,7 @@ class Mirrord:
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
         """Run a `mirrord` command on this installation, to its end."""
         return subprocess.run(
-            [*_COMMAND, *arguments, *self._places()],
+            [*self.command, *arguments, *self._places()],
             cwd=self.directory,
             env=_environment(),
             stdin=subprocess.DEVNULL,

@@ -35,9 +35,10 @@ def row(
     placed: bool = True,
     deleted: bool = False,
     ahead: Iterable[str] = (),
+    purged: bool = False,
 ) -> Row:
     """What Postgres says."""
-    return Row(ENTRY, _kind(digest), place, placed, version, digest, deleted, frozenset(ahead))
+    return Row(ENTRY, _kind(digest), place, placed, version, digest, deleted, frozenset(ahead), purged=purged)
 
 
 def state(base: Base | None = None, file: File | Unknown | None = None, row: Row | None = None) -> State:

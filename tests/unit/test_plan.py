@@ -229,3 +229,15 @@ def test_what_is_in_sync_stays_untouched_whatever_else_is_known() -> None:
 def test_a_deletion_and_an_edit_end_with_the_edit() -> None:
     assert plan(state(base(A), file(B), row(A, deleted=True, version=3))) is Move.REVIVE
     assert plan(state(base(A), None, row(B, version=3))) is Move.CREATE
+
+
+@pytest.mark.parametrize("adopting", [False, True])
+def test_of_what_was_purged_only_bytes_that_nobody_else_has_come_back(adopting: bool) -> None:
+    """SYNC fault 96: the mirror was away until nothing was left of the deletion but its mark."""
+    gone = row(None, version=0, placed=False, deleted=True, purged=True)
+    assert plan(state(base(A), file(A), gone), adopting=adopting) is Move.TRASH
+    assert plan(state(base(A), file(B), gone), adopting=adopting) is Move.REINSERT
+    assert plan(state(None, file(B), gone), adopting=adopting) is Move.INSERT
+    assert plan(state(base(A), None, gone), adopting=adopting) is Move.FORGET
+    assert plan(state(None, None, gone), adopting=adopting) is Move.NOTHING
+    assert plan(state(base(A), UNREADABLE, gone), adopting=adopting) is Move.WAIT

@@ -1,4 +1,7 @@
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -56,3 +59,83 @@ def test_a_late_save_is_found_once_and_accepted(tree: Tree, journal: Journal, ro
     assert found.card is not None
     assert trash.late_saves(tree, {}) == []
     assert trash.purge(tree, time.time() + MONTH) == [found.name]
+
+
+WRITER = """
+import sys
+with open(sys.argv[1], "r+b") as file:
+    print("open", flush=True)
+    if sys.stdin.readline() == "write\\n":
+        file.write(b"typed long after")
+"""
+
+
+def editor(path: Path) -> subprocess.Popen[str]:
+    """A program of its own that has the file open until it is told what to do: a line, or the end of input."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "open\n"
+    return program
+
+
+def test_what_another_program_has_open_stays_until_it_closes_it(tree: Tree, journal: Journal, root: Path) -> None:
+    path = throw_away(tree, journal, root, b"old")
+    with editor(path) as program:
+        assert trash.purge(tree, time.time() + MONTH) == []
+        program.communicate()
+    assert trash.purge(tree, time.time() + MONTH) == [path.name]
+
+
+def test_what_another_program_wrote_late_is_never_purged_before_it_is_taken_in(
+    tree: Tree, journal: Journal, root: Path
+) -> None:
+    path = throw_away(tree, journal, root, b"old")
+    with editor(path) as program:
+        program.communicate("write\n")
+    assert trash.purge(tree, time.time() + 100 * MONTH) == []
+    assert path.read_bytes() == b"typed long after"
+
+    ((name, _, digest),) = trash.late_saves(tree, {})
+    trash.accept(tree, name, digest)
+    (found,) = trash.contents_of(tree)
+    assert trash.purge(tree, time.time() + MONTH) == [found.name]
+
+
+def test_a_replaced_file_is_kept_as_long_as_a_removed_one(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"old")
+    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"))
+    (found,) = trash.contents_of(tree)
+    assert found.card is None
+    assert trash.purge(tree, time.time() + MONTH / 2) == []
+    assert trash.size(tree) == (1, 3)
+    assert trash.purge(tree, time.time() + MONTH) == [found.name]
+    assert trash.size(tree) == (0, 0)
+
+
+def test_a_card_without_its_file_goes_too(tree: Tree, journal: Journal, root: Path) -> None:
+    path = throw_away(tree, journal, root, b"old")
+    path.unlink()
+    assert trash.purge(tree, time.time()) == []
+    assert len(list(path.parent.iterdir())) == 1
+    trash.purge(tree, time.time() + MONTH)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_what_cannot_be_read_stays_and_stops_nothing(
+    tree: Tree, journal: Journal, root: Path, as_nobody: Callable[[Callable[[], None]], None]
+) -> None:
+    path = throw_away(tree, journal, root, b"old")
+    path.chmod(0)
+    (root / TRASH).chmod(0o777)
+    (root / ".mirrord").chmod(0o777)
+    gone: list[str] = []
+
+    def act() -> None:
+        gone.extend(trash.purge(tree, time.time() + MONTH))
+        assert trash.late_saves(tree, {}) == []
+        assert gone == []
+
+    as_nobody(act)
+    assert path.exists()

@@ -1,0 +1,246 @@
+"""`mirrord conflicts`: list, show, and settle what both sides changed."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import configured, run, tenant_option, the_tenant
+from mirrord.cli.output import echo_difference, harmless, moment, the_person
+from mirrord.config import Config
+from mirrord.db import conflicts as store
+from mirrord.db.conflicts import Conflict
+from mirrord.domain.entry import EntryId, Kind
+from mirrord.errors import UserError
+from mirrord.sync import settling
+from mirrord.sync.linking import paths_of
+from mirrord.sync.settling import Choice, Dispute
+from mirrord.sync.threeway import difference, is_marked, marked
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A conflict, and the paths of the page and of its sibling now; None: purged."""
+
+    conflict: Conflict
+    path: str | None
+    sibling: str | None
+
+
+@click.group(invoke_without_command=True)
+@configured
+@tenant_option
+def conflicts(config: Config, tenant: str | None) -> None:
+    """Pages and attachments of which two contents are kept, side by side."""
+    context = click.get_current_context()
+    if context.invoked_subcommand is None:
+        _list(config, tenant, as_json=False)
+    elif any(value is not None for value in context.params.values()):
+        raise UserError(f"Put options after the subcommand: `mirrord conflicts {context.invoked_subcommand} …`.")
+
+
+@conflicts.command("list")
+@configured
+@tenant_option
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def list_them(config: Config, tenant: str | None, as_json: bool) -> None:
+    """The open conflicts, oldest first."""
+    _list(config, tenant, as_json=as_json)
+
+
+@conflicts.command()
+@configured
+@tenant_option
+@click.argument("number", type=int)
+@click.option("--json", "as_json", is_flag=True, help="For programs: all three texts.")
+@click.option("--markers", is_flag=True, help="One text with conflict markers, to be edited for take-merged.")
+def show(config: Config, tenant: str | None, number: int, as_json: bool, markers: bool) -> None:
+    """What each side changed in conflict NUMBER."""
+    dispute, listed = _load(config, tenant, number)
+    if as_json:
+        click.echo(json.dumps(_facts(listed) | _details(dispute), indent=2))
+    elif markers:
+        text = _with_markers(dispute)
+        click.echo(harmless(text) if sys.stdout.isatty() else text, nl=False)
+    else:
+        _describe(dispute, listed)
+
+
+@conflicts.command("take-file")
+@configured
+@tenant_option
+@click.argument("number", type=int)
+@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+def take_file(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
+    """The file's content becomes the page's; the sibling goes."""
+    _settle(config, tenant, number, Choice.FILE, seen, None)
+
+
+@conflicts.command("take-row")
+@configured
+@tenant_option
+@click.argument("number", type=int)
+@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+def take_row(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
+    """The page stays as it is; the sibling goes."""
+    _settle(config, tenant, number, Choice.ROW, seen, None)
+
+
+@conflicts.command("take-merged")
+@configured
+@tenant_option
+@click.argument("number", type=int)
+@click.argument(
+    "merged",
+    metavar="[FILE]",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+)
+@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+def take_merged(config: Config, tenant: str | None, number: int, merged: Path | None, seen: str | None) -> None:
+    """FILE (- is standard input) becomes the page's content; the sibling goes. Without FILE an editor opens."""
+    if merged is not None:
+        data = sys.stdin.buffer.read() if str(merged) == "-" else merged.read_bytes()
+    elif sys.stdin.isatty():
+        dispute, _ = _load(config, tenant, number)
+        seen = seen or dispute.seen
+        data = _edited(dispute)
+    else:
+        raise UserError("Say which file has the merged text, or - for standard input.")
+    _settle(config, tenant, number, Choice.MERGED, seen, data)
+
+
+def _list(config: Config, tenant: str | None, *, as_json: bool) -> None:
+    found = run(_gather(config, tenant))
+    if as_json:
+        click.echo(json.dumps([_facts(one) for one in found], indent=2))
+        return
+    for one in found:
+        when = moment(one.conflict.created_at) if one.conflict.created_at else ""
+        click.echo(f"{one.conflict.id:>4}  {when}  {harmless(one.path or one.conflict.path)}")
+        click.echo(f"      the file's content: {harmless(one.sibling or '(gone)')}")
+    if found:
+        click.echo(
+            "`mirrord conflicts show NUMBER` shows both; `take-file`, `take-row` or `take-merged` settles it, "
+            "and so does deleting the sibling, or giving it a name of its own.",
+            err=True,
+        )
+    else:
+        click.echo("No conflicts.", err=True)
+
+
+async def _gather(config: Config, tenant: str | None) -> list[Listed]:
+    async with app.opened(config) as database:
+        _, one = await the_tenant(database, config, tenant)
+        async with database.transaction(one) as connection:
+            found = await store.listed(connection, one)
+            paths = await paths_of(connection, one, [entry for each in found for entry in (each.entry, each.sibling)])
+    return [_listed(conflict, paths) for conflict in found]
+
+
+def _listed(conflict: Conflict, paths: dict[EntryId, str]) -> Listed:
+    return Listed(conflict, paths.get(conflict.entry), paths.get(conflict.sibling))
+
+
+def _load(config: Config, tenant: str | None, number: int) -> tuple[Dispute, Listed]:
+    async def work() -> tuple[Dispute, Listed]:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            async with database.transaction(one) as connection:
+                dispute = await settling.load(connection, one, number)
+                conflict = dispute.conflict
+                return dispute, _listed(conflict, await paths_of(connection, one, [conflict.entry, conflict.sibling]))
+
+    return run(work())
+
+
+def _settle(
+    config: Config, tenant: str | None, number: int, choice: Choice, seen: str | None, data: bytes | None
+) -> None:
+    async def work() -> Dispute:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            return await settling.settle(database, one, number, choice, the_person(), data=data, seen=seen)
+
+    conflict = run(work()).conflict
+    what = "stays as it is" if choice is Choice.ROW else "has the content you chose, as a new version"
+    click.echo(f"Settled: {harmless(conflict.path)} {what}; the sibling goes to the trash.")
+
+
+def _facts(one: Listed) -> dict[str, Any]:
+    conflict = one.conflict
+    return {
+        "number": conflict.id,
+        "kind": conflict.kind,
+        "page": str(conflict.entry),
+        "path": one.path,
+        "sibling": str(conflict.sibling),
+        "sibling_path": one.sibling,
+        "since": conflict.created_at.isoformat() if conflict.created_at else None,
+    }
+
+
+def _details(dispute: Dispute) -> dict[str, Any]:
+    conflict, entry, sibling = dispute.conflict, dispute.entry, dispute.sibling
+    facts = {"seen": dispute.seen, "page_changed": dispute.entry_changed, "sibling_changed": dispute.sibling_changed}
+    if conflict.kind is Kind.ATTACHMENT:
+        digests = {"base": conflict.base_digest, "file": conflict.file_digest, "row": conflict.row_digest}
+        return facts | {name: digest.hex() if digest else None for name, digest in digests.items()}
+    now = {"row_now": entry.text if entry else None, "sibling_now": sibling.text if sibling else None}
+    return facts | {"base": conflict.base_text, "file": conflict.file_text, "row": conflict.row_text} | now
+
+
+def _describe(dispute: Dispute, listed: Listed) -> None:
+    conflict = dispute.conflict
+    path = listed.path or conflict.path
+    click.echo(f"Conflict {conflict.id}: {harmless(path)}")
+    click.echo(f"The file's content is kept in {harmless(listed.sibling or '(gone)')}; versions seen: {dispute.seen}")
+    for changed, what in ((dispute.entry_changed, "page"), (dispute.sibling_changed, "sibling")):
+        if changed:
+            click.echo(f"The {what} changed since; below is how it is now.")
+    click.echo()
+    if conflict.kind is Kind.ATTACHMENT:
+        _describe_bytes(dispute)
+        return
+    row, file = _texts(dispute)
+    if conflict.base_text is None:
+        click.echo("What both come from is not known. From the row's text to the file's:")
+        echo_difference(difference(row, file, "the row's text", "the file's text"))
+        return
+    click.echo("What the row changed:")
+    echo_difference(difference(conflict.base_text, row, "both came from", "the row's text"))
+    click.echo("\nWhat the file changed:")
+    echo_difference(difference(conflict.base_text, file, "both came from", "the file's text"))
+
+
+def _describe_bytes(dispute: Dispute) -> None:
+    for what, entry in (("the row's", dispute.entry), ("the file's", dispute.sibling)):
+        if entry is not None and entry.digest is not None:
+            click.echo(f"{what:<10} {entry.size} bytes  {entry.digest.hex()[:12]}")
+
+
+def _texts(dispute: Dispute) -> tuple[str, str]:
+    """The row's text now, and the one take-file would give it."""
+    row = dispute.entry.text if dispute.entry is not None else None
+    return row or "", settling.file_text(dispute)
+
+
+def _with_markers(dispute: Dispute) -> str:
+    if dispute.conflict.kind is Kind.ATTACHMENT:
+        raise UserError("Of an attachment there is no text; merge the two files with a program that knows them.")
+    row, file = _texts(dispute)
+    return marked(dispute.conflict.base_text, file, row)
+
+
+def _edited(dispute: Dispute) -> bytes:
+    """What the person made of the marked text in an editor."""
+    text = click.edit(_with_markers(dispute), extension=".md")
+    if text is None:
+        raise UserError("The text was not saved in the editor; nothing was changed.")
+    if is_marked(text):
+        raise UserError("There are conflict markers left in the text; nothing was changed.")
+    return text.encode()

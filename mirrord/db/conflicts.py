@@ -1,0 +1,93 @@
+"""Conflicts: what both sides said and what they came from, until somebody settled it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """
+    Two contents for one page or attachment. sibling: the entry that holds the file's.
+
+    Of a page there are texts, of an attachment digests. The base is None where it is not known; the row's text where
+    it had none. path: of the file when it happened. row_version: of the row then.
+    """
+
+    entry: EntryId
+    sibling: EntryId
+    path: str
+    kind: Kind
+    row_version: int
+    base_text: str | None = None
+    file_text: str | None = None
+    row_text: str | None = None
+    base_digest: Digest | None = None
+    file_digest: Digest | None = None
+    row_digest: Digest | None = None
+    id: int = 0
+    created_at: datetime | None = None
+
+
+_COLUMNS = (
+    "entry_id, sibling_id, path, kind, row_version, base_text, file_text, row_text, base_digest, file_digest, "
+    "row_digest, id, created_at"
+)
+_ADD = """
+INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, sibling_id, path, kind, row_version,
+                              base_text, file_text, row_text, base_digest, file_digest, row_digest)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+
+
+async def add(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: Conflict) -> None:
+    """Write down both sides and the base."""
+    texts = (conflict.base_text, conflict.file_text, conflict.row_text)
+    digests = (conflict.base_digest, conflict.file_digest, conflict.row_digest)
+    about = (conflict.entry, conflict.sibling, conflict.path, conflict.kind, conflict.row_version)
+    await connection.execute(_ADD, (tenant, mirror, *about, *texts, *digests))
+
+
+async def listed(connection: Connection, tenant: TenantId) -> list[Conflict]:
+    """The open conflicts of a tenant, oldest first."""
+    cursor = await connection.execute(
+        f"SELECT {_COLUMNS} FROM mirrord.conflict WHERE tenant_id = %s AND resolved_at IS NULL ORDER BY id", (tenant,)
+    )
+    return [_conflict(row) for row in await cursor.fetchall()]
+
+
+async def load(connection: Connection, tenant: TenantId, number: int) -> Conflict | None:
+    """An open conflict; None: there is none of that number, or it is settled."""
+    cursor = await connection.execute(
+        f"SELECT {_COLUMNS} FROM mirrord.conflict WHERE tenant_id = %s AND id = %s AND resolved_at IS NULL",
+        (tenant, number),
+    )
+    row = await cursor.fetchone()
+    return _conflict(row) if row else None
+
+
+async def about(connection: Connection, tenant: TenantId, entry: EntryId) -> list[int]:
+    """The numbers of the open conflicts of which *entry* is the disputed one."""
+    cursor = await connection.execute(
+        "SELECT id FROM mirrord.conflict WHERE tenant_id = %s AND entry_id = %s AND resolved_at IS NULL ORDER BY id",
+        (tenant, entry),
+    )
+    return [int(row[0]) for row in await cursor.fetchall()]
+
+
+async def resolve(connection: Connection, tenant: TenantId, number: int, resolution: str) -> bool:
+    """A person settled it. False: it was settled already."""
+    cursor = await connection.execute(
+        "UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = %s, "
+        "resolved_by = mirrord.current_actor() "
+        "WHERE tenant_id = %s AND id = %s AND resolved_at IS NULL RETURNING id",
+        (resolution, tenant, number),
+    )
+    return await cursor.fetchone() is not None
+
+
+def _conflict(row: tuple[Any, ...]) -> Conflict:
+    entry, sibling, path, kind, *rest = row
+    return Conflict(EntryId(entry), EntryId(sibling), path, Kind(kind), *rest)

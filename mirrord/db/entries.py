@@ -1,0 +1,156 @@
+"""
+Pages and attachments as a person's command reads and writes them: the row alone, by version.
+
+No base is written and no lease is held: these are writes of rows like an app's, and the files follow from them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.connect import Connection
+from mirrord.db.writes import Bytes, Text
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """
+    A row as it is now.
+
+    text: of a page; None: a folder, or not rendered yet. digest, size: of an attachment's bytes.
+    unrendered: an app's write of which the text does not follow yet.
+    """
+
+    entry: EntryId
+    kind: Kind
+    place: Place
+    deleted: bool
+    version: int
+    text: str | None
+    unrendered: bool
+    digest: Digest | None
+    size: int | None
+
+
+_CURRENT = """
+SELECT id, kind, parent_id, coalesce(name, ''), index, deleted_at IS NOT NULL, version, markdown,
+       ahead <> '{}' OR digest IS NULL AND kind = 'page', NULL::bytea, NULL::bigint
+FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)
+UNION ALL
+SELECT id, 'attachment', parent_id, name, false, deleted_at IS NOT NULL, version, NULL, false, digest, size
+FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
+_PUT_TEXT = """
+UPDATE mirrord.page SET
+    index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s, content = NULL,
+    title = coalesce(%(title)s, nullif(%(name)s, '')), icon = %(icon)s, position = coalesce(%(position)s, position),
+    frontmatter = %(frontmatter)s, ahead = '{}', deleted_at = NULL,
+    parent_id = %(parent)s, name = nullif(%(name)s, ''),
+    name_key = CASE WHEN deleted_at IS NULL AND parent_id IS NOT DISTINCT FROM %(parent)s AND name = %(name)s
+                    THEN name_key END
+WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"""
+_PUT_BYTES = """
+UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s,
+    name_key = CASE WHEN deleted_at IS NULL THEN name_key END, deleted_at = NULL
+WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"""
+_DELETE = """
+UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
+WHERE tenant_id = %s AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+
+
+async def load(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Current]:
+    """The rows of *entries*, deleted ones too; those without a row are left out."""
+    cursor = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(entries)})
+    return {current.entry: current for current in [_current(*row) for row in await cursor.fetchall()]}
+
+
+async def named(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
+    """Pages and folders of that name, the living first, then the newest deletion."""
+    return await _ids(
+        connection,
+        "SELECT id FROM mirrord.page WHERE tenant_id = %s AND name = %s ORDER BY deleted_at DESC NULLS FIRST",
+        (tenant, name),
+    )
+
+
+async def titled(connection: Connection, tenant: TenantId, title: str) -> list[EntryId]:
+    """Pages and folders of that title, the living first, then the newest deletion."""
+    return await _ids(
+        connection,
+        "SELECT id FROM mirrord.page WHERE tenant_id = %s AND title = %s ORDER BY deleted_at DESC NULLS FIRST",
+        (tenant, title),
+    )
+
+
+async def once_named(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
+    """Pages of which a version had that name, the newest first."""
+    return await _ids(
+        connection,
+        "SELECT page_id FROM mirrord.page_revision WHERE tenant_id = %s AND name = %s "
+        "GROUP BY page_id ORDER BY max(created_at) DESC",
+        (tenant, name),
+    )
+
+
+async def has_children(connection: Connection, tenant: TenantId, page: EntryId) -> bool:
+    """Whether anything alive lies below the page."""
+    cursor = await connection.execute("SELECT mirrord.holds_life(%s, %s)", (tenant, page))
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def put_text(
+    connection: Connection, tenant: TenantId, page: Current, body: Text, where: Place | None = None
+) -> int | None:
+    """
+    The next version of *page*: a text, at *where* (None: where it is; the form of its file stays); a deleted page
+    lives again.
+
+    None: the row is not *page* any more, and nothing was written.
+    """
+    assert body.markdown is not None
+    where = where or page.place
+    same = {"tenant": tenant, "entry": page.entry, "expected": page.version}
+    await connection.execute("SET LOCAL mirrord.next_version = 'on'")
+    values = {
+        "markdown": body.markdown,
+        "digest": digest_of(body.markdown.encode()),
+        "title": body.title,
+        "icon": body.icon,
+        "position": body.position,
+        "frontmatter": Jsonb(body.frontmatter) if body.frontmatter is not None else None,
+        "parent": where.parent,
+        "name": where.name,
+    }
+    return await _version(connection, _PUT_TEXT, same | values)
+
+
+async def put_bytes(
+    connection: Connection, tenant: TenantId, attachment: Current, digest: Digest, body: Bytes
+) -> int | None:
+    """The next version of *attachment*: bytes that are in `blob`. None: the row is not *attachment* any more."""
+    values = {"tenant": tenant, "entry": attachment.entry, "expected": attachment.version, "digest": digest}
+    return await _version(connection, _PUT_BYTES, values | {"size": body.size, "media_type": body.media_type})
+
+
+async def delete(connection: Connection, tenant: TenantId, entry: Current) -> bool:
+    """Make it a tombstone; its file goes to the trash. False: the row is not *entry* any more."""
+    table = "attachment" if entry.kind is Kind.ATTACHMENT else "page"
+    cursor = await connection.execute(_DELETE.format(table=table), (tenant, entry.entry, entry.version))
+    return await cursor.fetchone() is not None
+
+
+async def _version(connection: Connection, statement: str, values: dict[str, Any]) -> int | None:
+    row = await (await connection.execute(statement, values)).fetchone()
+    return int(row[0]) if row else None
+
+
+async def _ids(connection: Connection, statement: str, values: tuple[object, ...]) -> list[EntryId]:
+    cursor = await connection.execute(statement, values)
+    return [EntryId(row[0]) for row in await cursor.fetchall()]
+
+
+def _current(entry: EntryId, kind: str, parent: EntryId | None, name: str, index: bool, *rest: Any) -> Current:
+    return Current(entry, Kind(kind), Place(parent, name, index), *rest)

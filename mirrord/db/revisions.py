@@ -1,0 +1,77 @@
+"""The history of pages: every version, as it was written."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, EntryId, TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """
+    One version of a page.
+
+    parents: the versions it comes from. changed: what is not as in the version before: created, text, place, title,
+    deleted, restored; none of them: the form of its file. size: characters of its text; None: a folder, or not
+    rendered yet. parent None: the root.
+    """
+
+    version: int
+    created_at: datetime
+    actor: dict[str, Any]
+    digest: Digest | None
+    size: int | None
+    parent: EntryId | None
+    name: str
+    title: str
+    deleted: bool
+    parents: tuple[int, ...]
+    changed: tuple[str, ...]
+
+
+# md5 only tells texts of neighbouring versions apart where a digest was not derived yet
+_HISTORY = """
+SELECT version, created_at, coalesce(actor, '{}'), digest, length(markdown), parent_id, coalesce(name, ''),
+       coalesce(views ->> 'title', frontmatter ->> 'title', name, ''), deleted, parents, md5(markdown)
+FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY version"""
+
+
+async def history(connection: Connection, tenant: TenantId, page: EntryId) -> list[Revision]:
+    """Every version of a page, the oldest first."""
+    cursor = await connection.execute(_HISTORY, (tenant, page))
+    found: list[Revision] = []
+    text = None
+    for row in await cursor.fetchall():
+        plain = _revision(row)
+        changed = _changed(found[-1], plain, text != row[-1]) if found else ("created",)
+        found.append(replace(plain, changed=changed))
+        text = row[-1]
+    return found
+
+
+async def text_of(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> str | None:
+    """The text of a version that is known to exist; None: it had none."""
+    cursor = await connection.execute(
+        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s",
+        (tenant, page, version),
+    )
+    row = await cursor.fetchone()
+    return row[0] if row else None
+
+
+def _changed(before: Revision, after: Revision, text: bool) -> tuple[str, ...]:
+    checks = {
+        "deleted": after.deleted and not before.deleted,
+        "restored": before.deleted and not after.deleted,
+        "text": text,
+        "place": (before.parent, before.name) != (after.parent, after.name),
+        "title": before.title != after.title,
+    }
+    return tuple(what for what, holds in checks.items() if holds)
+
+
+def _revision(row: tuple[Any, ...]) -> Revision:
+    version, created_at, actor, digest, size, parent, name, title, deleted, parents, _ = row
+    return Revision(version, created_at, actor, digest, size, parent, name, title, deleted, tuple(parents), ())

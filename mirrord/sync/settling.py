@@ -1,0 +1,211 @@
+"""A person settles a conflict: which text the page has, and that the sibling goes."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mirrord.codec.frontmatter import REMOVED, with_keys
+from mirrord.codec.text import decode
+from mirrord.codec.views import views_of
+from mirrord.db import blobs, conflicts, entries, revisions
+from mirrord.db.conflicts import Conflict
+from mirrord.db.connect import Connection, Database
+from mirrord.db.entries import Current
+from mirrord.db.writes import Bytes
+from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, parse_id
+from mirrord.errors import Damaged, Refused, Stale, UserError
+from mirrord.sync.bodies import media_type_of, text_of, with_id
+from mirrord.sync.look import LIMIT
+from mirrord.sync.threeway import is_marked
+
+
+class Choice(StrEnum):
+    """What is taken."""
+
+    FILE = "took-file"
+    ROW = "took-row"
+    MERGED = "took-merged"
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """
+    A conflict with both entries as they are now; None: purged.
+
+    sibling_changed: its content is not any more what the file held. parts: numbers of conflicts about the sibling.
+    """
+
+    conflict: Conflict
+    entry: Current | None
+    sibling: Current | None
+    sibling_changed: bool
+    has_children: bool
+    parts: tuple[int, ...]
+
+    @property
+    def seen(self) -> str:
+        """The versions shown to a person: `5/2`."""
+        return f"{self.entry.version if self.entry else 0}/{self.sibling.version if self.sibling else 0}"
+
+    @property
+    def entry_changed(self) -> bool:
+        """Whether the page or attachment is not any more what it was when the conflict arose."""
+        conflict, entry = self.conflict, self.entry
+        if entry is None or entry.version == conflict.row_version:
+            return False
+        if entry.deleted or entry.unrendered:
+            return True
+        if conflict.kind is Kind.ATTACHMENT:
+            return entry.digest != conflict.row_digest
+        return entry.text != conflict.row_text
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What is to be the page's or attachment's content. data: bytes that are not stored yet."""
+
+    text: str | None = None
+    digest: Digest | None = None
+    data: bytes | None = None
+
+
+async def load(connection: Connection, tenant: TenantId, number: int) -> Dispute:
+    """An open conflict as it is now. Raises UserError if there is none of that number."""
+    conflict = await conflicts.load(connection, tenant, number)
+    if conflict is None:
+        raise UserError(f"There is no open conflict {number}; `mirrord conflicts` lists them.")
+    now = await entries.load(connection, tenant, [conflict.entry, conflict.sibling])
+    sibling = now.get(conflict.sibling)
+    return Dispute(
+        conflict,
+        now.get(conflict.entry),
+        sibling,
+        await _is_changed(connection, tenant, conflict, sibling),
+        await entries.has_children(connection, tenant, conflict.sibling),
+        tuple(await conflicts.about(connection, tenant, conflict.sibling)),
+    )
+
+
+async def settle(
+    database: Database,
+    tenant: TenantId,
+    number: int,
+    choice: Choice,
+    actor: Actor,
+    *,
+    data: bytes | None = None,
+    seen: str | None = None,
+) -> Dispute:
+    """
+    Carry out a person's choice, all or nothing; what there was before.
+
+    data: the merged content, where that is the choice. seen: the versions the person looked at, as Dispute.seen
+    spells them; None: those of the moment when the conflict arose.
+
+    Raises:
+        UserError: there is no such open conflict.
+        Refused: something changed that the person has not seen, or must be decided first.
+        Stale: something changed at this very moment.
+        Damaged: the merged content is not text.
+    """
+    async with database.transaction(tenant, actor=actor) as connection:
+        dispute = await load(connection, tenant, number)
+        if (why := objection(dispute, choice, seen)) is not None:
+            raise Refused(why)
+        content = _content(dispute, choice, data)
+        # first, so that no trigger takes the deletion of the sibling for the answer
+        written = await conflicts.resolve(connection, tenant, number, choice)
+        if content is not None:
+            written = written and await _put(connection, tenant, dispute, content)
+        if dispute.sibling is not None and not dispute.sibling.deleted:
+            written = written and await entries.delete(connection, tenant, dispute.sibling)
+        if not written:
+            raise Stale(f"Conflict {number} was changed at this moment; look at it, then try again.")
+    return dispute
+
+
+def objection(dispute: Dispute, choice: Choice, seen: str | None) -> str | None:
+    """Why *choice* is not carried out, as a sentence; None: nothing speaks against it."""
+    number, path = dispute.conflict.id, dispute.conflict.path
+    look = f"`mirrord conflicts show {number}` shows how it is now"
+    if dispute.parts:
+        listed = ", ".join(map(str, dispute.parts))
+        return f"The sibling of {path!r} is in a conflict itself: settle {listed} first."
+    if dispute.has_children:
+        return f"There are pages below the sibling of {path!r}; move them away first, or they would be deleted with it."
+    if choice is not Choice.ROW and dispute.entry is None:
+        return f"{path!r} is gone for good. Rename the sibling: then it is a page of its own, and this is settled."
+    if seen is not None:
+        same = seen == dispute.seen
+        return None if same else f"{path!r} or its sibling changed since {seen} (now {dispute.seen}); {look}."
+    how = f"{look}; if you still mean it, add `--seen {dispute.seen}`."
+    if choice is not Choice.ROW and dispute.entry_changed:
+        return f"{path!r} changed since the conflict arose; {how}"
+    if dispute.sibling_changed:
+        return f"The sibling of {path!r} changed since the conflict arose; {how}"
+    return None
+
+
+def file_text(dispute: Dispute) -> str:
+    """The text that `take-file` gives the page: the file's, or the sibling's where somebody went on editing that."""
+    conflict, sibling = dispute.conflict, dispute.sibling
+    if not dispute.sibling_changed or sibling is None or sibling.text is None:
+        return conflict.file_text or ""
+    return _as_the_pages(sibling.text, conflict, shown=conflict.file_text or "")
+
+
+def _content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content | None:
+    if choice is Choice.ROW:
+        return None
+    attachment = dispute.conflict.kind is Kind.ATTACHMENT
+    if choice is Choice.FILE:
+        held = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
+        return _Content(digest=held) if attachment else _Content(text=file_text(dispute))
+    assert data is not None
+    if len(data) > LIMIT:
+        raise Refused(f"The content has {len(data)} bytes; more than {LIMIT} are not synced.")
+    if attachment:
+        return _Content(digest=digest_of(data), data=data)
+    return _Content(text=_merged(dispute, decode(data)))
+
+
+def _merged(dispute: Dispute, text: str) -> str:
+    """A merged text as the page's; it keeps the id that the page's text shows where the person dropped it."""
+    if is_marked(text):
+        raise Refused("There are conflict markers left in the text; nothing was written.")
+    conflict = dispute.conflict
+    text = _as_the_pages(text, conflict, shown=conflict.row_text or "")
+    has_id = parse_id(views_of(conflict.row_text or "").id) == conflict.entry
+    return with_id(text, conflict.entry) if has_id and views_of(text).id is None else text
+
+
+def _as_the_pages(text: str, conflict: Conflict, *, shown: str) -> str:
+    """*text* without the sibling's id: with the one that *shown* shows, or none."""
+    if parse_id(views_of(text).id) != conflict.sibling:
+        return text
+    own = views_of(shown).id
+    try:
+        return with_keys(text, {"id": REMOVED if own is None else own})
+    except Damaged:
+        return text
+
+
+async def _put(connection: Connection, tenant: TenantId, dispute: Dispute, content: _Content) -> bool:
+    entry = dispute.entry
+    assert entry is not None
+    if content.text is not None:
+        return await entries.put_text(connection, tenant, entry, text_of(content.text)) is not None
+    assert content.digest is not None
+    if content.data is not None:
+        await blobs.store(connection, tenant, content.digest, content.data)
+    size = len(content.data) if content.data is not None else dispute.sibling.size if dispute.sibling else None
+    body = Bytes(size or 0, media_type_of(entry.place.name))
+    return await entries.put_bytes(connection, tenant, entry, content.digest, body) is not None
+
+
+async def _is_changed(connection: Connection, tenant: TenantId, conflict: Conflict, sibling: Current | None) -> bool:
+    """Whether somebody went on editing the sibling; its own text differs from the file's by its id only."""
+    if sibling is None:
+        return False
+    if conflict.kind is Kind.ATTACHMENT:
+        return sibling.digest != conflict.file_digest
+    return sibling.unrendered or sibling.text != await revisions.text_of(connection, tenant, sibling.entry, 1)

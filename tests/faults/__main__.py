@@ -1,0 +1,66 @@
+"""`python -m tests.faults`: the campaigns, for so many seconds; the exit code is 1 if anything does not hold."""
+
+import argparse
+import logging
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.faults.campaigns import CAMPAIGNS, Outcome, Run, shrink_machine
+from tests.faults.world import Cluster
+
+SECONDS = 60.0  # for all campaigns together
+
+
+def main() -> int:
+    """The exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
+    logging.disable()  # what engines in this process log is no news: they are hurt on purpose
+    given = _arguments()
+    seed = given.seed if given.seed is not None else random.randrange(1 << 20)
+    names = [given.campaign] if given.campaign else list(CAMPAIGNS)
+    alone = given.seed is not None and given.seconds is None and given.campaign in ("machine", "planner")
+    given.seconds = given.seconds or SECONDS
+    directory = Path(tempfile.mkdtemp(prefix="mirrord-faults-"))
+    print(f"SEED={seed}; what fails is kept in {directory}", flush=True)
+    outcomes = {name: _play(name, directory, seed, given, alone=alone) for name in names}
+    print(_summary(outcomes))
+    return 1 if any(outcome.failures for outcome, _ in outcomes.values()) else 0
+
+
+def _play(name: str, directory: Path, seed: int, given: argparse.Namespace, *, alone: bool) -> tuple[Outcome, float]:
+    share, campaign = CAMPAIGNS[name]
+    began = time.monotonic()
+    with Cluster(directory / f"postgres-{name}") as cluster:
+        seconds = given.seconds if given.campaign else given.seconds * share
+        run = Run(cluster, directory / name, seed, time.monotonic() + seconds, alone, given.scenario, given.point)
+        outcome = (shrink_machine if given.shrink and name == "machine" else campaign)(run)
+    return outcome, time.monotonic() - began
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Play faults and look for losses.")
+    parser.add_argument("--seconds", type=float, help=f"for all campaigns together; {SECONDS:.0f}")
+    parser.add_argument("--seed", type=int, help="the first seed; with a campaign and no seconds: only this history")
+    parser.add_argument("--campaign", choices=CAMPAIGNS, help="only this one")
+    parser.add_argument("--scenario", help="only this one (syscalls, cuts)")
+    parser.add_argument("--point", help="only this one of its points, as a failure spells it")
+    parser.add_argument("--shrink", action="store_true", help="find the fewest steps of a history that fail")
+    return parser.parse_args()
+
+
+def _summary(outcomes: dict[str, tuple[Outcome, float]]) -> str:
+    lines = ["", f"{'campaign':<10} {'played':>12} {'failed':>7} {'seconds':>8}"]
+    for name, (outcome, seconds) in outcomes.items():
+        played = f"{outcome.played}" + (f"/{outcome.of}" if outcome.of else "")
+        lines.append(f"{name:<10} {played:>12} {len(outcome.failures):>7} {seconds:>8.0f}")
+        lines += [f"    {note}" for note in outcome.notes]
+        lines += [f"    FAILED {replay}: {found[0][:150]}" for replay, found in outcome.failures]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""The campaigns of `make fault`: each plays as long as it may, and tells how much it played and what failed."""
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults import canaries, coverage, cuts, machine, planner, syscalls
+from tests.faults.injection import missing
+from tests.faults.mutants import MUTANTS, survivors
+from tests.faults.proxy import Proxy
+from tests.faults.scenarios import KNOWN, SCENARIOS, Scenario
+from tests.faults.world import Cluster
+
+
+@dataclass(slots=True)
+class Outcome:
+    """
+    played: how many, and of how many if that is known. failures: (how to replay it, what did not hold).
+    notes: what a person should see though nothing failed.
+    """
+
+    played: int = 0
+    of: int | None = None
+    failures: list[tuple[str, list[str]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, replay: str, found: list[str]) -> None:
+        """One more was played; *found* is what did not hold."""
+        self.played += 1
+        if found:
+            self.failures.append((replay, found))
+            print(f"FAILED  {replay}", *found, sep="\n        ", flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """
+    What a campaign is given.
+
+    alone: only the one history of this seed. until: monotonic seconds.
+    only: the one scenario to be played. point: as a failure spells it; None: as many as there is time for.
+    """
+
+    cluster: Cluster
+    directory: Path
+    seed: int
+    until: float
+    alone: bool = False
+    only: str | None = None
+    point: str | None = None
+
+    def scenarios(self, known: Iterable[Scenario]) -> list[Scenario]:
+        """Those to be played."""
+        return [scenario for scenario in known if self.only in (None, scenario.name)]
+
+    def is_asked(self, point: str) -> bool:
+        """Whether a point is to be played."""
+        return self.point in (None, point)
+
+    def seeds(self) -> Iterator[int]:
+        """One, or as many as there is time for; at least one."""
+        for seed in itertools.count(self.seed):
+            yield seed
+            if self.alone or time.monotonic() > self.until:
+                return
+
+
+Campaign = Callable[[Run], Outcome]
+
+
+def _spelled(campaign: str, scenario: Scenario, point: str) -> str:
+    return f'CAMPAIGN={campaign} SCENARIO="{scenario.name}" POINT="{point}"'
+
+
+def play_machine(run: Run) -> Outcome:
+    """Random histories of two daemons."""
+    outcome = Outcome()
+    for seed in run.seeds():
+        told = machine.history(seed)
+        lines: list[str] = []
+        found = machine.play(run.cluster, run.directory / f"machine-{seed}", f"machine-{seed}", told, lines.append)
+        if found:
+            print(*lines, sep="\n")
+        outcome.take(f"CAMPAIGN=machine SEED={seed}", found)
+    return outcome
+
+
+def shrink_machine(run: Run) -> Outcome:
+    """The fewest steps of one history that still fail; each attempt is made twice, for timing is chance."""
+    told, outcome, numbers = machine.history(run.seed), Outcome(), itertools.count()
+
+    def fails(steps: Iterable[machine.Step]) -> bool:
+        fewer = machine.History(told.seed, told.silent, tuple(steps))
+        names = [f"shrink-{run.seed}-{next(numbers)}" for _ in range(2)]
+        return any(machine.play(run.cluster, run.directory / name, name, fewer, lambda _: None) for name in names)
+
+    if fails(told.steps):
+        outcome.take(f"CAMPAIGN=machine SEED={run.seed}", [machine.spelled(machine.shrink(told.steps, fails))])
+    return outcome
+
+
+def play_planner(run: Run) -> Outcome:
+    """Histories of the model."""
+    outcome = Outcome()
+    for seed in run.seeds():
+        outcome.take(f"CAMPAIGN=planner SEED={seed}", planner.live(seed, length=random.Random(seed).randrange(5, 40)))
+    return outcome
+
+
+def play_syscalls(run: Run) -> Outcome:
+    """Kills and errors at system calls; the table of what they cover."""
+    outcome = Outcome()
+    if why := missing():
+        outcome.notes.append(f"skipped: {why}")
+        return outcome
+    rehearsals = []
+    for scenario in run.scenarios(SCENARIOS):
+        rehearsal = syscalls.rehearse(run.cluster, run.directory, scenario)
+        if scenario.name in KNOWN:
+            state = "open" if rehearsal.wrong else "MENDED, take it out of KNOWN"
+            outcome.notes.append(f"known: {scenario.name}: {KNOWN[scenario.name]} ({state})")
+            continue
+        outcome.take(f"scenario {scenario.name!r}", rehearsal.wrong)
+        if not rehearsal.wrong:
+            rehearsals.append(rehearsal)
+    cells = coverage.table(coverage.Seen(one.scenario.name, one.rows, one.trace.trace) for one in rehearsals)
+    if run.only is None:
+        print(coverage.spelled(cells))
+        outcome.take("coverage", coverage.empty_cells(cells))
+    points = [(one, point) for one, point in syscalls.sampled(rehearsals, run.seed) if run.is_asked(str(point))]
+    outcome.of = outcome.played + len(points)
+    for rehearsal, point in points:
+        found = syscalls.play(run.cluster, run.directory, rehearsal, point)
+        outcome.take(_spelled("syscalls", rehearsal.scenario, str(point)), found)
+        if time.monotonic() > run.until:
+            break
+    return outcome
+
+
+def play_cuts(run: Run) -> Outcome:
+    """Cuts between engine and Postgres."""
+    outcome = Outcome()
+    sockets = run.directory / "proxy"
+    sockets.mkdir(parents=True)
+    with Proxy(run.cluster.dsn, sockets) as proxy:
+        uncut = [
+            cuts.play_uncut(run.cluster, proxy, run.directory, scenario) for scenario in run.scenarios(cuts.scenarios())
+        ]
+        points = [(one, number) for one, number in cuts.sampled(uncut, run.seed) if run.is_asked(str(number))]
+        outcome.of = len(points)
+        for one, number in points:
+            found = cuts.play(run.cluster, proxy, run.directory, one, number)
+            outcome.take(_spelled("cuts", one.scenario, str(number)), found)
+            if time.monotonic() > run.until:
+                break
+    return outcome
+
+
+def play_mutants(run: Run) -> Outcome:
+    """The engine without its guards, and the oracles with something to find."""
+    outcome = Outcome(of=len(MUTANTS) + 1)
+    outcome.take("canaries", canaries.silent(run.cluster, run.directory / "canaries"))
+    for mutant in MUTANTS:
+        outcome.take(f"mutant {mutant.name!r}", list(survivors([mutant])))
+    return outcome
+
+
+CAMPAIGNS: dict[str, tuple[float, Campaign]] = {  # by name: the share of the time that it gets
+    "machine": (0.45, play_machine),
+    "syscalls": (0.3, play_syscalls),
+    "cuts": (0.2, play_cuts),
+    "planner": (0.05, play_planner),
+    "mutants": (0.0, play_mutants),
+}

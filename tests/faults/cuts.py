@@ -1,0 +1,92 @@
+"""Cuts between the engine and Postgres, at every message of a scenario: what was sent is carried out exactly once."""
+
+import itertools
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.faults.proxy import Proxy
+from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.stage import Stage, staged
+from tests.faults.stage_oracle import wrong
+from tests.faults.world import Cluster
+
+# Those that write rows: what only writes files learns of a cut by the same calls.
+NAMES = (
+    *("a new file", "a file edited", "a row edited", "both edited, apart", "both edited, same line", "a file deleted"),
+    *(
+        "a title written",
+        "a row deleted",
+        "a row deleted, its file edited",
+        "a file renamed",
+        "a new attachment",
+        "a row inserted",
+    ),
+)
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncut:
+    """A scenario without a cut: the messages of both ways, its tree and its number of versions."""
+
+    scenario: Scenario
+    messages: tuple[str, ...]
+    picture: dict[str, str]
+    versions: int
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Those that are cut."""
+    return (scenario for scenario in SCENARIOS if scenario.name in NAMES)
+
+
+def play_uncut(cluster: Cluster, proxy: Proxy, directory: Path, scenario: Scenario) -> Uncut:
+    """Count the messages of a scenario."""
+    with _set_up(cluster, directory, scenario) as stage:
+        _converge(stage, proxy, 0)
+        uncut = Uncut(scenario, tuple(proxy.seen), stage.picture(), stage.versions())
+    shutil.rmtree(stage.directory)
+    return uncut
+
+
+def play(cluster: Cluster, proxy: Proxy, directory: Path, uncut: Uncut, number: int) -> list[str]:
+    """Play a scenario and cut before its *number*-th message; sentences about what does not hold."""
+    with _set_up(cluster, directory, uncut.scenario) as stage:
+        try:
+            _converge(stage, proxy, number)
+        except TimeoutError:
+            return ["STUCK the engine does not come to an end after the cut"]
+        found = wrong(stage, uncut.scenario)
+        if stage.versions() != uncut.versions:
+            found.append(f"MORE THAN ONCE {stage.versions()} versions instead of {uncut.versions}")
+        if stage.picture() != uncut.picture:
+            found.append(f"OTHERWISE {stage.picture()} instead of {uncut.picture}")
+    if not found:
+        shutil.rmtree(stage.directory)
+    return found
+
+
+def sampled(uncut: list[Uncut], seed: int) -> list[tuple[Uncut, int]]:
+    """Every message of every scenario, in the order of the seed; before the last one of all is after a COMMIT too."""
+    points = [(one, number) for one in uncut for number in range(1, len(one.messages) + 1)]
+    random.Random(seed).shuffle(points)
+    return points
+
+
+@contextmanager
+def _set_up(cluster: Cluster, directory: Path, scenario: Scenario) -> Iterator[Stage]:
+    name = f"cut-{next(_numbers)}"
+    with staged(cluster, directory / name, name) as stage:
+        scenario.before(stage)
+        stage.converge()
+        scenario.act(stage)
+        yield stage
+
+
+def _converge(stage: Stage, proxy: Proxy, number: int) -> None:
+    replace(stage, dsn=proxy.dsn).converge(lambda: proxy.arm(number))

@@ -1,0 +1,187 @@
+"""The random state machine: real files, a real Postgres, two daemons, an app, and everything that goes wrong."""
+
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults.file_acts import FILE_ACTS, MISSED, Act, leave_no_halves
+from tests.faults.oracle import restlessness, violations
+from tests.faults.row_acts import ROW_ACTS
+from tests.faults.tokens import Ledger
+from tests.faults.world import Cluster, World
+
+STEPS = 30
+
+
+def _kill(world: World, _: Ledger, first: int, second: int) -> None:
+    world.mirrors[first % 2].end(signal.SIGKILL)
+
+
+def _kill_and_start(world: World, ledger: Ledger, first: int, second: int) -> None:
+    _kill(world, ledger, first, second)
+    _start(world, ledger, first, second)
+
+
+def _stop(world: World, _: Ledger, first: int, second: int) -> None:
+    world.mirrors[first % 2].end(signal.SIGTERM)
+
+
+def _start(world: World, _: Ledger, first: int, second: int) -> None:
+    world.mirrors[first % 2].begin()
+
+
+def _freeze(world: World, _: Ledger, first: int, second: int) -> None:
+    world.mirrors[first % 2].freeze()
+
+
+def _wake(world: World, _: Ledger, first: int, second: int) -> None:
+    world.mirrors[first % 2].wake()
+
+
+def _crash_postgres(world: World, _: Ledger, first: int, second: int) -> None:
+    world.cluster.crash()
+    time.sleep(first % 4 * 0.1)
+    world.cluster.start()
+
+
+def _cut(world: World, _: Ledger, first: int, second: int) -> None:
+    with world.cluster.administered() as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mirrord'")
+
+
+def _lose_bells(world: World, _: Ledger, first: int, second: int) -> None:
+    world.ring(loud=bool(first % 2))
+
+
+def _forget(world: World, ledger: Ledger, first: int, second: int) -> None:
+    """The cache of a stopped daemon goes; its trash and journal stay."""
+    _stop(world, ledger, first, second)
+    for path in (world.mirrors[first % 2].root / ".mirrord").glob("state.db*"):
+        path.unlink()
+    _start(world, ledger, first, second)
+
+
+def _pause(_: World, __: Ledger, first: int, second: int) -> None:
+    time.sleep(first % 10 * 0.02)
+
+
+def _settle(world: World, _: Ledger, first: int, second: int) -> None:
+    mirror = world.mirrors[first % 2]
+    if mirror.running and not mirror.asleep:
+        mirror.wait_ready()
+        mirror.settle()
+
+
+FAULTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts
+    "kill": (3, _kill),
+    "kill and start": (4, _kill_and_start),
+    "stop": (1, _stop),
+    "start": (8, _start),
+    "freeze": (3, _freeze),
+    "wake": (6, _wake),
+    "crash Postgres": (2, _crash_postgres),
+    "cut connections": (2, _cut),
+    "lose bells": (2, _lose_bells),
+    "forget the cache": (1, _forget),
+    "pause": (14, _pause),
+    "settle": (8, _settle),
+}
+ACTS: dict[str, tuple[int, Act]] = {**FILE_ACTS, **ROW_ACTS, **FAULTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One act; the numbers choose among what is there when it comes to it, so that any step may be left out."""
+
+    name: str
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What one seed stands for. silent: no commit of anybody rings a bell."""
+
+    seed: int
+    silent: bool
+    steps: tuple[Step, ...]
+
+
+def history(seed: int, length: int = STEPS) -> History:
+    """The same for the same seed."""
+    chance = random.Random(seed)
+    names, weights = list(ACTS), [weight for weight, _ in ACTS.values()]
+    steps = tuple(
+        Step(name, chance.randrange(840), chance.randrange(840)) for name in chance.choices(names, weights, k=length)
+    )
+    return History(seed, chance.random() < 0.2, steps)
+
+
+def play(cluster: Cluster, directory: Path, name: str, told: History, say: Callable[[str], None] = print) -> list[str]:
+    """Live through a history in *directory*, which is removed if all holds; sentences about what does not hold."""
+    directory.mkdir(parents=True)
+    world, ledger = World(cluster, directory, name, silent=told.silent), Ledger()
+    try:
+        _begin(world, ledger)
+        for step in told.steps:
+            _take(world, ledger, step, say)
+        found = _end(world, ledger)
+    except (AssertionError, TimeoutError) as error:
+        found = [f"STUCK {type(error).__name__} {error}"]
+    finally:
+        world.close()
+    if not found:
+        shutil.rmtree(directory)
+    return found
+
+
+def _begin(world: World, ledger: Ledger) -> None:
+    """A page that stays: a tree that loses all its files halts, which is right and ends the story."""
+    root = world.mirrors[0].root
+    root.mkdir(parents=True)
+    (root / "Keep.md").write_text("This page stays.\n", encoding="utf-8")
+    ledger.touched()
+    world.begin()
+
+
+def _take(world: World, ledger: Ledger, step: Step, say: Callable[[str], None]) -> None:
+    try:
+        ACTS[step.name][1](world, ledger, step.first, step.second)
+    except MISSED as missed:
+        say(f"  {step.name} {step.first} {step.second}: not done: {type(missed).__name__} {str(missed)[:100]}")
+    else:
+        say(f"  {step.name} {step.first} {step.second}: {list(ledger.written.items())[-1:]}")
+    for mirror in world.mirrors:
+        if mirror.wanted and not mirror.running:
+            raise AssertionError(f"{mirror.directory.name}: the daemon ended by itself:\n{mirror.log_end()}")
+
+
+def _end(world: World, ledger: Ledger) -> list[str]:
+    leave_no_halves(world, ledger)
+    world.quiesce()
+    found = violations(world, ledger)
+    return found or restlessness(world) or violations(world, ledger)
+
+
+def shrink(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool]) -> Sequence[Step]:
+    """Fewer steps that fail too: leave out halves, quarters, … and single ones, as long as that works."""
+    size = max(1, len(steps) // 2)
+    while True:
+        for start in range(0, len(steps), size):
+            fewer = [*steps[:start], *steps[start + size :]]
+            if fewer and fails(fewer):
+                steps = fewer
+                break
+        else:
+            if size == 1:
+                return steps
+            size = max(1, size // 2)
+
+
+def spelled(steps: Iterable[Step]) -> str:
+    """A history for a person, and for `tests.faults.replay`."""
+    return "\n".join(f"  {step.name!r}, {step.first}, {step.second}" for step in steps)

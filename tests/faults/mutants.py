@@ -1,0 +1,169 @@
+"""Mutants: the engine with one guard taken out, each of which a test must notice; and canaries for the oracles."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import mirrord
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 240  # seconds for one mutant
+
+_GUARDS = "tests/faults/test_guards.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A change to one module: *old*, which is there exactly once, becomes *new*. test: what must fail then."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+    test: str
+
+
+MUTANTS = (
+    Mutant(
+        "a new text is not synced before it takes its place",
+        "mirror/journal.py",
+        "            dress(descriptor)\n            kernel.fsync(descriptor)\n",
+        "            dress(descriptor)\n",
+        f"{_GUARDS}::test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it_is_recorded",
+    ),
+    Mutant(
+        "the feed is read page by page, transactions are split",
+        "db/states.py",
+        "ROWS WITH TIES",
+        "ROWS ONLY",
+        "tests/system/test_feed.py",
+    ),
+    Mutant(
+        "an absence is a deletion at once",
+        "sync/deletions.py",
+        "return bool(self.entries) and time.monotonic() - self.added >= QUIET",
+        "return bool(self.entries)",
+        f"{_GUARDS}::test_a_file_that_is_away_for_a_moment_was_never_deleted",
+    ),
+    Mutant(
+        "files are compared by size and time of the last write",
+        "mirror/state.py",
+        "return self[:5] == stat[:5]",
+        "return self[:4] == stat[:4]",
+        f"{_GUARDS}::test_a_save_whose_time_was_set_back_arrives",
+    ),
+    Mutant(
+        "what an exchange brought out is not looked at",
+        "mirror/aside.py",
+        "    if found != label.expected:\n        return _displaced(journal, name)\n    journal",
+        "    journal",
+        "tests/unit/mirror/test_replace.py",
+    ),
+    Mutant(
+        "the lease's token is not checked",
+        "db/connect.py",
+        'await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))',
+        "pass",
+        f"{_GUARDS}::test_whoever_lost_the_lease_commits_nothing",
+    ),
+    Mutant(
+        "rows are written whatever their version is",
+        "db/writes.py",
+        '_WHERE = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"',
+        '_WHERE = "WHERE tenant_id = %(tenant)s AND id = %(entry)s RETURNING version"',
+        f"{_GUARDS}::test_a_row_that_went_on_is_not_overwritten",
+    ),
+    Mutant(
+        "a change within two seconds of the last one is an echo",
+        "sync/look.py",
+        "        self._ancestors(path, result, forced)\n        try:\n            data, stat",
+        "        last = self.index.get(path)\n"
+        "        if last is not None and stat.mtime_ns - last.mtime_ns < 2_000_000_000:\n"
+        "            return\n"
+        "        self._ancestors(path, result, forced)\n        try:\n            data, stat",
+        f"{_GUARDS}::test_a_save_within_the_second_of_the_last_one_arrives",
+    ),
+    Mutant(
+        "the base is written before the file",
+        "sync/files.py",
+        "    bases = await asyncio.gather(*map(one, decisions))\n",
+        "    rows = [_row(decision) for decision in decisions]\n"
+        "    early = [Base(r.entry, r.kind, paths[r.entry], r.place, r.version, r.digest, None) for r in rows]\n"
+        "    async with sides.database.transaction(sides.tenant, sides.lease) as connection:\n"
+        "        await run(connection, [sides.writer.record(base) for base in early])\n"
+        "    bases = await asyncio.gather(*map(one, decisions))\n",
+        f"{_GUARDS}::test_a_rows_text_reaches_its_file_though_the_writer_is_killed_before_the_exchange",
+    ),
+    Mutant(
+        "what was replaced is removed at once",
+        "mirror/journal.py",
+        "        if not keep:\n",
+        "        if True:\n",
+        f"{_GUARDS}::test_a_late_write_to_a_replaced_file_is_taken_in",
+    ),
+    Mutant(
+        "equal sides are left alone, whatever was agreed on",
+        "sync/plan.py",
+        "return Move.NOTHING if base == file and version == row.version else Move.ADOPT",
+        "return Move.NOTHING",
+        f"{_GUARDS}::test_decisions_lead_both_mirrors_to_what_the_rows_say",
+    ),
+    Mutant(
+        "a deletion of a file beats the row's edit",
+        "sync/plan.py",
+        "    if base is None or row.digest != base.digest:\n        return Move.CREATE",
+        "    if base is None:\n        return Move.CREATE",
+        "tests/unit/test_plan.py",
+    ),
+)
+
+QUICK = (MUTANTS[6], MUTANTS[10])  # for `make test`
+
+
+def is_caught(mutant: Mutant) -> str | None:
+    """Run the mutant's test on a copy of the package that has it; None: caught, else a sentence."""
+    with tempfile.TemporaryDirectory(prefix="mirrord-mutant-") as directory:
+        copy = Path(directory)
+        _copy(copy)
+        module = copy / "mirrord" / mutant.module
+        text = module.read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1:
+            return f"cannot be made any more: {mutant.module} does not have the lines it changes"
+        module.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        done = _test(copy, mutant.test)
+    failed, broken = (re.search(rf"^{sign} ", done.stdout, re.MULTILINE) for sign in ("FAILED", "ERROR"))
+    if done.returncode == 1 and failed and not broken:
+        return None
+    return f"not caught by {mutant.test} (exit code {done.returncode}): {done.stdout[-300:]}"
+
+
+def survivors(mutants: Iterable[Mutant]) -> Iterator[str]:
+    """A sentence for each that is not caught."""
+    for mutant in mutants:
+        if why := is_caught(mutant):
+            yield f"SURVIVES {mutant.name}: {why}"
+
+
+def _copy(target: Path) -> None:
+    skip = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(mirrord.__file__).parent, target / "mirrord", ignore=skip)
+    shutil.copytree(ROOT / "tests", target / "tests", ignore=skip)
+    shutil.copy(ROOT / "pyproject.toml", target)
+
+
+def _test(copy: Path, test: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *test.split()],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )

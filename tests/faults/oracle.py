@@ -1,0 +1,194 @@
+"""What must hold when all is still: nothing lost, both trees equal to the rows, nothing done twice or for ever."""
+
+import asyncio
+import signal
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from mirrord.db.connect import Database
+from mirrord.mirror.tree import Tree
+from mirrord.sync.check import Verdict, check
+from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
+from tests.faults.world import Quick, World, digest_of_tree
+
+VERSIONS_PER_EDIT = 4
+
+_UNEQUAL_BASES = """
+SELECT coalesce(b.path, p.name, p.id::text), b.version, p.version, b.digest = p.digest
+  FROM (SELECT id, name, version, digest FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL
+        UNION ALL
+        SELECT id, name, version, digest FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL) AS p
+  FULL JOIN (SELECT * FROM mirrord.mirror_base
+              WHERE tenant_id = %(t)s
+                AND mirror_id = (SELECT id FROM mirrord.mirror WHERE tenant_id = %(t)s AND root = %(root)s)) AS b
+    ON b.entry_id = p.id
+ WHERE b.version IS DISTINCT FROM p.version OR b.digest IS DISTINCT FROM p.digest
+"""
+_ORPHANS = """
+SELECT 'row without a living parent: ' || child.name FROM mirrord.page AS child
+  JOIN mirrord.page AS parent ON parent.tenant_id = child.tenant_id AND parent.id = child.parent_id
+ WHERE child.tenant_id = %(t)s AND child.deleted_at IS NULL AND parent.deleted_at IS NOT NULL
+UNION ALL
+SELECT 'name held twice: ' || name_key FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL
+ GROUP BY parent_key, name_key HAVING count(*) > 1
+UNION ALL
+SELECT 'row without a place: ' || coalesce(name, title, id::text) FROM mirrord.page
+ WHERE tenant_id = %(t)s AND deleted_at IS NULL AND name_key IS NULL
+UNION ALL
+SELECT 'row not rendered: ' || name FROM mirrord.page
+ WHERE tenant_id = %(t)s AND deleted_at IS NULL AND kind = 'page' AND (ahead <> '{}' OR digest IS NULL)
+UNION ALL
+SELECT 'in a circle: ' || name FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL AND id NOT IN (
+    WITH RECURSIVE reached (id) AS (
+        SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND parent_id IS NULL AND deleted_at IS NULL
+        UNION ALL
+        SELECT page.id FROM reached JOIN mirrord.page ON page.parent_id = reached.id AND page.tenant_id = %(t)s
+         WHERE page.deleted_at IS NULL)
+    SELECT id FROM reached)
+"""
+_LIVING_TEXTS = """
+SELECT name, markdown FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL AND markdown IS NOT NULL
+   AND id NOT IN (SELECT sibling_id FROM mirrord.conflict WHERE tenant_id = %(t)s AND sibling_id IS NOT NULL)
+"""
+_ENTRIES = """
+SELECT id, version, name, parent_id, deleted_at FROM mirrord.page WHERE tenant_id = %(t)s
+UNION ALL
+SELECT id, version, name, parent_id, deleted_at FROM mirrord.attachment WHERE tenant_id = %(t)s
+"""
+_VERSIONS = """
+SELECT (SELECT coalesce(sum(version), 0) FROM mirrord.page WHERE tenant_id = %(t)s)
+     + (SELECT coalesce(sum(version), 0) FROM mirrord.attachment WHERE tenant_id = %(t)s)
+"""
+_TROUBLES = """
+SELECT code || ' ' || path || ': ' || sentence FROM mirrord.problem WHERE tenant_id = %(t)s AND code <> 'twin'
+UNION ALL
+SELECT 'halt: ' || sentence FROM mirrord.halt WHERE tenant_id = %(t)s AND closed_at IS NULL
+"""
+
+
+def violations(world: World, ledger: Ledger) -> list[str]:
+    """Sentences about what should hold now, when all is still, and does not."""
+    return [
+        *_lost(world, ledger),
+        *_divergence(world),
+        *_twice(world, ledger),
+        *_untidy(world),
+        *_busy(world, ledger),
+        *_log(world),
+    ]
+
+
+def restlessness(world: World) -> list[str]:
+    """Restart both daemons: what they write then, though nobody changed anything."""
+    before = _picture(world)
+    for mirror in world.mirrors:
+        mirror.end(signal.SIGTERM)
+    world.quiesce()
+    after = _picture(world)
+    return [
+        f"a restart changed {name}: {before.get(name)} became {after.get(name)}" for name in _changed(before, after)
+    ]
+
+
+def _changed(before: dict[str, object], after: dict[str, object]) -> list[str]:
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+def _picture(world: World) -> dict[str, object]:
+    """Every version, and the inode of every file: a file written anew has another one."""
+    found: dict[str, object] = {str(entry): version for entry, *version in _rows(world, _ENTRIES)}
+    for mirror in world.mirrors:
+        for path, file in visible(mirror).items():
+            found[f"{mirror.directory.name}:{path}"] = (file.stat().st_ino, file.stat().st_mtime_ns)
+    return found
+
+
+def visible(mirror: Quick) -> dict[str, Path]:
+    """The files of a tree that people see, by path; what starts with a dot is left out."""
+    found = {str(path.relative_to(mirror.root)): path for path in mirror.root.rglob("*") if path.is_file()}
+    return {name: path for name, path in found.items() if not any(part.startswith(".") for part in name.split("/"))}
+
+
+def _lost(world: World, ledger: Ledger) -> Iterator[str]:
+    found = tokens_of_rows(world) | tokens_of_files(world)
+    for token, what in ledger.written.items():
+        if token not in found and token not in ledger.excused:
+            yield f"LOST {token} ({what}): in no page, revision, conflict or trash"
+
+
+def _divergence(world: World) -> Iterator[str]:
+    trees = []
+    for mirror in world.mirrors:
+        for path, verdict in asyncio.run(_checked(world, mirror)):
+            yield f"UNEQUAL {mirror.directory.name}: `check` says {verdict} of {path}"
+        for found in _rows(world, _UNEQUAL_BASES, root=str(mirror.root)):
+            yield f"UNEQUAL {mirror.directory.name}: base and row of {found}"
+        trees.append({path: file.read_bytes() for path, file in visible(mirror).items()} | _folders(mirror))
+    for path in sorted(set().union(*trees)):
+        if len({tree.get(path) for tree in trees}) > 1:
+            yield f"UNEQUAL the trees in {path}"
+
+
+def _folders(mirror: Quick) -> dict[str, bytes]:
+    """Directories that are entries: not those of attachments, nor the empty directory of a page that is a file."""
+    found = (path for path in mirror.root.rglob("*") if path.is_dir() and path.name != "assets")
+    names = {str(path.relative_to(mirror.root)): path for path in found}
+    return {
+        f"{name}/": b""
+        for name, path in names.items()
+        if not name.startswith(".") and (any(path.iterdir()) or not path.with_name(f"{path.name}.md").exists())
+    }
+
+
+async def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:
+    tree = Tree(mirror.root)
+    try:
+        async with Database(world.cluster.dsn, size=1) as database:
+            findings = await check(database, world.tenant, tree)
+    finally:
+        tree.close()
+    return [(one.path, one.verdict) for one in findings if one.verdict is not Verdict.OK]
+
+
+def _twice(world: World, ledger: Ledger) -> Iterator[str]:
+    pages = defaultdict(list)
+    for name, markdown in _rows(world, _LIVING_TEXTS):
+        for token in tokens_in(str(markdown)):
+            pages[token].append(name)
+    for token, names in pages.items():
+        if len(names) > 1 and token not in ledger.copied:
+            yield f"TWICE {token} ({ledger.written.get(token)}): in the living pages {names}"
+
+
+def _untidy(world: World) -> Iterator[str]:
+    for (sentence,) in _rows(world, _ORPHANS):
+        yield f"ROWS {sentence}"
+    for (sentence,) in _rows(world, _TROUBLES):
+        yield f"TROUBLE {sentence}"
+    if digest_of_tree(world.sentinel) != world.outside:
+        yield "OUTSIDE a directory beside the root was touched"
+    for mirror in world.mirrors:
+        for left in (mirror.root / ".mirrord" / "tmp" / "daemon").glob("*"):
+            yield f"LEFTOVER {mirror.directory.name}: {left.name} waits in the journal"
+
+
+def _busy(world: World, ledger: Ledger) -> Iterator[str]:
+    versions = int(str(_rows(world, _VERSIONS)[0][0]))
+    if versions > VERSIONS_PER_EDIT * max(1, ledger.edits):
+        yield f"BUSY {ledger.edits} edits made {versions} versions"
+
+
+def _log(world: World) -> Iterator[str]:
+    for mirror in world.mirrors:
+        log = mirror.whole_log()
+        for sign in ("pass_failed", "Traceback (most recent call last)"):
+            if sign in log:
+                line = next(line for line in log.splitlines() if sign in line)
+                yield f"FAILED {mirror.directory.name}: {sign} in {mirror.log}: {line[-600:]}"
+                break
+
+
+def _rows(world: World, query: str, **values: object) -> list[tuple[object, ...]]:
+    with world.cluster.administered() as connection:
+        return connection.execute(query.encode(), {"t": world.tenant, **values}).fetchall()

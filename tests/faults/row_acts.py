@@ -1,0 +1,153 @@
+"""What apps do to the rows, in plain SQL. A refused statement did nothing; an unanswered one may have."""
+
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from mirrord.domain.entry import digest_of
+from tests.faults.file_acts import NAMES, Act
+from tests.faults.tokens import Ledger
+from tests.faults.world import World
+
+_LIVE = "SELECT id FROM mirrord.page WHERE deleted_at IS NULL AND name IS DISTINCT FROM 'Keep' ORDER BY created_at, id"
+_DEAD = "SELECT id FROM mirrord.page WHERE deleted_at IS NOT NULL ORDER BY created_at, id"
+
+
+def _page(world: World, number: int, query: str = _LIVE) -> UUID:
+    """Raises FileNotFoundError where there is none."""
+    found = world.app.execute(query.encode()).fetchall()
+    if not found:
+        raise FileNotFoundError
+    page: UUID = found[number % len(found)][0]
+    return page
+
+
+def _parent(world: World, number: int) -> UUID | None:
+    return _page(world, number) if number % 3 else None
+
+
+def _write(world: World, query: str, *values: object) -> int:
+    return world.app.execute(query.encode(), values).rowcount
+
+
+def _document(token: str) -> dict[str, Any]:
+    return {"type": "paragraph", "content": [{"type": "text", "text": f"A paragraph {token} of an app."}]}
+
+
+def insert(world: World, ledger: Ledger, first: int, second: int) -> None:
+    token, parent = ledger.token(), _parent(world, first)
+    name = NAMES[second % len(NAMES)] if second % 2 else None
+    _write(
+        world,
+        "INSERT INTO mirrord.page (parent_id, name, title, markdown) VALUES (%s, %s, %s, %s)",
+        *(parent, name, f"Row {second % 7}", f"A row {token} begins.\n"),
+    )
+    ledger.wrote(token, "inserted with text")
+
+
+def insert_document(world: World, ledger: Ledger, first: int, second: int) -> None:
+    token, parent = ledger.token(), _parent(world, first)
+    _write(
+        world,
+        "INSERT INTO mirrord.page (parent_id, title, content) VALUES (%s, %s, %s)",
+        *(parent, f"Document {second % 5}", Jsonb({"type": "doc", "content": [_document(token)]})),
+    )
+    ledger.wrote(token, "inserted with a document")
+
+
+def insert_folder(world: World, ledger: Ledger, first: int, second: int) -> None:
+    parent, name = _parent(world, first), f"Shelf {second % 4}"
+    _write(world, "INSERT INTO mirrord.page (kind, parent_id, name) VALUES ('folder', %s, %s)", parent, name)
+    ledger.touched()
+
+
+def append(world: World, ledger: Ledger, first: int, second: int) -> None:
+    token, page = ledger.token(), _page(world, first)
+    new = f"\nA line {token} of an app.\n"
+    if _write(
+        world,
+        "UPDATE mirrord.page SET markdown = markdown || %s WHERE id = %s AND markdown IS NOT NULL AND ahead = '{}'",
+        *(new, page),
+    ):
+        ledger.wrote(token, f"appended to {page}")
+
+
+def overwrite(world: World, ledger: Ledger, first: int, second: int) -> None:
+    token, page = ledger.token(), _page(world, first)
+    if _write(world, "UPDATE mirrord.page SET markdown = %s WHERE id = %s", f"An app wrote {token} anew.\n", page):
+        ledger.wrote(token, f"overwrote {page}")
+
+
+def extend_document(world: World, ledger: Ledger, first: int, second: int) -> None:
+    token, page = ledger.token(), _page(world, first)
+    if _write(
+        world,
+        "UPDATE mirrord.page SET content = jsonb_set(content, '{content}', (content -> 'content') || %s) "
+        "WHERE id = %s AND jsonb_typeof(content -> 'content') = 'array'",
+        *(Jsonb([_document(token)]), page),
+    ):
+        ledger.wrote(token, f"extended the document of {page}")
+
+
+def retitle(world: World, ledger: Ledger, first: int, second: int) -> None:
+    token, page = ledger.token(), _page(world, first)
+    if _write(world, "UPDATE mirrord.page SET title = %s WHERE id = %s AND kind = 'page'", f"Title {token}", page):
+        ledger.wrote(token, f"titled {page}")
+
+
+def rename(world: World, ledger: Ledger, first: int, second: int) -> None:
+    page, name = _page(world, first), NAMES[second % len(NAMES)]
+    ledger.touched(_write(world, "UPDATE mirrord.page SET name = %s WHERE id = %s", name, page) * 4)
+
+
+def move(world: World, ledger: Ledger, first: int, second: int) -> None:
+    page, parent = _page(world, first), _parent(world, second)
+    ledger.touched(_write(world, "UPDATE mirrord.page SET parent_id = %s WHERE id = %s", parent, page) * 4)
+
+
+def delete(world: World, ledger: Ledger, first: int, _: int) -> None:
+    before = _count(world)
+    _write(world, "DELETE FROM mirrord.page WHERE id = %s", _page(world, first))
+    ledger.touched(abs(before - _count(world)))
+
+
+def restore(world: World, ledger: Ledger, first: int, _: int) -> None:
+    before = _count(world)
+    _write(world, "UPDATE mirrord.page SET deleted_at = NULL WHERE id = %s", _page(world, first, _DEAD))
+    ledger.touched(abs(before - _count(world)) + 1)
+
+
+def attach(world: World, ledger: Ledger, first: int, second: int) -> None:
+    token, parent = ledger.token(), _parent(world, first)
+    data = f"<svg>{token}</svg>".encode()
+    with world.app.transaction():
+        _write(world, "INSERT INTO mirrord.blob (digest, part, bytes) VALUES (%s, 0, %s)", bytes(digest_of(data)), data)
+        _write(
+            world,
+            "INSERT INTO mirrord.attachment (parent_id, name, digest, size, media_type) VALUES (%s, %s, %s, %s, %s)",
+            *(parent, f"drawing {second % 3}.svg", bytes(digest_of(data)), len(data), "image/svg+xml"),
+        )
+    ledger.wrote(token, f"attached to {parent}")
+
+
+def _count(world: World) -> int:
+    row = world.app.execute("SELECT count(*) FROM mirrord.page WHERE deleted_at IS NULL").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+ROW_ACTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts
+    "insert row": (5, insert),
+    "insert document": (3, insert_document),
+    "insert folder row": (2, insert_folder),
+    "append to row": (8, append),
+    "overwrite row": (3, overwrite),
+    "extend document": (4, extend_document),
+    "retitle row": (4, retitle),
+    "rename row": (3, rename),
+    "move row": (4, move),
+    "delete row": (3, delete),
+    "restore row": (2, restore),
+    "attach to row": (2, attach),
+}

@@ -1,0 +1,75 @@
+"""What must hold on a stage when its engine has nothing more to do."""
+
+import asyncio
+from collections.abc import Iterator
+
+from mirrord.db.connect import Database
+from mirrord.mirror.tree import Tree
+from mirrord.sync.check import Verdict, check
+from tests.faults.scenarios import Scenario
+from tests.faults.stage import Stage
+from tests.faults.tokens import TEXTS, tokens_in
+
+_BASES = """
+SELECT coalesce(b.path, p.id::text) FROM
+    (SELECT id, version, digest FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL
+     UNION ALL SELECT id, version, digest FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL) AS p
+  FULL JOIN (SELECT * FROM mirrord.mirror_base
+              WHERE tenant_id = %(t)s
+                AND mirror_id = (SELECT id FROM mirrord.mirror WHERE tenant_id = %(t)s AND root = %(root)s)) AS b
+    ON b.entry_id = p.id
+ WHERE b.version IS DISTINCT FROM p.version OR b.digest IS DISTINCT FROM p.digest
+"""
+
+
+def wrong(stage: Stage, scenario: Scenario, *, at_rest: bool = True) -> list[str]:
+    """Sentences about what should hold and does not. at_rest: run the engine once more, which must do nothing."""
+    found = [*_lost(stage, scenario), *_unequal(stage), *_left(stage)]
+    if at_rest and not found:
+        before = _marks(stage)
+        stage.converge()
+        after = _marks(stage)
+        found += [f"RESTLESS {name}" for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    return found
+
+
+def _lost(stage: Stage, scenario: Scenario) -> Iterator[str]:
+    found: set[str] = set()
+    with stage.cluster.administered() as connection:
+        for (text,) in connection.execute(TEXTS, {"t": stage.tenant}):
+            found |= tokens_in(text)
+    for path in stage.root.rglob("*"):
+        if path.is_file() and "/.mirrord/tmp/" not in str(path) and not path.name.startswith("state.db"):
+            found |= tokens_in(path.read_bytes())
+    for token in sorted(scenario.tokens - found):
+        yield f"LOST {token}"
+
+
+def _unequal(stage: Stage) -> Iterator[str]:
+    async def checked() -> list[tuple[str, Verdict]]:
+        tree = Tree(stage.root)
+        try:
+            async with Database(stage.cluster.dsn, size=1) as database:
+                return [(one.path, one.verdict) for one in await check(database, stage.tenant, tree)]
+        finally:
+            tree.close()
+
+    for path, verdict in asyncio.run(checked()):
+        if verdict is not Verdict.OK:
+            yield f"UNEQUAL {verdict} {path}"
+    with stage.cluster.administered() as connection:
+        for (path,) in connection.execute(_BASES, {"t": stage.tenant, "root": str(stage.root)}):
+            yield f"UNEQUAL base of {path}"
+
+
+def _left(stage: Stage) -> Iterator[str]:
+    for left in (stage.root / ".mirrord" / "tmp" / "daemon").glob("*"):
+        yield f"LEFTOVER {left.name}"
+
+
+def _marks(stage: Stage) -> dict[str, object]:
+    marks: dict[str, object] = {"versions": stage.versions()}
+    for path in stage.tree():
+        stat = (stage.root / path).stat()
+        marks[path] = (stat.st_ino, stat.st_mtime_ns)
+    return marks

@@ -1,0 +1,89 @@
+"""A few seconds of every campaign of `make fault`, with fixed seeds."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults import canaries, coverage, cuts, machine, syscalls
+from tests.faults.injection import Point, missing
+from tests.faults.mutants import QUICK, Mutant, is_caught
+from tests.faults.proxy import Proxy
+from tests.faults.scenarios import KNOWN, KNOWN_WITH_ERRORS, SCENARIOS
+from tests.faults.world import Cluster
+
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+
+@pytest.fixture
+def sockets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory with a short name: those of sockets are."""
+    made = tmp_path_factory.mktemp("s")
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_two_mirrors_and_an_app_agree_after_whatever_happened(own_cluster: Cluster, tmp_path: Path, seed: int) -> None:
+    told = machine.history(seed, length=12)
+    said: list[str] = []
+    found = machine.play(own_cluster, tmp_path / "run", f"history-{seed}", told, said.append)
+
+    assert found == [], "\n".join(said)
+
+
+def test_a_cut_before_any_of_some_messages_changes_nothing(own_cluster: Cluster, tmp_path: Path, sockets: Path) -> None:
+    with Proxy(own_cluster.dsn, sockets) as proxy:
+        uncut = cuts.play_uncut(own_cluster, proxy, tmp_path, BY_NAME["a file edited"])
+        for one, number in cuts.sampled([uncut], 1)[:5]:
+            assert cuts.play(own_cluster, proxy, tmp_path, one, number) == [], f"cut before message {number}"
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("a file edited", Point("sendto", 40)),
+        ("both edited, apart", Point("renameat2", 1)),
+        ("a row deleted", Point("fsync", 2)),
+        ("a save left in the journal", Point("renameat", 1)),
+        ("a row inserted", Point("write", 1, "ENOSPC")),
+    ],
+)
+def test_a_fault_at_a_system_call_is_survived(own_cluster: Cluster, tmp_path: Path, name: str, point: Point) -> None:
+    rehearsal = syscalls.rehearse(own_cluster, tmp_path, BY_NAME[name])
+
+    assert rehearsal.wrong == []
+    assert point.number <= rehearsal.trace.counts()[point.call], "the scenario makes fewer such calls"
+    assert syscalls.play(own_cluster, tmp_path, rehearsal, point) == []
+
+
+def test_the_oracles_see_what_is_wrong(own_cluster: Cluster, tmp_path: Path) -> None:
+    assert canaries.silent(own_cluster, tmp_path) == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", QUICK, ids=lambda mutant: str(mutant.name))
+def test_an_engine_without_a_guard_is_caught(mutant: Mutant) -> None:
+    assert is_caught(mutant) is None
+
+
+def test_the_table_knows_every_row_of_the_tables() -> None:
+    assert coverage.NEEDS.keys() | coverage.IMPOSSIBLE.keys() == set(coverage.ROWS)
+    assert not coverage.NEEDS.keys() & coverage.IMPOSSIBLE.keys()
+
+
+def test_what_is_known_to_fail_is_a_scenario() -> None:
+    assert (KNOWN.keys() | KNOWN_WITH_ERRORS.keys()) <= BY_NAME.keys()
+
+
+def test_a_scenario_has_one_name() -> None:
+    assert len(BY_NAME) == len(SCENARIOS) >= 20
+
+
+def test_shrinking_finds_the_steps_that_matter() -> None:
+    steps = [machine.Step("pause", number, 0) for number in range(20)]
+    fewer = machine.shrink(steps, lambda left: {3, 17} <= {step.first for step in left})
+
+    assert [step.first for step in fewer] == [3, 17]

@@ -1,0 +1,204 @@
+"""The world of one run: a Postgres, a tenant, two daemons that mirror it into two roots, and an app."""
+
+import asyncio
+import hashlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from mirrord.db import tenants
+from mirrord.db.connect import Database, app_dsn
+from mirrord.db.embedded import Embedded
+from mirrord.db.migrate import migrate
+from mirrord.db.postmaster import Postmaster, serves
+from mirrord.domain.entry import TenantId
+from mirrord.heartbeat import Heartbeat, ask_flush
+from tests.system.harness import Mirrord, eventually
+from tests.system.rows import Connection
+
+MIRRORS = 2
+PATIENCE = 120.0  # seconds for everything that must end
+
+
+class Quick(Mirrord):
+    """A daemon whose waits for stillness are short; it may be killed, frozen and let go on."""
+
+    command = (sys.executable, "-m", "tests.faults.quick")
+    wanted = False  # whether it should be running now
+    asleep = False
+
+    def begin(self) -> None:
+        """Start it if it does not run; it is not waited for."""
+        if not self.running:
+            self.wanted = True
+            self.start()
+
+    def end(self, number: signal.Signals) -> None:
+        """Stop it with a signal and wait until it is gone."""
+        self.wake()
+        self.wanted = False
+        if self.running:
+            self._end(number, PATIENCE)
+        self.end_workers()
+
+    def freeze(self) -> None:
+        """It does nothing from now on, and does not know."""
+        if self.running:
+            os.kill(self.pid, signal.SIGSTOP)
+            self.asleep = True
+
+    def wake(self) -> None:
+        """It goes on."""
+        if self.asleep:
+            self.asleep = False
+            os.kill(self.pid, signal.SIGCONT)
+
+    def settle(self) -> None:
+        """Return when the daemon has nothing more to do."""
+        eventually(Heartbeat(self.mirror).alive, "the first beat of a daemon", PATIENCE)
+        ask_flush(self.mirror, PATIENCE)
+
+    def whole_log(self) -> str:
+        """Everything all daemons started here have said."""
+        return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+
+
+class Cluster:
+    """A Postgres for many runs, that may be stopped as a power cut does."""
+
+    def __init__(self, directory: Path) -> None:
+        self._embedded = Embedded(directory)
+
+    def __enter__(self) -> Self:
+        self._embedded.start()
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # processes die here, machines do not
+            connection.execute("SELECT pg_reload_conf()")
+        asyncio.run(migrate(self.dsn))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._embedded.stop()
+
+    @property
+    def dsn(self) -> str:
+        """A superuser's connection string."""
+        return self._embedded.dsn()
+
+    def crash(self) -> None:
+        """As `pg_ctl stop -m immediate`: no connection is closed, nothing is written; recovery follows at the start."""
+        running = Postmaster.recorded(self._embedded.cluster)
+        assert running is not None, "Postgres does not run"
+        os.kill(running.pid, signal.SIGQUIT)
+        eventually(lambda: not serves(running.pid, running.cluster), "the end of Postgres", PATIENCE)
+
+    def start(self) -> None:
+        """Start it again."""
+        self._embedded.start()
+
+    @contextmanager
+    def administered(self) -> Iterator[Connection]:
+        """A connection that sees the rows of every tenant."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            yield connection
+
+    def add_tenant(self, name: str) -> TenantId:
+        """A tenant of a run's own."""
+
+        async def added() -> TenantId:
+            async with Database(self.dsn, size=1) as database:
+                return await tenants.add(database, name)
+
+        return asyncio.run(added())
+
+
+class World:
+    """What a run acts on. The app's connection is made anew when Postgres cut it."""
+
+    def __init__(self, cluster: Cluster, directory: Path, name: str, *, silent: bool = False) -> None:
+        """*silent*: no commit of anybody rings the bell."""
+        self.cluster, self.directory, self.name = cluster, directory, name
+        self.tenant = cluster.add_tenant(name)
+        dsn = make_conninfo(cluster.dsn, options="-c mirrord.notify=off") if silent else cluster.dsn
+        self.mirrors = [Quick(directory / f"host-{n}", tenant=name, dsn=dsn) for n in range(MIRRORS)]
+        self.silent = silent
+        self.sentinel = directory / "host-0" / "mirror" / "outside"
+        self.sentinel.mkdir(parents=True)
+        (self.sentinel / "Untouched.md").write_text("Nobody of us may touch this.\n", encoding="utf-8")
+        self.outside = digest_of_tree(self.sentinel)
+        self._app: Connection | None = None
+
+    @property
+    def app(self) -> Connection:
+        """An app's connection, each statement a transaction of its own."""
+        if self._app is not None and (self._app.closed or self._app.broken):
+            self._app = None
+        if self._app is None:
+            self._app = psycopg.connect(app_dsn(self.cluster.dsn, self.tenant), autocommit=True, connect_timeout=5)
+            self._app.execute("SET lock_timeout = '3s'; SET statement_timeout = '10s'")
+            self.ring(loud=not self.silent)
+        return self._app
+
+    def ring(self, *, loud: bool) -> None:
+        """Whether the app's commits ring the bell."""
+        self.silent = not loud
+        self.app.execute(f"SET mirrord.notify = '{'on' if loud else 'off'}'".encode())
+
+    def begin(self) -> None:
+        """Start both daemons and wait until both are ready."""
+        for mirror in self.mirrors:
+            mirror.begin()
+        for mirror in self.mirrors:
+            mirror.wait_ready(PATIENCE)
+
+    def quiesce(self) -> None:
+        """Everything runs, nothing is frozen, and no daemon has anything to do on account of another."""
+        for mirror in self.mirrors:
+            mirror.wake()
+            mirror.begin()
+        for mirror in self.mirrors:
+            mirror.wait_ready(PATIENCE)
+        rounds = 0
+        before, now = -1, self._seq()
+        while before != now:
+            rounds += 1
+            assert rounds <= 20, "after 20 rounds of `flush` the rows still change: the daemons answer each other"
+            for mirror in self.mirrors:
+                mirror.settle()
+            before, now = now, self._seq()
+
+    def close(self) -> None:
+        """End everything that was started here."""
+        if self._app is not None:
+            self._app.close()
+        for mirror in self.mirrors:
+            with suppress(ProcessLookupError):
+                mirror.end(signal.SIGKILL)
+
+    def _seq(self) -> int:
+        """The newest version of anything; what is only derived changes the clock, not this."""
+        with self.cluster.administered() as connection:
+            row = connection.execute(
+                "SELECT coalesce(sum(version), 0) FROM (SELECT version FROM mirrord.page WHERE tenant_id = %(t)s "
+                "UNION ALL SELECT version FROM mirrord.attachment WHERE tenant_id = %(t)s) AS entry",
+                {"t": self.tenant},
+            ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+def digest_of_tree(directory: Path) -> str:
+    """Of every name, every byte and every time stamp of a write below *directory*."""
+    found = hashlib.blake2b()
+    for path in sorted(directory.rglob("*")):
+        found.update(f"{path.relative_to(directory)} {path.stat().st_mtime_ns}\n".encode())
+        if path.is_file():
+            found.update(path.read_bytes())
+    return found.hexdigest()
