@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from hypothesis import given
