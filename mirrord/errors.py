@@ -53,3 +53,8 @@ class Damaged(MirrordError):
 
 class Halted(MirrordError):
     """A safety halt stands until a person decides."""
+
+
+def reason_of(error: Exception) -> str:
+    """Why something could not be done, as the end of a sentence: of the system's errors without path and number."""
+    return f"{error.strerror}." if isinstance(error, OSError) else str(error)

@@ -57,6 +57,7 @@ class Conclusion:
             self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
         self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
         self._queue.mark(applied.taken, forced=True)
+        self._queue.mark(applied.unsure)
         self._queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
             self._recovery.add(row.entry, path, over, displaced)

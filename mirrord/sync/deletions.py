@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from mirrord.db.attention import Problem
 from mirrord.db.writes import Statement, Text, run
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.place import name_key
 from mirrord.domain.state import NO_TEXT, File
-from mirrord.errors import Busy, Stale
+from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.sync.decision import Decision
@@ -93,12 +94,16 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     for decision in pages:
         await _trash_file(sides, decision, outcome)
     folders = sorted({_directory(one) for one in decisions} - {""}, key=lambda path: -path.count("/"))
-    removed = [path for path in folders if await asyncio.to_thread(_remove_directory, sides, path)]
+    failed = {_file(one).path: "something in it cannot be removed yet." for one in outcome.later}
+    removed = {path for path in folders if await asyncio.to_thread(_remove_directory, sides, path, failed)}
     bare = [one for one in decisions if _file(one).digest == NO_TEXT]
     outcome.done += [one for one in bare if _file(one).path in removed]
+    for decision in bare:
+        if (why := failed.get(_file(decision).path)) is not None:
+            _list(decision, why, outcome)
     statements = [sides.writer.forget(one.state.entry) for one in outcome.done]
     # something mirrord does not sync, or does not know yet, is still in there: the folder lives on
-    left = [one for one in bare if _file(one).path not in removed]
+    left = [one for one in bare if _file(one).path not in removed | failed.keys()]
     kept = [one for one in left if one.state.row is not None]
     statements += [_revive_folder(sides, one) for one in sorted(kept, key=lambda one: by_depth(_file(one).path))]
     outcome.stale += [one for one in left if one.state.row is None]
@@ -135,9 +140,18 @@ async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> Non
         outcome.stale.append(decision)
     except Busy:
         outcome.later.append(decision)
+    except (Refused, OSError) as error:
+        _list(decision, reason_of(error), outcome)
     else:
         sides.looker.index.forget(file.path)
         outcome.done.append(decision)
+
+
+def _list(decision: Decision, why: str, outcome: Outcome) -> None:
+    path = _file(decision).path
+    sentence = f"{path!r} was deleted in Postgres and cannot be removed: {why}"
+    outcome.troubles.append(Problem(path, "unwritable", sentence, decision.state.entry))
+    outcome.later.append(decision)
 
 
 def _directory(decision: Decision) -> str:
@@ -146,18 +160,30 @@ def _directory(decision: Decision) -> str:
     return parent_of(file.path) if file.kind is Kind.ATTACHMENT else directory_of(file.path, file.kind)
 
 
-def _remove_directory(sides: Sides, path: str) -> bool:
-    found = sides.tree.stat(path)
-    if found is None:
-        gone = True
-    elif not found.is_directory:
+def _remove_directory(sides: Sides, path: str, failed: dict[str, str]) -> bool:
+    """Whether it is gone, because it was empty. failed: paths that are to go and cannot now, with why; grows."""
+    why = next((why for below, why in failed.items() if below.startswith(f"{path}/")), None)
+    if why is not None:
+        failed[path] = why
         return False
-    else:
-        sides.tree.remove_directory(f"{path}/assets")
-        gone = sides.tree.remove_directory(path)
+    try:
+        gone = _is_gone(sides, path)
+    except (Refused, OSError) as error:
+        failed[path] = reason_of(error)
+        return False
     if gone:
         sides.looker.index.forget(path)
     return gone
+
+
+def _is_gone(sides: Sides, path: str) -> bool:
+    found = sides.tree.stat(path)
+    if found is None:
+        return True
+    if not found.is_directory:
+        return False
+    sides.tree.remove_directory(f"{path}/assets")
+    return sides.tree.remove_directory(path)
 
 
 def _file(decision: Decision) -> File:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mirrord.codec.views import views_of
 from mirrord.db import blobs, states, views
@@ -11,8 +12,9 @@ from mirrord.db.connect import Connection
 from mirrord.db.writes import run
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row
-from mirrord.errors import Busy, Refused, Stale
+from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
+from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
@@ -29,7 +31,7 @@ PARALLEL = 4  # writes at once: they wait for fsync, not for the processor
 @dataclass(slots=True)
 class FileOutcome(Outcome):
     """
-    written: paths that hold their row's text now, and whose they are.
+    written: paths that hold their row's text now, or are its folder, and whose they are.
     displaced: saves that came between look and write, with the row.
     taken: paths where something is already; it may be our own write, whose base was never recorded.
     """
@@ -104,17 +106,64 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     if path is None:
         outcome.later.append(decision)
         return
-    try:
-        await asyncio.to_thread(sides.tree.make_directories, path)
-    except (FileExistsError, NotADirectoryError) as error:
-        sentence = f"The folder {path!r} cannot be made: {error.strerror}."
-        outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
+    if holders := await _holders(sides, path, row.entry):
+        outcome.beside[row.entry] = holders
         outcome.later.append(decision)
         return
+    try:
+        stat = await asyncio.to_thread(_make_directory, sides, path)
+    except (Refused, OSError) as error:
+        code = "in-the-way" if isinstance(error, FileExistsError | NotADirectoryError) else "unwritable"
+        sentence = f"The folder {path!r} cannot be made: {reason_of(error)}"
+        outcome.troubles.append(Problem(path, code, sentence, row.entry))
+        outcome.later.append(decision)
+        return
+    if not await _remove_page_file(sides, decision, outcome):
+        return
+    if stat is not None:
+        sides.looker.index.note(path, Seen(*stat[:5], NO_TEXT, row.entry))
+    outcome.written[path] = row.entry
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, [sides.writer.record(base)])
     outcome.done.append(decision)
+
+
+def _make_directory(sides: Sides, path: str) -> Stat | None:
+    """What is there then; None: it is gone again."""
+    sides.tree.make_directories(path)
+    return sides.tree.stat(path)
+
+
+async def _holders(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
+    """Others whose base still says that *path* is their own: where they are has to be known first."""
+    async with sides.database.transaction(sides.tenant) as connection:
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted([path]))
+    return {base.entry for base in bases if base.entry != entry}
+
+
+async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutcome) -> bool:
+    """A page that became a folder loses its page file; whether it has none now. One that was saved meanwhile stays."""
+    file, row = decision.state.file, _row(decision)
+    if not isinstance(file, File) or file.kind is Kind.FOLDER:
+        return True
+    remove = partial(replacing.remove, entry=row.entry, over=file.digest, reason="made a folder", title=row.title)
+    try:
+        displaced = await asyncio.to_thread(remove, sides.tree, sides.journal, file.path)
+    except Stale:
+        outcome.stale.append(decision)
+    except Busy:
+        outcome.later.append(decision)
+    except (Refused, OSError) as error:
+        sentence = f"{file.path!r} cannot be moved to the trash: {reason_of(error)}"
+        outcome.troubles.append(Problem(file.path, "unwritable", sentence, row.entry))
+        outcome.later.append(decision)
+    else:
+        sides.looker.index.forget(file.path)
+        if displaced is not None:
+            outcome.displaced.append((row, file.path, file.digest, displaced))
+        return True
+    return False
 
 
 async def _write_all(
@@ -183,8 +232,8 @@ async def _write(
         outcome.later.append(decision)
         return None
     except (Refused, OSError) as error:
-        why = f"{error.strerror}." if isinstance(error, OSError) else str(error)
-        outcome.troubles.append(Problem(path, "unwritable", f"{path!r} cannot be written: {why}", row.entry))
+        sentence = f"{path!r} cannot be written: {reason_of(error)}"
+        outcome.troubles.append(Problem(path, "unwritable", sentence, row.entry))
         outcome.later.append(decision)
         return None
     if written.displaced is not None:

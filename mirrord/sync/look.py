@@ -1,7 +1,7 @@
 """Looking at paths of the tree: what is there now that was not seen before. Blocking; runs in threads."""
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import is_visible, printable, spot_of_directory, spot_of_file
+from mirrord.mirror.layout import directory_of, is_visible, page_path, printable, spot_of_directory, spot_of_file
 from mirrord.mirror.scan import Scan, describe_special, scan
 from mirrord.mirror.state import Seen
 from mirrord.mirror.tree import Tree
@@ -90,12 +90,45 @@ class Looker:
         for path in sorted(paths):
             if path not in result.looked:
                 self._look_at(path, result, forced)
+        self._look_at_origins(result, forced)
+        if left := self._left_behind(result):
+            for path in sorted(left - result.found.keys()):
+                self._look_at(path, result, left)
+            self._look_at_origins(result, forced)
+        return result
+
+    def _look_at_origins(self, result: Look, forced: frozenset[str]) -> None:
         # what is found under another name left its old one, maybe to another file: where did that come from?
         while unseen := [path for path in result.old_path.values() if path not in result.looked]:
             for path in unseen:
                 result.looked.add(path)
                 self._look_at(path, result, forced)
-        return result
+
+    def _left_behind(self, result: Look) -> frozenset[str]:
+        """
+        Directories that are folders from now, with what hangs on them: it may have been known as something else's.
+
+        Their page file went, or they were made for a page that had moved already.
+        """
+        pages = (path for path in result.gone if (spot := spot_of_file(path)) and spot.kind is Kind.PAGE)
+        left = {directory for path in pages if self._is_held(directory := directory_of(path, Kind.PAGE))}
+        left |= {path for path, found in result.found.items() if found.spot.kind is Kind.FOLDER}
+        left = {path for path in left if not self._has_page_file(path)}
+        return frozenset(left | {path for directory in left for path in self._held_by(directory)})
+
+    def _is_held(self, directory: str) -> bool:
+        """Whether a directory is there, as far as was seen; one that was made for a file was not looked at itself."""
+        return directory in self.index or next(self.index.below(directory), None) is not None
+
+    def _has_page_file(self, directory: str) -> bool:
+        return any(page_path("", directory, index) in self.index for index in (False, True))
+
+    def _held_by(self, directory: str) -> Iterator[str]:
+        """What has its place in *directory*, deeper paths too: `D/Sub/_index.md`, `D/assets/a/b.png`."""
+        for path in self.index.below(directory):
+            spot = spot_of_file(path) or spot_of_directory(path)
+            if spot is not None and spot.folder == directory:
+                yield path
 
     def _look_at(self, path: str, result: Look, forced: frozenset[str]) -> None:
         if not all(map(is_visible, path.split("/"))):

@@ -1,16 +1,18 @@
 """Observing: from dirty paths and entries to states (base, file, row) of entries."""
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from mirrord.db import states
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import EntryId, Kind, Place, id_of_path, new_id, parse_id
+from mirrord.domain.entry import EntryId, Kind, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.errors import Refused, reason_of
 from mirrord.mirror.index import Index
-from mirrord.mirror.layout import Spot, directory_of, spot_of_directory
+from mirrord.mirror.layout import Spot, directory_of
+from mirrord.sync.assembly import Assembly, owner_paths
 from mirrord.sync.identity import Found, Memory, identify, late_save
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
@@ -58,7 +60,7 @@ async def observe(
     _leave_out_owned(look, sides.looker.index)
     if not (look.found or look.gone or look.unknown):  # only rows changed, and their files are as they were
         memory = Memory(known, rows, await asyncio.to_thread(_missing, sides, known, look))
-        assembled = _Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
+        assembled = Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
         return Observation(await _with_purged(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
         memory = await _remember(connection, sides, look, known, rewound=rewound)
@@ -67,7 +69,7 @@ async def observe(
         owners = await _continue_rows(connection, sides, look, memory, owners)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
         rows = await states.load_rows(connection, sides.tenant, entries)
-        assembly = _Assembly(sides.looker.index, look, memory, owners)
+        assembly = Assembly(sides.looker.index, look, memory, owners)
         assembled = assembly.states(entries, rows)
         seen = await _seen(connection, sides, assembled)
         if adopting:
@@ -84,7 +86,7 @@ def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
         if found.spot.kind is not Kind.PAGE:
             continue
         directory = directory_of(path, Kind.PAGE)
-        index_path, note_path = _owner_paths(directory)[:2]
+        index_path, note_path = owner_paths(directory)[:2]
         if index_path not in index or note_path not in index:
             continue
         note = look.found.get(note_path)
@@ -135,11 +137,11 @@ async def _remember(connection: Connection, sides: Sides, look: Look, known: lis
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
     paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}
     for found in founds:
-        paths.update(_owner_paths(found.spot.folder))
+        paths.update(owner_paths(found.spot.folder))
         if found.spot.kind is Kind.PAGE:
-            paths.update(_owner_paths(directory_of(found.path, Kind.PAGE)))
+            paths.update(owner_paths(directory_of(found.path, Kind.PAGE)))
         elif found.spot.kind is Kind.FOLDER:
-            paths.update(_owner_paths(found.path))
+            paths.update(owner_paths(found.path))
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
     homes = [id_of_path(sides.tenant, found.path) for found in founds]
     wanted = states.Wanted(sorted(paths), claims + homes if rewound else claims, digests)
@@ -162,16 +164,29 @@ def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:
         if found is not None:
             if found.claimed != base.claimed and parse_id(found.claimed):
                 missing.add(path)
-        elif path not in sides.looker.index or sides.tree.stat(path) is None:
+        elif path not in sides.looker.index or not _is_there(sides, path, look):
             missing.add(path)
     return frozenset(missing)
+
+
+def _is_there(sides: Sides, path: str, look: Look) -> bool:
+    """What cannot be told is unknown, and does not count as gone."""
+    try:
+        return sides.tree.stat(path) is not None
+    except (Refused, OSError) as error:
+        look.unknown[path] = Unknown(path, f"{path!r} cannot be looked at: {reason_of(error)}")
+        return True
 
 
 async def _continue_rows(
     connection: Connection, sides: Sides, look: Look, memory: Memory, owners: dict[str, EntryId]
 ) -> dict[str, EntryId]:
-    """New pages at the place of a tombstone, or of a row that has no file here yet, continue that row."""
-    places = _Assembly(sides.looker.index, look, memory, owners)
+    """
+    New pages at the place of a tombstone, or of a row that has no file here yet, continue that row.
+
+    So do those at the place of a page whose file is missing: its folder was renamed, and it was saved anew.
+    """
+    places = Assembly(sides.looker.index, look, memory, owners)
     strangers: dict[tuple[EntryId | None, str], str] = {}
     for path, found in look.found.items():
         known = owners[path] in memory.of_entry or owners[path] in memory.rows or parse_id(found.claimed) is not None
@@ -182,8 +197,12 @@ async def _continue_rows(
         return owners
     continued = await states.rows_at(connection, sides.tenant, sides.mirror, list(strangers))
     taken = set(owners.values())
+    lost = [base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT]
+    known_there: list[Row | Base] = [*continued, *lost]
     return owners | {
-        strangers[row.place.parent, row.place.name]: row.entry for row in continued if row.entry not in taken
+        strangers[one.place.parent, one.place.name]: one.entry
+        for one in known_there
+        if one.entry not in taken and (one.place.parent, one.place.name) in strangers
     }
 
 
@@ -215,86 +234,6 @@ async def _seen_others(connection: Connection, sides: Sides, assembled: list[Sta
     return folders | (await states.seen_attachments(connection, sides.tenant, asked) if asked else {})
 
 
-def _owner_paths(directory: str) -> list[str]:
-    """Paths whose base may own *directory*, the strongest first."""
-    return [f"{directory}/_index.md", f"{directory}.md", directory] if directory else []
-
-
 def _is_owned(directory: str, index: Index) -> bool:
     """Whether a page is there whose directory it is: `D/_index.md`, or the folder note `D.md`."""
-    return any(path in index for path in _owner_paths(directory)[:2])
-
-
-@dataclass(slots=True)
-class _Assembly:
-    """Puts bases, looks and rows together, entry by entry."""
-
-    index: Index
-    look: Look
-    memory: Memory
-    owners: dict[str, EntryId]
-    unowned: set[str] = field(default_factory=set)
-
-    def states(self, entries: Iterable[EntryId], rows: dict[EntryId, Row]) -> list[State]:
-        path_of = {entry: path for path, entry in self.owners.items()}
-        return [
-            State(entry, self.memory.of_entry.get(entry), self._file(entry, path_of.get(entry)), rows.get(entry))
-            for entry in entries
-        ]
-
-    def owner(self, directory: str) -> EntryId | None:
-        """The entry whose children live in *directory*; None for the root. Raises KeyError if that is not known yet."""
-        if not directory:
-            return None
-        for path in _owner_paths(directory):
-            if path in self.owners:
-                return self.owners[path]
-            base = self.memory.at_path.get(path)
-            if base is not None and path in self.index:
-                return base.entry
-        raise KeyError(directory)
-
-    def _file(self, entry: EntryId, path: str | None) -> File | Unknown | None:
-        base = self.memory.of_entry.get(entry)
-        if path is not None:
-            return self._found(self.look.found[path], base)
-        if base is None or base.path is None or base.path in self.owners:
-            return None
-        if base.path in self.look.unknown:
-            return self.look.unknown[base.path]
-        seen = self.index.get(base.path)
-        if seen is not None and not self._has_page(base):
-            return File(base.kind, base.path, base.place, seen.digest, base.claimed)
-        return self._bare_directory(base)
-
-    def _found(self, found: Found, base: Base | None) -> File | Unknown:
-        spot = found.spot
-        try:
-            place = Place(self.owner(spot.folder), spot.name, spot.index)
-        except KeyError:
-            if base is None or base.path != found.path:
-                self.unowned.add(spot.folder)
-                return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
-            place = base.place
-        here = self.memory.at_path.get(found.path)
-        contested = here is not None and here is not base
-        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested, found.held)
-
-    def _has_page(self, base: Base) -> bool:
-        """Whether a folder's directory has become the directory of a page."""
-        return base.kind is Kind.FOLDER and any(path in self.owners for path in _owner_paths(base.path or "")[:2])
-
-    def _bare_directory(self, base: Base) -> File | None:
-        """The page file is gone: does its directory live on, without another page file?"""
-        if base.kind is not Kind.PAGE or base.path is None:
-            return None
-        directory = directory_of(base.path, Kind.PAGE)
-        spot = spot_of_directory(directory)
-        if (
-            spot is None
-            or directory not in self.index
-            or any(path in self.index for path in _owner_paths(directory)[:2])
-        ):
-            return None
-        place = Place(base.place.parent, base.place.name)
-        return File(Kind.FOLDER, directory, place, NO_TEXT)
+    return any(path in index for path in owner_paths(directory)[:2])

@@ -11,10 +11,10 @@ from mirrord.db.writes import Statement, run
 from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Base, File, Row
-from mirrord.errors import Refused, Stale
+from mirrord.errors import Refused, Stale, reason_of
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import directory_of, page_path, parent_of, printable
+from mirrord.mirror.layout import directory_of, page_path, parent_of, printable, spot_of_directory, spot_of_file
 from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
@@ -48,12 +48,17 @@ class _Errand:
 
 @dataclass(slots=True)
 class _Walk:
-    """What became of a plan. failed: keys of steps that could not be done, with why. gone: what was not there."""
+    """
+    What became of a plan.
+
+    failed: keys of steps that could not be done, with why. gone: what was not there. unsure: as Outcome has it.
+    """
 
     plan: Plan = field(default_factory=Plan)
     steps: list[Step] = field(default_factory=list)
     failed: dict[Key, str] = field(default_factory=dict)
     gone: set[Key] = field(default_factory=set)
+    unsure: set[str] = field(default_factory=set)
 
 
 async def move_files(
@@ -85,34 +90,48 @@ def _errand(decision: Decision, target: str) -> _Errand:
 
 def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
     """Plan with what is there now, then do one step after the other; what fails leaves the others alone."""
+    walk = _Walk()
+    try:
+        _take(sides, wishes, walk)
+    except (Refused, OSError) as error:
+        done = {step.key for step in walk.steps}
+        walk.failed |= {wish.key: reason_of(error) for wish in wishes if wish.key not in done}
+    return walk
+
+
+def _take(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
     tree, journal = sides.tree, sides.journal
     sources = {wish.key: found for wish in wishes if (found := tree.stat(wish.source)) is not None}
-    gone = {wish.key for wish in wishes} - sources.keys()
+    walk.gone = {wish.key for wish in wishes} - sources.keys()
     wishes = needed(wish for wish in wishes if wish.key in sources)
     held, ignores_case = _held(sides, wishes, sources)
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
-    walk = _Walk(plan_moves(wishes, held, ground), gone=gone)
+    walk.plan = plan_moves(wishes, held, ground)
     sides.check_lease()
     with _safely(sides, walk.plan.steps, sources):
         for step in walk.plan.steps:
             try:
                 _do(sides, step, sources[step.key])
             except (Stale, Refused, OSError) as error:
-                walk.failed[step.key] = str(error) if not isinstance(error, OSError) else f"{error.strerror}."
+                walk.failed[step.key] = reason_of(error)
+                walk.unsure |= {step.source, step.target} if isinstance(error, OSError) else set()
             else:
                 walk.steps.append(step)
                 _tidy(sides, step)
         if walk.failed:
             journal.bring_back()
-    return walk
 
 
 def _tidy(sides: Sides, step: Step) -> None:
     """The directory of a page that became a leaf goes if it is empty."""
-    above = parent_of(step.source)
-    if step.act is not Act.RENAME or step.source != page_path("", above, index=True):
+    spot = spot_of_file(step.source) or spot_of_directory(step.source)
+    if step.act is not Act.RENAME or spot is None:
+        return
+    above = parent_of(step.source) if spot.index else spot.folder
+    if not spot.index and page_path("", above) not in sides.looker.index:
         return
     with suppress(OSError, Refused):
+        sides.tree.remove_directory(f"{above}/assets")
         if sides.tree.remove_directory(above):
             sides.looker.index.forget(above)
 
@@ -166,6 +185,7 @@ def _do(sides: Sides, step: Step, expected: Stat) -> None:
 
 async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome: Outcome) -> None:
     """Bases follow what was renamed; entries that got all they wished for agree with their rows."""
+    outcome.unsure |= walk.unsure
     waiting = {wish.key: wish for wish in walk.plan.waiting}
     statements = [statement for step in walk.steps for statement in _repathed(sides, step)]
     for errand in errands:

@@ -27,6 +27,7 @@ from mirrord.sync.prepare import MOST_TWINS
 from mirrord.sync.sides import FILE_ACTOR, Sides
 
 BATCH = 200  # entries a transaction
+_NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
 
 
 @dataclass(slots=True)
@@ -36,7 +37,8 @@ class Outcome:
 
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
     page below itself, because rows moved meanwhile. beside: what is in the way of those that wait, to be looked at
-    together with them. renamed: files and directories, from where to where.
+    together with them. renamed: files and directories, from where to where. unsure: paths where a call failed, so
+    that nobody knows what is there and below.
     """
 
     done: list[Decision] = field(default_factory=list)
@@ -45,6 +47,7 @@ class Outcome:
     refused: list[Decision] = field(default_factory=list)
     beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
     renamed: list[tuple[str, str]] = field(default_factory=list)
+    unsure: set[str] = field(default_factory=set)
     troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
@@ -55,6 +58,7 @@ class Outcome:
         self.refused += other.refused
         self.beside |= other.beside
         self.renamed += other.renamed
+        self.unsure |= other.unsure
         self.troubles += other.troubles
 
 
@@ -144,15 +148,12 @@ def _of_one_circle(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
 
 
 def _slots(one: _Prepared) -> list[tuple[object, ...]]:
-    """The names, each below its parent, that a move concerns."""
-    state, place = one.decision.state, one.decision.place
-    if place is not PlaceMove.TO_ROW or state.row is None or not isinstance(state.file, File):
+    """The names, each below its parent, that a move gives up or takes, and those that a new row takes."""
+    file, is_move = one.decision.state.file, one.decision.place is PlaceMove.TO_ROW
+    if not isinstance(file, File) or not (is_move or one.decision.move in _NEW):
         return []
-    return [(spot.parent, name_key(spot.name), state.row.kind is Kind.ATTACHMENT) for spot in _places(state)]
-
-
-def _places(state: State) -> list[Place]:
-    return [side.place for side in (state.row, state.file) if isinstance(side, Row | File)]
+    places = [file.place, one.decision.state.row.place] if is_move and one.decision.state.row else [file.place]
+    return [(place.parent, name_key(place.name), file.kind is Kind.ATTACHMENT) for place in places]
 
 
 async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
@@ -160,7 +161,9 @@ async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
         return await _write(sides, group, number=1)
     except psycopg.errors.IntegrityError:
         outcome = Outcome()
-        for one in group:
+        for one in sorted(
+            group, key=lambda one: one.decision.place is not PlaceMove.TO_ROW
+        ):  # names are given up first
             outcome.add(await _write_alone(sides, one))
         return outcome
 
@@ -206,7 +209,7 @@ def _twin(decision: Decision, number: int) -> Problem:
 
 async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:
     async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
-        if sum(one.decision.place is PlaceMove.TO_ROW for one in prepared) > 1:
+        if len(prepared) > 1 and any(one.decision.place is PlaceMove.TO_ROW for one in prepared):
             await defer_names(connection)  # one may take the name that another gives up
         groups = [await _statements(connection, sides, one, number) for one in prepared]
         results = await run(connection, [statement for group in groups for statement in group])

@@ -386,12 +386,7 @@ SCENARIOS = (
 )
 
 # Bugs of the engine that are not mended yet. A scenario that is listed here and holds is to be taken out.
-KNOWN: dict[str, str] = {
-    "a file with children renamed": "the children stay in the old directory, and get a number of their own (F1)",
-    "a page made a folder elsewhere": "the page's file stays on this mirror, without a row (row 8)",
-}
+KNOWN: dict[str, str] = {}
 
 # As above, but only where a call fails; kills are played.
-KNOWN_WITH_ERRORS: dict[str, str] = {
-    "a folder's row renamed, another takes its name": "the second folder's base wants the path of the first",
-}
+KNOWN_WITH_ERRORS: dict[str, str] = {}

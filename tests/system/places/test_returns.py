@@ -1,13 +1,16 @@
 """Pages that leave the tree and come back (SYNC 1.3 L9), and edits that travel with moves (L10)."""
 
 from itertools import product
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from tests.system.entries import change
-from tests.system.mirrors import Mirror
-from tests.system.rows import page_of
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from tests.system.entries import add_folder, add_page, change
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection, page_of
 
 
 @pytest.mark.parametrize("back", ["Page.md", "Else/Other.md"], ids=["same-path", "elsewhere"])
@@ -79,3 +82,19 @@ async def test_an_edit_and_a_move_on_any_side_are_both_carried_over(mirror: Mirr
     assert mirror.ids(place) == [page]
     assert mirror.page(place).markdown == text
     assert mirror.count_living() == 3
+
+
+async def test_a_folder_made_from_its_row_is_known_again_when_it_was_renamed_meanwhile(
+    database: Database, app_connection: Connection, tmp_path: Path, tenant: TenantId
+) -> None:
+    async with opened_mirror(database, app_connection, tmp_path / "mirror", tenant) as mirror:
+        folder = add_folder(app_connection, name="Box")
+        page = add_page(app_connection, name="Page", markdown="the page\n", parent_id=folder)
+        await mirror.settle()
+    (mirror.root / "Box/Page.md").unlink()
+    mirror.rename(("Box", "Crate"))
+    mirror.write({"Crate/Page.md": "the page, edited and saved as another file\n"})
+    async with opened_mirror(database, app_connection, tmp_path / "mirror", tenant) as mirror:
+        assert mirror.ids("Crate") == [folder]
+        assert mirror.ids("Crate/Page") == [page]
+        assert mirror.count_living() == 2

@@ -1,0 +1,95 @@
+"""Putting bases, looks and rows together into states, entry by entry."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mirrord.domain.entry import EntryId, Kind, Place
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.mirror.index import Index
+from mirrord.mirror.layout import directory_of, spot_of_directory
+from mirrord.sync.identity import Found, Memory
+from mirrord.sync.look import Look
+
+
+def owner_paths(directory: str) -> list[str]:
+    """Paths whose base may own *directory*, the strongest first."""
+    return [f"{directory}/_index.md", f"{directory}.md", directory] if directory else []
+
+
+@dataclass(slots=True)
+class Assembly:
+    """
+    What is known in one pass.
+
+    owners: whose each found path is. unowned: directories of which is not known yet whose children live there.
+    """
+
+    index: Index
+    look: Look
+    memory: Memory
+    owners: dict[str, EntryId]
+    unowned: set[str] = field(default_factory=set)
+
+    def states(self, entries: Iterable[EntryId], rows: dict[EntryId, Row]) -> list[State]:
+        path_of = {entry: path for path, entry in self.owners.items()}
+        return [
+            State(entry, self.memory.of_entry.get(entry), self._file(entry, path_of.get(entry)), rows.get(entry))
+            for entry in entries
+        ]
+
+    def owner(self, directory: str) -> EntryId | None:
+        """The entry whose children live in *directory*; None for the root. Raises KeyError if that is not known yet."""
+        if not directory:
+            return None
+        for path in owner_paths(directory):
+            if path in self.owners:
+                return self.owners[path]
+            base = self.memory.at_path.get(path)
+            if base is not None and path in self.index:
+                return base.entry
+        raise KeyError(directory)
+
+    def _file(self, entry: EntryId, path: str | None) -> File | Unknown | None:
+        base = self.memory.of_entry.get(entry)
+        if path is not None:
+            return self._found(self.look.found[path], base)
+        if base is None or base.path is None or base.path in self.owners:
+            return None
+        if base.path in self.look.unknown:
+            return self.look.unknown[base.path]
+        seen = self.index.get(base.path)
+        if seen is not None and not self._has_page(base):
+            return File(base.kind, base.path, base.place, seen.digest, base.claimed)
+        return self._bare_directory(base)
+
+    def _found(self, found: Found, base: Base | None) -> File | Unknown:
+        spot = found.spot
+        try:
+            place = Place(self.owner(spot.folder), spot.name, spot.index)
+        except KeyError:
+            if base is None or base.path != found.path:
+                self.unowned.add(spot.folder)
+                return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
+            place = base.place
+        here = self.memory.at_path.get(found.path)
+        contested = here is not None and here is not base
+        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested, found.held)
+
+    def _has_page(self, base: Base) -> bool:
+        """Whether a folder's directory has become the directory of a page."""
+        return base.kind is Kind.FOLDER and any(path in self.owners for path in owner_paths(base.path or "")[:2])
+
+    def _bare_directory(self, base: Base) -> File | None:
+        """The page file is gone: does its directory live on, without another page file?"""
+        if base.kind is not Kind.PAGE or base.path is None:
+            return None
+        directory = directory_of(base.path, Kind.PAGE)
+        spot = spot_of_directory(directory)
+        if (
+            spot is None
+            or directory not in self.index
+            or any(path in self.index for path in owner_paths(directory)[:2])
+        ):
+            return None
+        place = Place(base.place.parent, base.place.name)
+        return File(Kind.FOLDER, directory, place, NO_TEXT)

@@ -1,0 +1,109 @@
+"""Calls that fail while directories are made, moved and removed: the item waits, everything else goes on."""
+
+import errno
+import os
+from collections.abc import Callable
+
+import pytest
+
+from mirrord.mirror import kernel
+from tests.system.entries import add_folder, add_page, change, delete
+from tests.system.mirrors import Mirror
+
+Calls = Callable[[str, int, int], None]
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Calls:
+    """The *number*th call that the kernel gets from now on fails with that error, once."""
+
+    def fail(name: str, number: int, error: int) -> None:
+        original, calls = getattr(kernel, name), [0]
+
+        def called(*arguments: object) -> object:
+            calls[0] += 1
+            if calls[0] == number:
+                raise OSError(error, os.strerror(error))
+            return original(*arguments)
+
+        monkeypatch.setattr(kernel, name, called)
+
+    return fail
+
+
+def assert_no_pass_failed(caplog: pytest.LogCaptureFixture) -> None:
+    assert "pass_failed" not in caplog.messages
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
+async def test_a_folder_whose_name_another_takes_is_moved_whichever_sync_fails(
+    mirror: Mirror, failing: Calls, caplog: pytest.LogCaptureFixture, number: int, error: int
+) -> None:
+    mirror.write({"Box/One.md": "one\n", "Box/Two.md": "two\n"})
+    await mirror.settle()
+    box, one, two = mirror.ids("Box", "Box/One", "Box/Two")
+    change(mirror.app, box, name="Crate")
+    new = add_folder(mirror.app, name="Box")
+    failing("fsync", number, error)
+    await mirror.settle()
+    assert mirror.ids("Crate", "Crate/One", "Crate/Two", "Box") == [box, one, two, new]
+    assert mirror.files() == {"Crate/One.md": "one\n", "Crate/Two.md": "two\n"}
+    assert (mirror.root / "Box").is_dir()
+    assert mirror.count_living() == 4
+    assert mirror.problems() == {}
+    assert_no_pass_failed(caplog)
+
+
+@pytest.mark.parametrize(
+    ("call", "number"), [("mkdir", 1), ("fsync", 1), ("openat2", 3), ("openat2", 6)], ids=lambda value: str(value)
+)
+async def test_a_folder_that_cannot_be_made_now_is_made_later_and_others_at_once(
+    mirror: Mirror, failing: Calls, caplog: pytest.LogCaptureFixture, call: str, number: int
+) -> None:
+    folder = add_folder(mirror.app, name="Box")
+    add_page(mirror.app, name="Page", markdown="page\n", parent_id=folder)
+    add_page(mirror.app, name="Other", markdown="other\n")
+    failing(call, number, errno.EMFILE)
+    mirror.engine.ring()
+    await mirror.work()
+    await mirror.settle()
+    assert mirror.files().keys() == {"Box/Page.md", "Other.md"}
+    assert mirror.problems() == {}
+    assert_no_pass_failed(caplog)
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+async def test_moves_survive_whichever_call_the_limit_of_open_files_refuses(
+    mirror: Mirror, failing: Calls, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    mirror.write({"a.md": "A\n", "b.md": "B\n", "c.md": "C\n", "a/x.md": "x\n"})
+    await mirror.settle()
+    ids = mirror.ids("a", "b", "c", "a/x")
+    mirror.app.execute("UPDATE mirrord.page SET name = name || '!' WHERE parent_id IS NULL")
+    failing("openat2", number, errno.EMFILE)
+    mirror.engine.ring()
+    await mirror.work()
+    await mirror.settle()
+    assert mirror.files() == {"a!.md": "A\n", "b!.md": "B\n", "c!.md": "C\n", "a!/x.md": "x\n"}
+    assert mirror.ids("a!", "b!", "c!", "a!/x") == ids
+    assert mirror.count_living() == 4
+    assert_no_pass_failed(caplog)
+
+
+@pytest.mark.parametrize("call", ["rmdir", "fsync"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_a_folder_that_cannot_be_removed_now_is_removed_later(
+    mirror: Mirror, failing: Calls, caplog: pytest.LogCaptureFixture, call: str, number: int
+) -> None:
+    mirror.write({"Box/Page.md": "page\n", "Box/Deep/Page.md": "deep\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    (box,) = mirror.ids("Box")
+    delete(mirror.app, box)
+    failing(call, number, errno.EIO)
+    await mirror.settle()
+    assert mirror.files() == {"Kept.md": "kept\n"}
+    assert not (mirror.root / "Box").exists()
+    assert mirror.rows() == {"Kept": "kept\n"}
+    assert mirror.problems() == {}
+    assert_no_pass_failed(caplog)
