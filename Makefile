@@ -28,7 +28,7 @@ run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sa
 	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
 
 test: $(EVERYTHING) ## Run the tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: $(EVERYTHING) ## Check style and formatting
 	@$(BIN)/ruff check mirrord tests

@@ -177,25 +177,51 @@ async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> 
         decision = await _decide(database, tree, tenant)
         if decision.start is Start.HALT:
             raise Halted(
-                f"{decision.sentence} If this tree is right, delete {root / MACHINE / 'id'} and start again: "
-                "everything in it is then taken in, and nothing is deleted. If not, put the right one there."
+                f"{decision.sentence} Nothing of {name} is read or written. If this tree is right, run "
+                f"`mirrord adopt --tenant {name}`: everything in it is then taken in, and nothing is deleted. "
+                f"If not, put the right one at {root}."
             )
         mirror = decision.mirror or MirrorId(new_id())
         had_state = tree.stat(f"{MACHINE}/state.db") is not None
         marker.write(tree, Marker(name, tenant, mirror))
-        await leases.record_mirror(database, tenant, mirror, socket.gethostname(), str(root))
         journal = Journal(tree, WRITER)
         state = State(tree)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
-        holder = f"{socket.gethostname()}:{os.getpid()}"
+        sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
         away = await leases.was_away(database, tenant, mirror, purge.KEPT)
-        lease = await leases.acquire(database, tenant, mirror, holder, root_locked=True)
+        await take_lease(sides, root_locked=True)
     except BaseException:
         tree.close()
         raise
     adopting = decision.adopting or not had_state or away
-    sides = Sides(name, tenant, mirror, tree, journal, state, looker, database, lease)
     return sides, Decision(decision.start, mirror, adopting)
+
+
+def adopt(config: Config, name: str, tenant: TenantId) -> None:
+    """
+    Let the tree of a tenant be a new mirror: the next daemon takes it as it is, and deletes nothing.
+
+    Raises Refused while a daemon works on it.
+    """
+    root = make_root(config, name)
+    with Lock(root):
+        tree = Tree(root)
+        try:
+            marker.write(tree, Marker(name, tenant, MirrorId(new_id())))
+        finally:
+            tree.close()
+
+
+async def take_lease(sides: Sides, *, root_locked: bool) -> None:
+    """
+    Say where the mirror lives (a restored database may not know it), and take its lease.
+
+    root_locked: the lock of this very root was just taken, so an earlier holder is dead. Raises Refused as acquire().
+    """
+    host, database = socket.gethostname(), sides.database
+    await leases.record_mirror(database, sides.tenant, sides.mirror, host, str(sides.tree.root))
+    holder = f"{host}:{os.getpid()}"
+    sides.hold(await leases.acquire(database, sides.tenant, sides.mirror, holder, root_locked=root_locked))
 
 
 async def _decide(database: Database, tree: Tree, tenant: TenantId) -> Decision:

@@ -6,13 +6,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from mirrord.errors import UserError
 
 DATA = Path("data")
 FILE = Path("mirrord.toml")
 DEFAULT_MODE = 0o700
+
+Notify = Literal["commit", "ticker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,8 @@ class Config:
 
     mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
-    mode: of the roots mirrord makes.
+    mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
+    makes many commits a second cheaper.
     """
 
     mirror: Path
@@ -30,6 +33,7 @@ class Config:
     dsn: str | None = None
     tenants: tuple[str, ...] = ()
     mode: int = DEFAULT_MODE
+    notify: Notify = "commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         dsn=flags.dsn or environment.get("MIRRORD_DSN") or written.get("dsn") or None,
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
+        notify=_notify(written.get("notify", "commit")),
     )
 
 
@@ -78,6 +83,7 @@ _KEYS: dict[str, type | dict[str, type]] = {
     "dsn": str,
     "data": str,
     "tenants": list,
+    "notify": str,
     "mirror": {"dir": str, "mode": str},
 }
 
@@ -119,3 +125,10 @@ def _mode(text: str | None) -> int:
     if not re.fullmatch("[0-7]{3,4}", text):
         raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".')
     return int(text, 8)
+
+
+def _notify(text: str) -> Notify:
+    for known in get_args(Notify):
+        if text == known:
+            return known  # type: ignore[no-any-return]
+    raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')

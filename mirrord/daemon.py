@@ -12,16 +12,18 @@ from typing import Any
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db import leases, states
+from mirrord.db import leases
 from mirrord.db.connect import Database
-from mirrord.db.doorbell import rings
+from mirrord.db.ticker import choose
 from mirrord.domain.entry import TenantId
-from mirrord.errors import Fenced, Refused, Unavailable
+from mirrord.errors import Fenced, Halted, Refused, Unavailable
 from mirrord.heartbeat import Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
+from mirrord.sync.backoff import Backoff
+from mirrord.sync.bells import Bells
 from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import Linker
@@ -29,9 +31,6 @@ from mirrord.sync.rounds import make_rounds
 
 log = logging.getLogger(__name__)
 
-POLL = 1.0  # seconds between looks at the feed's clock
-POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
-BUSY = 5.0
 GRACE = 10.0  # seconds after which an embedded server that is gone is started again
 MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
@@ -59,7 +58,6 @@ class Daemon:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
-    _changed: float = 0.0
     _flushes: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
     _recent: Recent = field(default_factory=Recent)
@@ -89,6 +87,7 @@ class Daemon:
     async def _start_postgres(self) -> None:
         """A server of our own must start; somebody else's may be down for now: wait for it."""
         await self.postgres.start()
+        backoff = Backoff()
         while not self.stop.is_set():
             try:
                 await app.bring_up_to_date(self.postgres)
@@ -100,10 +99,15 @@ class Daemon:
                 self.degraded["postgres"] = str(error)
                 await self._beat_once()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.stop.wait(), RETRY)
+                    await asyncio.wait_for(self.stop.wait(), backoff.pause())
             else:
                 self.degraded.pop("postgres", None)
+                await self._choose_notify()
                 return
+
+    async def _choose_notify(self) -> None:
+        if sentence := await choose(self.postgres.dsn, self.config.notify):
+            self.degraded["notify"] = sentence
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
         if self.stop.is_set():
@@ -114,11 +118,20 @@ class Daemon:
                 root = app.make_root(self.config, name)
                 if fill is not None:
                     await asyncio.to_thread(app.fill, root, fill)
-                await self._open(database, name, tenant)
+                await self._open_or_halt(database, name, tenant, alone=len(chosen) == 1)
             async with _together(self._tasks(database), self.stop):
                 await self.stop.wait()
         finally:
             await self._close(database)
+
+    async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
+        try:  # a tree that is not recognised stops its own tenant only
+            await self._open(database, name, tenant)
+        except Halted as halted:
+            if alone:
+                raise
+            log.error("tenant_halted", extra={"tenant": name, "reason": str(halted)})
+            self.degraded[f"halted {name}"] = f"{name}: {halted}"
 
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
@@ -142,8 +155,12 @@ class Daemon:
         return Heartbeat(self.config.mirror)
 
     def _tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
-        tasks = [self._watch(), self._listen(), self._poll(database), self._renew(database), self._beat()]
+        engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
+        bells = Bells(self.postgres.dsn, engines, self.stop)
+        tasks = [self._watch(), bells.listen(), bells.poll(database, self.ready), self._renew(database), self._beat()]
         tasks.append(self._keep_postgres())
+        if self.config.notify == "ticker":
+            tasks.append(bells.tick())
         for worked in self.worked.values():
             tasks += [self._work(worked), self._derive(worked), make_rounds(worked.engine, self.stop)]
         return tasks
@@ -157,12 +174,13 @@ class Daemon:
 
     async def _insist(self, act: Any) -> None:
         """Do *act*, however often Postgres goes away meanwhile."""
+        backoff = Backoff()
         while not self.stop.is_set():
             try:
                 await act()
             except Unavailable as error:
                 log.warning("start_waits", extra={"error": str(error)})
-                await self._sleep(RETRY)
+                await self._sleep(backoff.pause())
             else:
                 return
 
@@ -215,32 +233,6 @@ class Daemon:
         with suppress(FileNotFoundError):
             taken.rename(request.with_suffix(".done"))
 
-    async def _listen(self) -> None:
-        tenants = {worked.opened.sides.tenant: worked for worked in self.worked.values()}
-        while not self.stop.is_set():
-            try:
-                async for tenant in rings(self.postgres.dsn, list(tenants), self.stop):
-                    self._changed = time.monotonic()
-                    for one in tenants.values() if tenant is None else [tenants[tenant]]:
-                        one.engine.ring()
-            except Unavailable:
-                await self._sleep(RETRY)  # the engines say so, and the poll goes on
-
-    async def _poll(self, database: Database) -> None:
-        """The safety net below the bell: one statement for all tenants."""
-        engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
-        await self.ready.wait()
-        while not self.stop.is_set():
-            busy = time.monotonic() - self._changed < BUSY
-            await self._sleep(POLL_BUSY if busy else POLL)
-            with suppress(Unavailable):
-                async with database.connection() as connection:
-                    seqs = await states.seqs(connection, list(engines))
-                for tenant, seq in seqs.items():
-                    if seq > engines[tenant].feed.cursor:
-                        self._changed = time.monotonic()
-                        engines[tenant].ring()
-
     async def _renew(self, database: Database) -> None:
         """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""
         while not self.stop.is_set():
@@ -254,6 +246,7 @@ class Daemon:
     async def _keep_lease(self, database: Database, name: str, worked: Worked, renewed: set[Any]) -> None:
         sides = worked.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
+            sides.renewed()
             self.degraded.pop(f"lease {name}", None)
             with suppress(Unavailable):
                 if worked.engine.idle:
@@ -261,17 +254,13 @@ class Daemon:
             return
         sides.lease = None
         try:
-            sides.lease = await leases.acquire(
-                database, sides.tenant, sides.mirror, f"{os.uname().nodename}:{os.getpid()}", root_locked=False
-            )
+            await app.take_lease(sides, root_locked=False)
         except Refused as error:
             self.degraded[f"lease {name}"] = str(error)
         else:
-            self._insist_compare(worked)
-
-    def _insist_compare(self, worked: Worked) -> None:
-        log.warning("lease_regained", extra={"tenant": worked.opened.sides.name})
-        worked.engine.compare_soon()
+            log.warning("lease_regained", extra={"tenant": name})
+            worked.engine.handshake.doubt()
+            worked.engine.compare_soon()
 
     async def _derive(self, worked: Worked) -> None:
         """Documents and links follow the texts; during an import all texts come first."""

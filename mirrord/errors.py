@@ -6,6 +6,7 @@ MirrordError
   Stale          the side changed since it was read; observe again
   Busy           somebody holds the file open for writing; look again later
   Unavailable    Postgres or the mirror's root is out of reach; retried with delay
+    Locked       somebody else's transaction holds a row; all others go on meanwhile
   Fenced         another daemon holds this mirror's lease now; write nothing more
   Damaged        text that cannot be taken as it is (not UTF-8, no safe round trip); listed as a problem
   Halted         a safety halt stands until a person decides
@@ -36,6 +37,10 @@ class Busy(MirrordError):
 
 class Unavailable(MirrordError):
     """Postgres or the mirror's root is out of reach; try again later."""
+
+
+class Locked(Unavailable):
+    """Somebody else's transaction holds a row that is to be written: the others first, this one later."""
 
 
 class Fenced(MirrordError):

@@ -69,6 +69,14 @@ def fresh_dsn(cluster: Embedded, template: str) -> Iterator[str]:
     _drop_database(cluster, dsn)
 
 
+@pytest.fixture(scope="module")
+def module_dsn(cluster: Embedded, template: str) -> Iterator[str]:
+    """A superuser's connection string to a migrated database that only the tests of one module use."""
+    dsn = _create_database(cluster, template)
+    yield dsn
+    _drop_database(cluster, dsn)
+
+
 @pytest.fixture
 async def database(admin_dsn: str) -> AsyncIterator[Database]:
     """The shared database as the daemon uses it."""

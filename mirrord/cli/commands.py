@@ -11,17 +11,17 @@ from typing import Any
 import click
 
 from mirrord import __version__, app
+from mirrord.cli import halts as halting
 from mirrord.cli import history, options
 from mirrord.cli import links as linked
 from mirrord.cli.conflicts import conflicts
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
-from mirrord.cli.output import moment, the_person
 from mirrord.codec.json_schema import json_schema
 from mirrord.config import Config
-from mirrord.db import attention, migrate, tenants
+from mirrord.db import migrate, tenants
 from mirrord.db.connect import app_dsn, daemon_dsn
 from mirrord.db.embedded import Embedded
-from mirrord.errors import Unavailable, UserError
+from mirrord.errors import Unavailable
 from mirrord.heartbeat import ask_flush
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
@@ -211,44 +211,8 @@ def links(config: Config, tenant: str | None, page: str | None, unresolved: bool
         linked.describe(found)
 
 
-@cli.command()
-@configured
-@tenant_option
-def halts(config: Config, tenant: str | None) -> None:
-    """Deletions that wait for your decision."""
-
-    async def work() -> list[attention.Halt]:
-        async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                return await attention.halts(connection, one)
-
-    found = run(work())
-    for one in found:
-        click.echo(f"{one.id:>4}  {moment(one.created_at)}  {one.sentence}")
-    if not found:
-        click.echo("No halts.", err=True)
-
-
-@cli.command()
-@configured
-@tenant_option
-@click.argument("halt", type=int)
-@click.option("--apply/--discard", "apply", default=None, help="Let the deletions happen, or bring everything back.")
-def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) -> None:
-    """Decide about HALT (its number from `mirrord halts`)."""
-    if apply is None:
-        raise UserError("Say --apply (the deletions were meant) or --discard (bring everything back).")
-
-    async def work() -> bool:
-        async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one, actor=the_person()) as connection:
-                return await attention.decide_halt(connection, one, halt, "apply" if apply else "discard")
-
-    if not run(work()):
-        raise UserError(f"There is no open halt {halt}; `mirrord halts` lists them.")
-    click.echo("Decided. The daemon carries it out within a second or two; `mirrord flush` waits for it.")
+for command in (halting.halts, halting.resume, halting.adopt, halting.restore_all):
+    cli.add_command(command)
 
 
 @cli.command()

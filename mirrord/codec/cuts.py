@@ -71,7 +71,7 @@ class Cut:
 
 def cut_blocks(lines: Sequence[str], references: Mapping[str, Any]) -> Cut:
     """*lines* cut into blocks."""
-    page = outline("\n".join(lines), references)
+    page = outline("".join(line + "\n" for line in lines), references)
     numbers = {start: at for at, start in enumerate(accumulate((len(line) + 1 for line in lines), initial=0))}
     parts = []
     for index, (segment, node) in enumerate(zip(page.segments, nodes(page), strict=True)):

@@ -1,6 +1,5 @@
 """Ids of blocks: every top-level block and every item of a list has one, no two have the same."""
 
-import base64
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -11,7 +10,7 @@ from mirrord.codec.document import BLOCKS, TEXTBLOCKS, Node
 from mirrord.codec.matching import Block
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
-LENGTH: Final = 12  # characters of a derived id: 60 bits
+LENGTH: Final = 14  # hexadecimal digits of a derived id: 56 bits
 
 _WITHOUT_BLOCKS = TEXTBLOCKS | {"codeBlock"}
 
@@ -85,8 +84,7 @@ class _Ids:
     def _new_id(self, spelled: bytes) -> str:
         while True:
             number = self._given[spelled] = self._given.get(spelled, 0) + 1
-            digest = hashlib.blake2b(b"%d %b" % (number, spelled), digest_size=8).digest()
-            made = base64.b32encode(digest).decode()[:LENGTH].lower()
+            made = hashlib.blake2b(b"%d %b" % (number, spelled), digest_size=LENGTH // 2).hexdigest()
             if made not in self._known:
                 self._known.add(made)
                 self._seen.add(made)

@@ -20,7 +20,7 @@ _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 @dataclass(frozen=True, slots=True)
 class Derived:
     """
-    A page's document and links, with what a later text's document is quickly made of.
+    A page's document, with what a later text's document is quickly made of.
 
     blocks: those of the document, with ids. json: the document as `jsonb` takes it, which has no place for NUL.
     """
@@ -28,7 +28,6 @@ class Derived:
     reading: Reading
     blocks: Sequence[Block]
     json: bytes
-    links: Sequence[Link]
 
 
 def derived(text: str, prior: str | None) -> Derived:
@@ -38,7 +37,7 @@ def derived(text: str, prior: str | None) -> Derived:
     prior: that one as JSON; None, or what is no document, counts for nothing.
     """
     reading = read_whole(split(text).body)
-    return _made(reading, identified(blocks_of(content_of(_loaded(prior)))), text)
+    return _made(reading, identified(blocks_of(content_of(_loaded(prior)))))
 
 
 def derived_again(before: Derived, text: str, prior: str | None) -> Derived | None:
@@ -46,22 +45,21 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
     reading = reread(before.reading, split(text).body)
     if reading is None:
         return None
-    return _made(reading, identified(_blocks_again(before.blocks, content_of(_loaded(prior)))), text)
+    return _made(reading, identified(_blocks_again(before.blocks, content_of(_loaded(prior)))))
 
 
 def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
-    """The document and the links of `derived` alone: all that has to leave a worker."""
-    result = derived(text, prior)
-    return result.json, result.links
+    """The document of `derived` alone, and the links: all that has to leave a worker."""
+    return derived(text, prior).json, links_of(text)
 
 
-def _made(reading: Reading, prior: Sequence[Block], text: str) -> Derived:
+def _made(reading: Reading, prior: Sequence[Block]) -> Derived:
     blocks = carried_blocks(reading.blocks, prior)
     try:
-        return Derived(reading, blocks, _json(joined(blocks)), links_of(text))
+        return Derived(reading, blocks, _json(joined(blocks)))
     except orjson.JSONEncodeError:  # attributes of an app, nested too deep
         blocks = carried_blocks(reading.blocks, ())
-        return Derived(reading, blocks, _json(joined(blocks)), links_of(text))
+        return Derived(reading, blocks, _json(joined(blocks)))
 
 
 def _blocks_again(known: Sequence[Block], content: Sequence[Node]) -> list[Block]:

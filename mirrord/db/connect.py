@@ -14,7 +14,7 @@ from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mirrord.domain.entry import Actor, MirrorId, TenantId
-from mirrord.errors import Fenced, Unavailable, UserError
+from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
 Connection = AsyncConnection[TupleRow]
 
@@ -24,8 +24,21 @@ CONNECT_TIMEOUT = 5  # seconds
 IDLE_IN_TRANSACTION_TIMEOUT = 5  # seconds; a Flush of the pipeline disarms it, so that older servers have only this
 TRANSACTION_TIMEOUT = 30  # seconds; many times what the largest batch takes
 _KNOWS_TRANSACTION_TIMEOUT = 170000  # Postgres 17
+STATEMENT_TIMEOUT = 30  # seconds; a full compare of a million rows takes a few
+LOCK_TIMEOUT = 2  # seconds; well below a lease, whose row a waiting transaction holds
 POOL_TIMEOUT = 3.0  # seconds; whoever needs a connection tries again himself
-_PASSING = ("starting up", "shutting down", "recovery", "connection slots", "too many")  # of refusals that end
+# of refusals that end
+_PASSING = ("starting up", "shutting down", "recovery", "connection slots", "too many", "terminating connection")
+# What goes wrong in Postgres without being anybody's mistake, by SQLSTATE; the engine says so and tries again.
+_OUTAGES = {
+    "53100": "Postgres has no disk space left; what is saved in files stays there and is taken in when there is some",
+    "25006": "Postgres is read-only now; what is saved in files stays there and is taken in when it can be written",
+    "25P03": "Postgres ended a transaction that stood still for too long",
+    "25P04": f"Postgres ended a transaction that took longer than {TRANSACTION_TIMEOUT} s",
+    "40001": "Postgres undid a transaction of mirrord's because of another one; it is tried again",
+    "40P01": "Postgres undid a transaction of mirrord's because of another one; it is tried again",
+    "57014": f"Postgres ended a statement that took longer than {STATEMENT_TIMEOUT} s",
+}
 
 set_json_dumps(orjson.dumps)
 set_json_loads(orjson.loads)
@@ -46,9 +59,15 @@ def translated() -> Iterator[None]:
         yield
     except psycopg.errors.IntegrityError:
         raise
+    except psycopg.errors.LockNotAvailable as error:
+        raise Locked("Another program's transaction holds a row that mirrord is to write.") from error
     except PoolTimeout as error:
         raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT:.0f} s.") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+    except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
+        if outage := _OUTAGES.get(error.sqlstate or ""):
+            raise Unavailable(f"{outage} ({_sentence(error)}).") from error
+        if isinstance(error, psycopg.InternalError):
+            raise
         if "FATAL:" in str(error) and not any(phrase in str(error) for phrase in _PASSING):
             raise UserError(f"Postgres refused the connection: {_sentence(error)}") from error
         raise Unavailable(f"Postgres is out of reach: {_sentence(error)}") from error
@@ -81,6 +100,8 @@ def daemon_dsn(dsn: str) -> str:
     known = parts_of(dsn)
     settings = (
         "role=mirrord_daemon",
+        f"statement_timeout={STATEMENT_TIMEOUT}s",
+        f"lock_timeout={LOCK_TIMEOUT}s",
         "plan_cache_mode=force_generic_plan",
         f"idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT}s",
     )
@@ -99,6 +120,7 @@ class Database:
 
     def __init__(self, dsn: str, *, size: int = 4) -> None:
         self.dsn = daemon_dsn(dsn)
+        self.breaks = 0  # grows when a connection may have broken: the next may reach another server
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
             min_size=1,
@@ -119,13 +141,14 @@ class Database:
 
     async def mend(self) -> None:
         """Replace connections that broke; call after Unavailable, so that not each of them fails once."""
+        self.breaks += 1
         with translated():
             await self.pool.check()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
-        with translated():
+        with translated(), self._counted():
             async with self.pool.connection() as connection:
                 yield connection
 
@@ -138,16 +161,24 @@ class Database:
 
         Raises Fenced when *lease* is lost: nothing of the transaction is kept then.
         """
-        with translated():
+        with translated(), self._counted():
             async with self.pool.connection() as connection, connection.pipeline(), connection.transaction():
                 await set_tenant(connection, tenant)
                 if actor is not None:
                     spelled = orjson.dumps({"kind": actor.kind, "name": actor.name}).decode()
                     await _set_local(connection, "mirrord.actor", spelled)
                 if lease is not None:
-                    await _set_local(connection, "mirrord.cascade", "off")
+                    await set_no_cascade(connection)
                     await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
                 yield connection
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            self.breaks += 1
+            raise
 
 
 async def _limit(connection: Connection) -> None:
@@ -160,6 +191,11 @@ async def _limit(connection: Connection) -> None:
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:
     """Bind the current transaction to *tenant*."""
     await _set_local(connection, "mirrord.tenant", str(tenant))
+
+
+async def set_no_cascade(connection: Connection) -> None:
+    """Entries are written one by one: deleting or reviving a folder leaves what is in it as it is."""
+    await _set_local(connection, "mirrord.cascade", "off")
 
 
 async def set_parents(connection: Connection, parents: list[int]) -> None:

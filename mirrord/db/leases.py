@@ -22,8 +22,12 @@ async def known_mirrors(database: Database, tenant: TenantId) -> list[tuple[Mirr
 
 
 async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, host: str, root: str) -> None:
-    """Write down where *mirror* lives now."""
+    """Write down where *mirror* lives now; whatever lived there before does not any more."""
     async with database.connection() as connection:
+        await connection.execute(
+            "UPDATE mirrord.mirror SET root = NULL WHERE tenant_id = %s AND host = %s AND root = %s AND id <> %s",
+            (tenant, host, root, mirror),
+        )
         await connection.execute(
             "INSERT INTO mirrord.mirror (tenant_id, id, host, root) VALUES (%s, %s, %s, %s) "
             "ON CONFLICT (tenant_id, id) DO UPDATE SET host = EXCLUDED.host, root = EXCLUDED.root",

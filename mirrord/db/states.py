@@ -10,7 +10,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base, Row
 
-_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed"
+_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed, b.saved"
 _PAGE = (
     "SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.name_key IS NOT NULL, p.version, p.digest, "
     "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s"
@@ -147,6 +147,27 @@ async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) 
     return [EntryId(row[0]) for row in await cursor.fetchall()]
 
 
+@dataclass(frozen=True, slots=True)
+class Unversioned:
+    """A row whose text is not that of its version. known: the version's; written: the row's."""
+
+    entry: EntryId
+    version: int
+    known: str
+    written: str
+
+
+async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversioned]:
+    """Pages whose text changed while no trigger ran."""
+    cursor = await connection.execute(
+        "SELECT p.id, p.version, r.markdown, p.markdown FROM mirrord.page AS p JOIN mirrord.page_revision AS r "
+        "ON r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.version = p.version "
+        "WHERE p.tenant_id = %s AND p.deleted_at IS NULL AND p.ahead = '{}' AND p.markdown <> r.markdown",
+        (tenant,),
+    )
+    return [Unversioned(*row) for row in await cursor.fetchall()]
+
+
 async def fed(
     connection: Connection,
     tenant: TenantId,
@@ -204,10 +225,23 @@ async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[Tena
 async def seen_versions(
     connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
 ) -> dict[EntryId, int]:
-    """For each (entry, digest): the newest version in the entry's history that had these bytes, if any did."""
+    """For each (entry, digest): the newest version in the page's history that had these bytes, if any did."""
+    return await _versions(connection, tenant, questions, "page_revision AS r", "page_id")
+
+
+async def seen_attachments(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
+) -> dict[EntryId, int]:
+    """The same for attachments."""
+    return await _versions(connection, tenant, questions, "attachment_revision AS r", "attachment_id")
+
+
+async def _versions(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]], table: str, column: str
+) -> dict[EntryId, int]:
     cursor = await connection.execute(
-        "SELECT r.page_id, r.digest, max(r.version) FROM mirrord.page_revision AS r "
-        "WHERE r.tenant_id = %s AND r.page_id = ANY (%s) AND r.digest = ANY (%s) GROUP BY r.page_id, r.digest",
+        f"SELECT r.{column}, r.digest, max(r.version) FROM mirrord.{table} WHERE r.tenant_id = %s "
+        f"AND r.{column} = ANY (%s) AND r.digest = ANY (%s) GROUP BY r.{column}, r.digest",
         (tenant, [entry for entry, _ in questions], [digest for _, digest in questions]),
     )
     asked = set(questions)
@@ -223,9 +257,9 @@ def _digest(kind: str, stored: bytes | None) -> Digest | None:
 
 
 def _base(row: tuple[Any, ...]) -> Base:
-    entry, kind, path, parent, name, index, version, digest, claimed = row
+    entry, kind, path, parent, name, index, version, digest, claimed, saved = row
     place = Place(parent, name, index)
-    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed)
+    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed, saved)
 
 
 def _row(row: tuple[Any, ...]) -> Row:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
+from uuid import UUID
 
 import orjson
 from psycopg.types.json import Json, Jsonb
@@ -19,15 +20,19 @@ from mirrord.domain.state import NO_TEXT, Base
 
 _UPSERT_BASE = """
 INSERT INTO mirrord.mirror_base AS b
-    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed)
+    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
 SELECT %(tenant)s, %(mirror)s, %(entry)s, %(kind)s, %(path)s, %(base_parent)s, %(base_name)s, %(base_index)s,
-       written.version, %(base_digest)s, %(claimed)s
+       written.version, %(base_digest)s, %(claimed)s, {saved}
 FROM written
 ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
     kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
-    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed
+    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
+    saved = coalesce(EXCLUDED.saved, b.saved)
 RETURNING b.version
 """
+_UPSERT_SAVED = _UPSERT_BASE.format(saved="written.version")  # the version is what the file said
+_UPSERT_MOVED = _UPSERT_BASE.format(saved="NULL::bigint")  # it has no new text
+_UPSERT_AGREED = _UPSERT_BASE.format(saved="%(saved)s::bigint")  # NULL: what was saved in the file before still stands
 _WHERE = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"
 
 _INSERT_PAGE = f"""
@@ -37,14 +42,14 @@ WITH written AS (
     VALUES (%(tenant)s, %(entry)s, %(parent)s, %(kind)s, %(name)s, %(name_key)s, %(index)s,
             coalesce(%(title)s, %(name)s), %(icon)s, %(position)s, %(frontmatter)s, %(markdown)s, %(digest)s)
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
-{_UPSERT_BASE}"""
+{_UPSERT_SAVED}"""
 _UPDATE_TEXT = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, index = %(base_index)s, markdown = %(markdown)s, digest = %(digest)s,
         content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = coalesce(%(position)s, position),
-        frontmatter = %(frontmatter)s, ahead = '{{}}'
+        frontmatter = %(frontmatter)s, ahead = '{{}}', op_id = %(operation)s
     {_WHERE})
-{_UPSERT_BASE}"""
+{_UPSERT_SAVED}"""
 _REVIVE_PAGE = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
@@ -52,13 +57,19 @@ WITH written AS (
         frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
         parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s
     {_WHERE})
-{_UPSERT_BASE}"""
+{_UPSERT_SAVED}"""
 _MOVE_PAGE = f"""
 WITH written AS (
     UPDATE mirrord.page SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s,
         title = CASE WHEN coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
     {_WHERE})
-{_UPSERT_BASE}"""
+{_UPSERT_MOVED}"""
+# Of a row that went behind the triggers the history may still be there: the new row goes on with it.
+_REINSERT_PAGE = _INSERT_PAGE.replace("markdown, digest)", "markdown, digest, version)").replace(
+    "%(markdown)s, %(digest)s)",
+    "%(markdown)s, %(digest)s, (SELECT coalesce(max(version), 0) + 1 FROM mirrord.page_revision "
+    "WHERE tenant_id = %(tenant)s AND page_id = %(entry)s))",
+)
 # The same for many: a statement costs more than the row it writes. (As arrays psycopg took longer than all else.)
 _INSERT_PAGES = """
 WITH given AS (
@@ -74,13 +85,14 @@ written AS (
     FROM given
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, version)
 INSERT INTO mirrord.mirror_base AS b
-    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed)
+    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
 SELECT %(tenant)s, %(mirror)s, entry, kind, path, base_parent, base_name, base_index, version,
-       decode(base_digest, 'hex'), claimed
+       decode(base_digest, 'hex'), claimed, version
 FROM given JOIN written ON id = entry
 ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
     kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
-    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed
+    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
+    saved = EXCLUDED.saved
 RETURNING b.entry_id, b.version
 """
 _TOGETHER = {_INSERT_PAGE: _INSERT_PAGES}
@@ -89,31 +101,32 @@ WITH written AS (
     INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, name_key, digest, size, media_type)
     VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, %(name_key)s, %(digest)s, %(size)s, %(media_type)s)
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
-{_UPSERT_BASE}"""
+{_UPSERT_SAVED}"""
 _UPDATE_BYTES = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s
     {_WHERE})
-{_UPSERT_BASE}"""
+{_UPSERT_SAVED}"""
 _REVIVE_ATTACHMENT = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s,
         deleted_at = NULL, parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
     {_WHERE})
-{_UPSERT_BASE}"""
+{_UPSERT_SAVED}"""
 _MOVE_ATTACHMENT = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
     {_WHERE})
-{_UPSERT_BASE}"""
+{_UPSERT_MOVED}"""
 _REWRITE_TEXT = f"""
 UPDATE mirrord.page SET markdown = %(markdown)s, digest = %(digest)s, content = NULL, title = coalesce(%(title)s, name),
-    icon = %(icon)s, position = coalesce(%(position)s, position), frontmatter = %(frontmatter)s, ahead = '{{}}'
+    icon = %(icon)s, position = coalesce(%(position)s, position), frontmatter = %(frontmatter)s, ahead = '{{}}',
+    op_id = %(operation)s
 {_WHERE}"""
 _ADD_PAGE = """
-INSERT INTO mirrord.page (tenant_id, id, parent_id, name, title, icon, position, frontmatter, markdown, digest)
+INSERT INTO mirrord.page (tenant_id, id, parent_id, name, title, icon, position, frontmatter, markdown, digest, op_id)
 VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, coalesce(%(title)s, %(name)s), %(icon)s, %(position)s,
-        %(frontmatter)s, %(markdown)s, %(digest)s)
+        %(frontmatter)s, %(markdown)s, %(digest)s, %(operation)s)
 RETURNING version"""
 _ADD_ATTACHMENT = """
 INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, digest, size, media_type)
@@ -127,7 +140,7 @@ dropped AS (
     DELETE FROM mirrord.mirror_base USING written
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
 SELECT version FROM written"""
-_RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {_UPSERT_BASE}"
+_RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {_UPSERT_AGREED}"
 _DROP_BASE = """
 DELETE FROM mirrord.mirror_base WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s
 RETURNING version"""
@@ -185,19 +198,28 @@ class Writer:
         sql = _INSERT_PAGE if isinstance(body, Text) else _INSERT_ATTACHMENT
         return Statement(sql, self._values(base) | self._placed(place, name_key) | _columns(base.digest, body))
 
-    def update(self, base: Base, expected: int, body: Text | Bytes) -> Statement:
-        """New content for the row of version *expected*."""
+    def reinsert(self, base: Base, place: Place, name_key: str, body: Text | Bytes) -> Statement:
+        """Like insert(), for an entry whose row was there before."""
+        sql = _REINSERT_PAGE if isinstance(body, Text) else _INSERT_ATTACHMENT
+        return Statement(sql, self._values(base) | self._placed(place, name_key) | _columns(base.digest, body))
+
+    def update(self, base: Base, expected: int, body: Text | Bytes, operation: UUID) -> Statement:
+        """New content for the row of version *expected*. operation: the same for every attempt at this."""
         sql = _UPDATE_TEXT if isinstance(body, Text) else _UPDATE_BYTES
-        return Statement(sql, self._values(base) | _columns(base.digest, body) | {"expected": expected})
+        values = {"expected": expected, "operation": operation}
+        return Statement(sql, self._values(base) | _columns(base.digest, body) | values)
 
-    def rewrite(self, entry: EntryId, expected: int, digest: Digest, body: Text) -> Statement:
+    def rewrite(
+        self, entry: EntryId, expected: int, digest: Digest, body: Text, operation: UUID | None = None
+    ) -> Statement:
         """New text for the row alone: this mirror's file does not have it yet."""
-        return Statement(_REWRITE_TEXT, self._entry(entry) | _columns(digest, body) | {"expected": expected})
+        values = {"expected": expected, "operation": operation}
+        return Statement(_REWRITE_TEXT, self._entry(entry) | _columns(digest, body) | values)
 
-    def add(self, entry: EntryId, place: Place, digest: Digest, body: Text | Bytes) -> Statement:
-        """A new row alone, not placed yet: its file is made from it."""
+    def add(self, entry: EntryId, place: Place, digest: Digest, body: Text | Bytes, operation: UUID) -> Statement:
+        """A new row alone, not placed yet: its file is made from it. operation: as in `update`."""
         sql = _ADD_PAGE if isinstance(body, Text) else _ADD_ATTACHMENT
-        placed = {"parent": place.parent, "name": place.name}
+        placed = {"parent": place.parent, "name": place.name, "operation": operation}
         return Statement(sql, self._entry(entry) | placed | _columns(digest, body))
 
     def revive(self, base: Base, expected: int, place: Place, name_key: str, body: Text | Bytes) -> Statement:
@@ -218,7 +240,7 @@ class Writer:
 
     def record(self, base: Base) -> Statement:
         """What both sides now agree on."""
-        return Statement(_RECORD_BASE, self._values(base) | {"version": base.version})
+        return Statement(_RECORD_BASE, self._values(base) | {"version": base.version, "saved": base.saved})
 
     def forget(self, entry: EntryId) -> Statement:
         """Both sides are gone."""

@@ -69,6 +69,11 @@ def id_of_path(tenant: TenantId, path: str) -> EntryId:
     return EntryId(uuid5(tenant, path))
 
 
+def operation_id(mirror: MirrorId, entry: EntryId, version: int, digest: Digest) -> UUID:
+    """The id of taking *digest* into *entry*, made from *version*: the same whenever this mirror tries it again."""
+    return uuid5(mirror, f"{entry} {version} {digest.hex()}")
+
+
 def parse_id(text: str | None) -> EntryId | None:
     """The UUID *text* spells, or None: an `id:` that is not a UUID is the user's own key."""
     if text is None:

@@ -14,6 +14,7 @@ class Base:
 
     path: where the file was; None when another entry has taken its path since.
     claimed: the `id:` text the file showed when its identity was decided.
+    saved: the newest version that came from this file; None: every version came from elsewhere, as far as is known.
     """
 
     entry: EntryId
@@ -23,6 +24,7 @@ class Base:
     version: int
     digest: Digest
     claimed: str | None
+    saved: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class File:
     What the tree shows now.
 
     data: None where it was not read again. contested: another entry's base still says that this path is its own.
+    held: a program has had it open for writing for long; this is what was in it at one moment.
     """
 
     kind: Kind
@@ -40,6 +43,7 @@ class File:
     claimed: str | None = None
     data: bytes | None = None
     contested: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

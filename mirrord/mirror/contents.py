@@ -34,6 +34,21 @@ def read(descriptor: int, path: str, limit_bytes: int, earlier: Stat | None = No
     return data, before
 
 
+def snapshot(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
+    """
+    All bytes of a file that somebody has open for writing, as they were at one moment; may be half of what comes.
+
+    Raises Busy if it was written to just then, Damaged as read() does.
+    """
+    before = stat_of(os.fstat(descriptor))
+    if before.size > limit_bytes:
+        raise Damaged(f"{printable(path)!r} has {before.size} bytes; more than {limit_bytes} are not synced.")
+    data = _all(descriptor, before.size)
+    if stat_of(os.fstat(descriptor)) != before:
+        raise Busy(f"{printable(path)!r} changed while it was read.")
+    return data, before
+
+
 def digest(descriptor: int, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
     """Like read(), of any size, but only the digest."""
     before = _settled(descriptor, path, earlier)

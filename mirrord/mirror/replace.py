@@ -119,6 +119,7 @@ def remove(
             aside.put_back(place, journal, name)
             raise
         journal.settle(name, keep=True)
+        trash.sync(tree)  # in the trash for good before the journal forgets it
         aside.sync(place, journal)
         return None
 

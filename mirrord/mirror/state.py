@@ -77,6 +77,11 @@ class State:
         found = self._tree.stat(PATH)
         return found is not None and (found.device, found.inode) == self._file
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether what is stored outlives this process: the file could be opened."""
+        return self._file is not None
+
     def load(self) -> dict[str, Seen]:
         """All files seen, by path."""
 

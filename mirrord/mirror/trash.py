@@ -47,6 +47,12 @@ class Trashed:
     stat: Stat
 
 
+def sync(tree: Tree) -> None:
+    """Make durable what came into the trash and what left it."""
+    with tree.directory(TRASH) as trash:
+        kernel.fsync(trash)
+
+
 def put_card(tree: Tree, name: str, label: Label, card: Card) -> None:
     """Say what *name* was; before the file itself comes, so that it is never there without."""
     tree.make_directories(TRASH, PRIVATE)

@@ -60,6 +60,11 @@ class Tree:
             return None
         return found.st_dev, found.st_ino
 
+    def space(self) -> tuple[int, int]:
+        """Bytes of the tree's file system that we may still use, and all of them."""
+        found = os.fstatvfs(self.descriptor)
+        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+
     def stat(self, path: str) -> Stat | None:
         """What is at *path*, a link itself and not its target; None if nothing is."""
         try:
@@ -94,6 +99,11 @@ class Tree:
         """
         with self.file(path) as descriptor:
             return contents.read(descriptor, path, limit_bytes, earlier)
+
+    def snapshot(self, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
+        """Like read(), of a file that somebody goes on writing to: its bytes at one moment."""
+        with self.file(path) as descriptor:
+            return contents.snapshot(descriptor, path, limit_bytes)
 
     def digest(self, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
         """Like read(), for a file of any size, but only its digest."""

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.codec.views import Views
 from mirrord.db.attention import Problem
+from mirrord.db.buffers import Revision
 from mirrord.domain.entry import EntryId
 from mirrord.domain.state import File, Row, State, Unknown
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.sync import merging
 from mirrord.sync.bodies import data_of
+from mirrord.sync.buffers import stale_saves
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.doubts import Doubts
 from mirrord.sync.files import FileOutcome, to_files
@@ -56,12 +58,13 @@ def _is_unrendered(row: Row) -> bool:
 async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], applied: Applied) -> None:
     """Write rows, then files. views: by path, of pages just read."""
     to_write = [one for one in decisions if one.step is Step.ROW]
-    clashes = [one for one in to_write if _clashes(one)]
-    plain = [one for one in to_write if not _clashes(one)]
+    stale = await stale_saves(sides, [one for one in to_write if _is_content(one)])
+    clashes = [one for one in to_write if _clashes(one) or one.state.entry in stale]
+    plain = [one for one in to_write if not (_clashes(one) or one.state.entry in stale)]
     if plain:
         applied.add(await to_rows(sides, plain, views))
     for decision in clashes:
-        await _settle(sides, decision, applied)
+        await _settle(sides, decision, applied, stale.get(decision.state.entry))
     files = [one for one in decisions if one.step is Step.FILE]
     files += [replace(one, step=Step.FILE, place=PlaceMove.TO_FILE) for one in applied.refused]  # L7
     if files:
@@ -72,13 +75,16 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
         applied.taken |= written.taken
 
 
+def _is_content(decision: Decision) -> bool:
+    return decision.place not in (PlaceMove.TO_ROW, PlaceMove.TO_FILE)
+
+
 def _clashes(decision: Decision) -> bool:
-    if decision.place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
-        return False
-    return decision.move in (Move.MERGE, Move.SIBLING)
+    return _is_content(decision) and decision.move in (Move.MERGE, Move.SIBLING)
 
 
-async def _settle(sides: Sides, decision: Decision, applied: Applied) -> None:
+async def _settle(sides: Sides, decision: Decision, applied: Applied, made_from: Revision | None) -> None:
+    """made_from: the version a stale buffer held; None: what the base says."""
     file = decision.state.file
     assert isinstance(file, File)
     try:
@@ -86,6 +92,8 @@ async def _settle(sides: Sides, decision: Decision, applied: Applied) -> None:
         clash = merging.clash_of(decision.state, data)
         if decision.move is Move.SIBLING:
             clash = replace(clash, ancestor=None)
+        elif made_from is not None:
+            clash = replace(clash, ancestor=made_from.digest, ancestor_version=made_from.version, stale=True)
         applied.entries += await merging.settle(sides, clash)
     except (Stale, FileNotFoundError):
         applied.stale.append(decision)
@@ -94,7 +102,7 @@ async def _settle(sides: Sides, decision: Decision, applied: Applied) -> None:
     except (Damaged, Refused) as error:
         applied.troubles.append(Problem(file.path, "damaged", str(error), decision.state.entry))
     else:
-        applied.done.append(decision)
+        applied.done.append(replace(decision, move=Move.MERGE, again=True) if made_from else decision)
 
 
 def path_of(decision: Decision) -> str | None:

@@ -73,7 +73,7 @@ class Assembly:
             place = base.place
         here = self.memory.at_path.get(found.path)
         contested = here is not None and here is not base
-        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested)
+        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested, found.held)
 
     def _has_page(self, base: Base) -> bool:
         """Whether a folder's directory has become the directory of a page."""

@@ -5,18 +5,20 @@ from collections.abc import Iterable, Sequence
 
 from mirrord.db import attention, states
 from mirrord.db.attention import Halt
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.state import State
 from mirrord.sync import deletions
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import Gathered
-from mirrord.sync.guard import Alarm, check_emptied, weigh
+from mirrord.sync.guard import Alarm, check_all, check_emptied, weigh
 from mirrord.sync.plan import Move
-from mirrord.sync.rows import Outcome
+from mirrord.sync.rewind import Rewind, sentence
+from mirrord.sync.rows import Outcome, to_rows
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 log = logging.getLogger(__name__)
 
-ADVICE = " `mirrord halts` lists it; `mirrord resume ID --apply` or `mirrord resume ID --discard` settles it."
+ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 
 class Brake:
@@ -34,7 +36,7 @@ class Brake:
     async def carry_over(self, gone: Sequence[Decision], allowed: Iterable[EntryId] = ()) -> Outcome:
         """Carry deletions over to the other side, or halt. allowed: entries a person has decided about."""
         outcome, allowed = Outcome(), frozenset(allowed)
-        for side in ("file", "row"):
+        for side in deletions.SIDES:
             of_side = [one for one in gone if deletions.side_of(one) == side]
             outcome.add(await self._carry_over(side, of_side, allowed))
         return outcome
@@ -53,19 +55,37 @@ class Brake:
                 await attention.close_halt(connection, sides.tenant, halt.id)
         self.halted = bool(await self._open_halts())
 
+    async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:
+        """A side went back in time and has been settled with the other: say what was done; no deletion spreads."""
+        entries = list(settled)
+        text = sentence(rewind, len(entries))
+        if text is not None:
+            await self._halt(Alarm(rewind.value, text), None, entries)
+
     async def _carry_over(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
         asked = [one.state.entry for one in gone if one.state.entry not in allowed]
-        alarm = await self._alarm(side, asked)
+        alarm = await self._alarm(side, asked, sum(1 for one in gone if is_page_or_attachment(one.state)))
         if alarm is not None:
             await self._halt(alarm, side, asked)
             gone = [one for one in gone if one.state.entry in allowed]
         if not gone:
             return Outcome()
-        outcome = await (deletions.entomb if side == "file" else deletions.trash)(self._sides, gone)
+        outcome = await self._act(side, gone, allowed)
         self.gathered.happened(side, sum(1 for one in outcome.done if one.state.entry not in allowed))
         return outcome
 
-    async def _alarm(self, side: str, asked: Sequence[EntryId]) -> Alarm | None:
+    async def _act(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
+        """Few rows that vanished are made again from their files; only a person can mean that they vanished."""
+        if side == "file":
+            return await deletions.entomb(self._sides, gone)
+        if side == "row":
+            return await deletions.trash(self._sides, gone)
+        meant = [one for one in gone if side == "vanished" and one.state.entry in allowed]
+        outcome = await deletions.trash(self._sides, meant) if meant else Outcome()
+        outcome.add(await to_rows(self._sides, [one for one in gone if one not in meant], {}))
+        return outcome
+
+    async def _alarm(self, side: str, asked: Sequence[EntryId], files: int) -> Alarm | None:
         if not asked:
             return None
         if self.halted:
@@ -73,9 +93,11 @@ class Brake:
         based = await self._count_based()
         if side == "file" and (alarm := check_emptied(self._count_files(), based)):
             return alarm
+        if side != "file" and (alarm := check_all(side, files, based)):
+            return alarm
         return weigh(side, len(asked), self.gathered.count_recent(side), based)
 
-    async def _halt(self, alarm: Alarm, side: str, entries: Sequence[EntryId]) -> None:
+    async def _halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
             await attention.add_halt(
@@ -96,7 +118,17 @@ class Brake:
         return sum(1 for path in self._sides.looker.index.paths() if "." in path.rpartition("/")[2])
 
 
+def is_page_or_attachment(state: State) -> bool:
+    """Whether the entry is more than a folder."""
+    return state.base is not None and state.base.kind is not Kind.FOLDER
+
+
 def restored(decisions: Iterable[Decision]) -> list[Decision]:
-    """The deletions among *decisions* turned round: files come back from rows, rows from files."""
-    back = {Move.ENTOMB: (Step.FILE, Move.CREATE), Move.TRASH: (Step.ROW, Move.REVIVE)}
-    return [Decision(one.state, *back[one.move], one.place) for one in decisions if one.move in back]
+    """The losses among *decisions* turned round: files come back from rows, rows from files."""
+    back = {
+        Move.ENTOMB: (Step.FILE, Move.CREATE),
+        Move.TRASH: (Step.ROW, Move.REVIVE),
+        Move.TO_ROW: (Step.FILE, Move.TO_FILE),
+        Move.REINSERT: (Step.ROW, Move.REINSERT),
+    }
+    return [Decision(one.state, *back[one.move], one.place) for one in decisions if one.step is Step.DELETE]

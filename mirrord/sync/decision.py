@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from mirrord.domain.state import File, State
+from mirrord.domain.entry import EMPTY
+from mirrord.domain.state import NO_TEXT, File, State
 from mirrord.sync.place import PlaceMove, plan_place, same_place
 from mirrord.sync.plan import DELETIONS, Move, plan
 
@@ -16,7 +17,7 @@ class Step(Enum):
     PREPARE = auto()  # the row is to be named or rendered first
     ROW = auto()  # Postgres is written
     FILE = auto()  # the tree is written
-    DELETE = auto()  # gathered and weighed first
+    DELETE = auto()  # something would be lost: gathered and weighed first
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +31,53 @@ class Decision:
     again: bool = False
 
 
-_TO_ROW = frozenset(
-    {Move.INSERT, Move.REINSERT, Move.ADOPT, Move.TO_ROW, Move.MERGE, Move.SIBLING, Move.REVIVE, Move.FORGET}
-)
+_TO_ROW = frozenset({Move.INSERT, Move.ADOPT, Move.TO_ROW, Move.MERGE, Move.SIBLING, Move.REVIVE, Move.FORGET})
 _TO_FILE = frozenset({Move.CREATE, Move.TO_FILE})
+_SNAPSHOTS = frozenset({Move.NOTHING, Move.INSERT, Move.ADOPT, Move.TO_ROW})  # of a file somebody goes on writing
 _TWO_STEPS = frozenset({Move.MERGE, Move.SIBLING})
 
 
-def decide(state: State, *, seen: int | None, adopting: bool) -> Decision:
-    """What to do next for one entry; a place goes before a content, so that a content finds its path."""
+def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool = False) -> Decision:
+    """
+    What to do next for one entry; a place goes before a content, so that a content finds its path.
+
+    stale_places: the tree went back in time, so a file with old bytes is in an old place too.
+    """
     move = _outlived(plan(state, seen=seen, adopting=adopting), state, adopting=adopting)
     place = plan_place(state)
+    if stale_places and place is PlaceMove.TO_ROW and _has_old_bytes(state, seen):
+        place = PlaceMove.TO_FILE
     if move is Move.WAIT:
         return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
     if place is PlaceMove.NAME:
         return Decision(state, Step.PREPARE, move, place, again=True)
     if move is Move.RENDER:
         return Decision(state, Step.PREPARE, move, place, again=True)
+    if _is_held(state) and not (move in _SNAPSHOTS and place is PlaceMove.NOTHING):
+        return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
     if place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
         step = Step.ROW if place is PlaceMove.TO_ROW else Step.FILE
         return Decision(state, step, move, place, again=move not in (Move.NOTHING, Move.ADOPT))
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
+    step = Step.DELETE if move is Move.REINSERT or is_emptied(state, move) else _step_of(move)
     again = move in _TWO_STEPS or (move is Move.ADOPT and _is_apart(state))
-    return Decision(state, _step_of(move), move, PlaceMove.NOTHING, again=again)
+    return Decision(state, step, move, PlaceMove.NOTHING, again=again)
+
+
+def is_emptied(state: State, move: Move) -> bool:
+    """Whether a file that had a text has none any more, and its row would follow."""
+    file, base = state.file, state.base
+    if move is not Move.TO_ROW or not isinstance(file, File) or base is None:
+        return False
+    return file.digest == EMPTY and base.digest not in (EMPTY, NO_TEXT)
+
+
+def _has_old_bytes(state: State, seen: int | None) -> bool:
+    file, row, base = state.file, state.row, state.base
+    if not isinstance(file, File) or row is None or base is None:
+        return False
+    return seen is not None or file.digest in (row.digest, base.digest, NO_TEXT)
 
 
 def _is_apart(state: State) -> bool:
@@ -74,6 +98,10 @@ def _outlived(move: Move, state: State, *, adopting: bool) -> Move:
     if move is Move.TRASH and isinstance(file, File) and not same_place(state, base.place, file.place):
         return Move.REVIVE
     return move
+
+
+def _is_held(state: State) -> bool:
+    return isinstance(state.file, File) and state.file.held
 
 
 def _step_of(move: Move) -> Step:

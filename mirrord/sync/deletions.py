@@ -21,6 +21,8 @@ from mirrord.sync.plan import Move
 from mirrord.sync.rows import Outcome, new_base
 from mirrord.sync.sides import FILE_ACTOR, Sides
 
+SIDES = ("file", "row", "emptied", "vanished")
+
 
 @dataclass(slots=True)
 class Gathered:
@@ -28,7 +30,7 @@ class Gathered:
 
     entries: set[EntryId] = field(default_factory=set)
     added: float = 0.0
-    recent: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: {"file": deque(), "row": deque()})
+    recent: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: {side: deque() for side in SIDES})
 
     def add(self, entries: Iterable[EntryId]) -> None:
         """One more gone entry starts the wait anew."""
@@ -60,8 +62,11 @@ class Gathered:
 
 
 def side_of(decision: Decision) -> str:
-    """Where the deletion was seen."""
-    return "file" if decision.move is Move.ENTOMB else "row"
+    """How the loss was seen: one of SIDES."""
+    return _SIDE_OF[decision.move]
+
+
+_SIDE_OF = {Move.ENTOMB: "file", Move.TRASH: "row", Move.TO_ROW: "emptied", Move.REINSERT: "vanished"}
 
 
 async def entomb(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
@@ -98,8 +103,10 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
             _list(decision, why, outcome)
     statements = [sides.writer.forget(one.state.entry) for one in outcome.done]
     # something mirrord does not sync, or does not know yet, is still in there: the folder lives on
-    kept = [one for one in bare if _file(one).path not in removed | failed.keys()]
+    left = [one for one in bare if _file(one).path not in removed | failed.keys()]
+    kept = [one for one in left if one.state.row is not None]
     statements += [_revive_folder(sides, one) for one in sorted(kept, key=lambda one: by_depth(_file(one).path))]
+    outcome.stale += [one for one in left if one.state.row is None]
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, statements)
     return outcome
@@ -117,6 +124,7 @@ def _revive_folder(sides: Sides, decision: Decision) -> Statement:
 async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> None:
     file, row = _file(decision), decision.state.row
     title = row.title if row else None
+    sides.check_lease()
     try:
         await asyncio.to_thread(
             replacing.remove,

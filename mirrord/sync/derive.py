@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
-from mirrord.codec.links import Link
+from mirrord.codec.links import Link, links_of
 from mirrord.codec.stored import Derived, derived, derived_again, stored
 from mirrord.db import links, views
 from mirrord.db.views import Underived
@@ -153,7 +153,7 @@ class Deriver:
         """Of a page that comes alone, and so is probably being edited: the next time it is quicker."""
         result = await self._again(page) or await self._anew(page)
         self._recent.keep(self._sides.tenant, page.entry, result)
-        return result.json, result.links
+        return result.json, await asyncio.to_thread(links_of, page.markdown)
 
     async def _again(self, page: Underived) -> Derived | None:
         before = self._recent.get(self._sides.tenant, page.entry)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from mirrord.domain.entry import EMPTY, EntryId
 from mirrord.domain.state import NO_TEXT, File, Row, State, Unknown
+from mirrord.sync.adoption import Adoption
 from mirrord.sync.decision import Decision, Step, decide
 from mirrord.sync.guard import QUIET
 from mirrord.sync.observe import Observation
@@ -19,17 +20,26 @@ LONGEST_DELAY = 30.0  # seconds
 class Doubts:
     """Memory between passes; losing it costs a repeated attempt, nothing else."""
 
-    def __init__(self) -> None:
+    def __init__(self, adoption: Adoption) -> None:
+        self._adoption = adoption
         self._refused: dict[EntryId, int] = {}
         self._emptied: dict[str, float] = {}
         self._attempts: dict[EntryId, int] = {}
 
-    def decide(self, observation: Observation, states: list[State], *, adopting: bool) -> list[Decision]:
+    def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
         """Decisions for *states*, with what is known from earlier attempts."""
-        return [
-            self._tempered(decide(self._believed(state), seen=observation.seen.get(state.entry), adopting=adopting))
-            for state in states
-        ]
+        decisions = [self._tempered(self._decide(observation, state)) for state in states]
+        self._adoption.decided(decisions)
+        return decisions
+
+    def _decide(self, observation: Observation, state: State) -> Decision:
+        entry = state.entry
+        return decide(
+            self._believed(state),
+            seen=observation.seen.get(entry),
+            adopting=self._adoption.covers(entry),
+            stale_places=self._adoption.has_stale_places(entry),
+        )
 
     def refuse(self, entry: EntryId, version: int) -> None:
         """The views an app wrote as *version* have no faithful text; the next version may."""
@@ -59,7 +69,7 @@ class Doubts:
             self._emptied.pop(file.path, None)
             return state
         first = self._emptied.setdefault(file.path, time.monotonic())
-        if time.monotonic() - first >= QUIET:
+        if not file.held and time.monotonic() - first >= QUIET:
             return state
         return replace(state, file=Unknown(file.path, f"{file.path!r} is empty just now."))
 

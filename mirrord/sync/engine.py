@@ -3,49 +3,45 @@
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from mirrord.db import states
-from mirrord.db.attention import Problem
+from mirrord.db.attention import Halt, Problem
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import State
-from mirrord.errors import Busy, Damaged, Fenced, Refused, Stale, Unavailable
+from mirrord.errors import Busy, Damaged, Fenced, Locked, Refused, Stale, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.mirror.scan import Scan, scan
-from mirrord.sync.apply import Applied, apply, passes, path_of, prepare, where
+from mirrord.sync.adoption import Adoption, is_stale
+from mirrord.sync.apply import Applied, apply, passes, prepare
+from mirrord.sync.backoff import Backoff
 from mirrord.sync.brake import Brake, restored
+from mirrord.sync.conclusion import Conclusion
 from mirrord.sync.decision import Decision, Step
+from mirrord.sync.deletions import trash
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.feed import Feed
+from mirrord.sync.handshake import Handshake
 from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty, Observation, observe
 from mirrord.sync.plan import Move
+from mirrord.sync.pulse import Pulse
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
+from mirrord.sync.rewind import Rewind
 from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
+from mirrord.sync.unversioned import give_versions
 
 log = logging.getLogger(__name__)
 
-RETRY = 0.5  # seconds after Postgres or the root was out of reach
+RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
-
-
-@dataclass(slots=True)
-class Pulse:
-    """What `status` tells of an engine. Times are Unix seconds, None: not since the start; sentences: None is good."""
-
-    last_file_to_row: float | None = None
-    last_row_to_file: float | None = None
-    outage: str | None = None
-    moves: int = 0
 
 
 class Engine:
@@ -53,28 +49,38 @@ class Engine:
 
     def __init__(self, sides: Sides, *, adopting: bool) -> None:
         self.sides = sides
-        self.adopting = adopting
+        self.adoption = Adoption(adopting)
+        self.handshake = Handshake(sides)
         self.queue = Queue()
         self.intake = Intake(self.queue, sides.looker)
         self.pulse = Pulse()
         self.brake = Brake(sides)
         self.problems = ProblemList(sides)
-        self.root = Root(sides, self.problems)
+        self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
         self.recovery = Recovery(sides)
-        self.doubts = Doubts()
-        self.written = asyncio.Event()  # rings when rows changed: documents are to be derived
+        self.doubts = Doubts(self.adoption)
+        self.conclusion = Conclusion(
+            sides, self.queue, self.doubts, self.problems, self.recovery, self.adoption, self.handshake, self.pulse
+        )
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
         self._rung = False
         self._rescan = False
         self._recompare = False
+        self._reread = False
         self._working = False
 
     @property
     def idle(self) -> bool:
         """Whether everything marked so far is done."""
-        return not (self._working or self._rung or self._rescan or self._recompare or self.pending)
+        asked = self._rung or self._rescan or self._recompare or self._reread
+        return not (self._working or asked or self.pending or self.handshake.owed)
+
+    @property
+    def written(self) -> asyncio.Event:
+        """Rings when rows changed: documents are to be derived."""
+        return self.conclusion.written
 
     @property
     def pending(self) -> int:
@@ -92,8 +98,10 @@ class Engine:
         self.queue.wake()
 
     def read_everything(self) -> None:
-        """Read every file again, also those that look unchanged: a size and time stamps can be forged."""
+        """Read every file and row again, also those that look unchanged: sizes, time stamps, versions can be forged."""
+        self._reread = True
         self.queue.mark(self.sides.looker.index.paths(), forced=True)
+        self.queue.wake()
 
     def compare_soon(self) -> None:
         """Compare all rows, bases and files as soon as possible: whatever was missed is found."""
@@ -102,36 +110,47 @@ class Engine:
 
     async def start(self) -> None:
         """Compare everything and settle what a crash left: the queue knows then what is to be done."""
+        await self._shake_hands()
         await self.feed.begin()
         await self.problems.load()
         await self.brake.load()
-        await self.compare_all()
+        if await self.root.is_sound():
+            await self.compare_all()
+        else:
+            self._recompare = True
         self.started = True
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*; what is being done then is finished."""
+        backoff = Backoff()
         while not stop.is_set():
             await self.queue.wait(1.0)
             try:
                 await self.work(stop)
                 self.pulse.outage = None
+                backoff.succeeded()
             except (Unavailable, Fenced, OSError) as error:
                 if self.pulse.outage != str(error):
                     log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 self.pulse.outage = str(error)
                 if isinstance(error, OSError):  # the disk or the kernel's limits: what it cut short is not known
                     self.compare_soon()
-                await _pause(stop)
+                await _pause(stop, backoff.pause())
                 with suppress(Unavailable):
                     await self.sides.database.mend()
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""
         if self.sides.lease is None or not await self.root.is_sound():
-            await _pause(stop)
+            await _pause(stop, RETRY)
             return
         self._working = True
         try:
+            if self.handshake.is_due:
+                await self._shake_hands()
+            if self._reread:
+                await give_versions(self.sides)
+                self._reread = False
             if self._recompare:
                 self._recompare = False
                 await self.compare_all()
@@ -139,17 +158,39 @@ class Engine:
                 await self._scan()
             if self._rung:
                 await self._read_feed()
-            while self.intake.is_ready and not stop.is_set():
+            while self.intake.is_ready and not stop.is_set() and await self.root.is_sound():
                 await self._take_in_hand()
-            if not self.intake.is_ready:
-                self.adopting = False
+            if self.root.suspended is not None:
+                return
+            if not self.intake.is_ready and self.adoption.active:
+                await self._end_adoption()
             if self.brake.gathered.due:
                 await self._delete(self.brake.gathered.take())
             if self.brake.halted:
                 await self._carry_out_decisions()
             self.queue.mark(entries=await self.recovery.absorb_pending())
+            if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
+                await self.handshake.acknowledge()
         finally:
             self._working = False
+
+    async def _shake_hands(self) -> None:
+        """Is this the database, and the tree, that we worked with? If not, compare everything by the rules for that."""
+        rewind = await self.handshake.look()
+        if rewind is Rewind.NONE:
+            return
+        log.info("sides_compared_anew", extra={"tenant": self.sides.name, "cause": rewind.value})
+        self.adoption.begin(rewind)
+        if self.started:
+            await self.feed.begin()
+            await self.brake.load()
+            self._recompare = True
+
+    async def _end_adoption(self) -> None:
+        """All that was marked has been worked on."""
+        await self.brake.halt_rewind(self.adoption.cause, self.adoption.settled)
+        self.adoption.active = False
+        self.handshake.owed = True
 
     async def _read_feed(self) -> None:
         self._rung = False
@@ -211,6 +252,8 @@ class Engine:
         try:
             dirty = await self._expanded(dirty)
             await self._pass(dirty, look)
+        except Locked:
+            self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
         except (Unavailable, Fenced):
             self.queue.put_back(dirty)
             self.look_everywhere()  # for what was written and not recorded
@@ -244,7 +287,7 @@ class Engine:
         self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
     async def _pass(self, dirty: Dirty, look: Look | None) -> None:
-        observation, applied = await observe(self.sides, dirty, look), Applied()
+        observation, applied = await self._observe(dirty, look), Applied()
         await self._absorb_late(observation)
         decisions = self._decide(observation, list(observation.states.values()))
         unready = [one for one in decisions if one.step is Step.PREPARE]
@@ -254,10 +297,13 @@ class Engine:
         if any(one.step is Step.FILE for one in decisions):
             await self.intake.look_again()
         await apply(self.sides, decisions, observation.look.views, applied)
-        self.brake.gathered.add(one.state.entry for one in decisions if one.step is Step.DELETE)
+        gone = [one for one in decisions if one.step is Step.DELETE]
+        if stale := [one for one in gone if is_stale(one)]:
+            applied.add(await trash(self.sides, stale))
+        self.brake.gathered.add(one.state.entry for one in gone if not is_stale(one))
         applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
         idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
-        await self._conclude(observation, applied, idle)
+        await self.conclusion.conclude(observation, applied, idle)
 
     async def _absorb_late(self, observation: Observation) -> None:
         for path, page in observation.late.items():
@@ -270,65 +316,11 @@ class Engine:
                 self.queue.mark([index_path], entries, forced=True)
 
     def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
-        return self.doubts.decide(observation, known, adopting=self.adopting)
+        return self.doubts.decide(observation, known)
 
-    async def _conclude(
-        self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
-    ) -> None:
-        """
-        Remember what was done, mark what is to be looked at again, list what needs a person.
-
-        idle: entries for which there was nothing to do.
-        """
-        self._mark_again([one for one in applied.done if one.again], 0)
-        for decision in applied.stale:
-            self._mark_again([decision], self.doubts.delay(decision.state.entry, at_once=True))
-        for decision in applied.later:
-            entry = decision.state.entry
-            self._mark_again([decision], self.doubts.delay(entry), applied.beside.get(entry, ()))
-        passing = [path for path, unknown in observation.look.unknown.items() if unknown.passing]
-        self.queue.mark(passing, forced=True, delay=FIRST_DELAY)
-        self.queue.mark(applied.taken, forced=True)
-        self.queue.mark(applied.unsure)
-        self.queue.mark(observation.unowned, applied.entries, forced=True)
-        for row, path, over, displaced in applied.displaced:
-            self.recovery.add(row.entry, path, over, displaced)
-        moved = [*map(where, applied.done), *applied.written]
-        settled = {*idle, *(one.state.entry for one in applied.done)}
-        await self.problems.update(observation.look, applied.troubles, moved, settled)
-        await self._remember(applied)
-
-    def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
-        paths = [one.state.file.path for one in decisions if one.state.file is not None]
-        self.queue.mark(paths, [*beside, *(one.state.entry for one in decisions)], forced=True, delay=delay)
-
-    async def _remember(self, applied: Applied) -> None:
-        if not applied.done:
-            return
-        index = self.sides.looker.index
-        paths = {path: one.state.entry for one in applied.done if (path := path_of(one)) is not None} | applied.written
-        seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
-        left = {path for path in paths if path not in seen}
-        for old, new in applied.renamed:
-            here = {path: found for path in [new, *index.below(new)] if (found := index.get(path)) is not None}
-            seen |= here
-            left |= {old + path[len(new) :] for path in here}
-        await asyncio.to_thread(self.sides.state.store, seen, left - seen.keys())
-        for decision in applied.done:
-            self.doubts.done(decision.state.entry)
-        self._tick(applied.done)
-        self.written.set()
-
-    def _tick(self, done: Sequence[Decision]) -> None:
-        self.pulse.moves += len(done)
-        for decision in done:
-            if decision.step is Step.ROW or decision.move is Move.ENTOMB:
-                self.pulse.last_file_to_row = time.time()
-            elif decision.step is Step.FILE or decision.move is Move.TRASH:
-                self.pulse.last_row_to_file = time.time()
-        for (move, place), count in Counter((one.move.name, one.place.name) for one in done).items():
-            facts = {"tenant": self.sides.name, "move": move, "place": place, "entries": count}
-            log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
+    async def _observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
+        adoption = self.adoption
+        return await observe(self.sides, dirty, look, adopting=adoption.is_going_on, rewound=adoption.is_rewinding)
 
     async def _delete(self, entries: set[EntryId], allowed: Sequence[EntryId] = ()) -> None:
         """Carry deletions over, after a look everywhere: what moved is found by then."""
@@ -343,33 +335,42 @@ class Engine:
             raise
 
     async def _delete_what_is_gone(self, entries: set[EntryId], allowed: Sequence[EntryId]) -> None:
-        observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
+        observation = await self._observe(Dirty(entries=frozenset(entries)))
         decisions = self._decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
         self.queue.mark(entries=[one.state.entry for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)])
         applied = Applied()
         applied.add(await self.brake.carry_over(gone, allowed))
-        await self._conclude(observation, applied)
+        await self.conclusion.conclude(observation, applied)
 
     async def _carry_out_decisions(self) -> None:
         decided = await self.brake.take_decisions()
         for halt in decided:
-            if halt.decision == "apply":
+            if halt.side is None:
+                await self._go_on(halt)
+            elif halt.decision == "apply":
                 await self._delete(set(halt.entries), halt.entries)
             else:
                 await self._discard(halt.entries)
         if decided:
             await self.brake.close(decided)
 
+    async def _go_on(self, halt: Halt) -> None:
+        """After a rewind: deletions spread again, or first everything is compared once more by the same rules."""
+        if halt.decision == "discard":
+            self.adoption.begin(Rewind.UNKNOWN)
+            self._recompare = True
+            self.queue.wake()
+
     async def _discard(self, entries: Sequence[EntryId]) -> None:
         """The deletions were a mistake."""
-        observation = await observe(self.sides, Dirty(entries=frozenset(entries)))
+        observation = await self._observe(Dirty(entries=frozenset(entries)))
         applied = Applied()
         back = restored(self._decide(observation, list(observation.states.values())))
         await apply(self.sides, back, observation.look.views, applied)
-        await self._conclude(observation, applied)
+        await self.conclusion.conclude(observation, applied)
 
 
-async def _pause(stop: asyncio.Event) -> None:
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), RETRY)
+        await asyncio.wait_for(stop.wait(), seconds)

@@ -48,6 +48,8 @@ async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
     writes = [decision for decision in decisions if decision.place is not PlaceMove.TO_FILE]
     folders = [decision for decision in writes if _row(decision).digest == NO_TEXT]
     texts = [decision for decision in writes if _row(decision).digest != NO_TEXT]
+    if sides.crowded is not None:
+        outcome.later, texts = texts, []
     async with sides.database.transaction(sides.tenant) as connection:
         paths = await _target_paths(connection, sides, decisions)
         data = await _load(connection, sides, texts) if texts else {}
@@ -259,6 +261,7 @@ def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | No
 
 
 def _put(sides: Sides, path: str, data: bytes, entry: EntryId, over: Digest | None) -> Written:
+    sides.check_lease()
     if over is None:
         sides.tree.make_directories(parent_of(path))
     return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=over)

@@ -1,4 +1,4 @@
-"""When to stop and ask: deletions that look like an accident are weighed before they spread."""
+"""When to stop and ask: losses that look like an accident are weighed before they spread."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,8 @@ MIN_DELETIONS = 25
 MAX_SHARE = 0.10  # of a tenant's live entries
 QUIET = 2.0  # seconds without a further deletion before the set is weighed
 RECENT = 600.0  # seconds: what was deleted on that side since then counts along
+LEAST_FREE = 1 << 30  # bytes of the tree's file system, or
+LEAST_FREE_SHARE = 0.05  # of it, if that is less
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,22 +18,79 @@ class Alarm:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """How a loss reads, by the side on which it was seen. {n}: how many entries."""
+
+    reason: str
+    seen: str
+    stays: str
+    apply: str
+    discard: str
+
+
+_LOSSES = {
+    "file": _Loss(
+        "mass-delete",
+        "are gone from the files",
+        "their rows stay",
+        "{n} rows are deleted; their history stays",
+        "{n} files come back from their rows",
+    ),
+    "row": _Loss(
+        "mass-delete",
+        "are gone from the rows",
+        "their files stay",
+        "{n} files go to the trash",
+        "{n} rows live again, from their files",
+    ),
+    "emptied": _Loss(
+        "mass-empty",
+        "were emptied in the files",
+        "their rows stay as they are",
+        "{n} pages become empty; their history stays",
+        "{n} files get the text of their rows again",
+    ),
+    "vanished": _Loss(
+        "database-shrank",
+        "vanished from the database without having been deleted",
+        "their files stay",
+        "{n} files go to the trash",
+        "{n} rows are made again from their files",
+    ),
+}
+_REWIND = _Loss(
+    "rewind",
+    "",
+    "",
+    "deletions spread again",
+    "everything is compared once more, nothing being deleted; then deletions spread again",
+)
+
+
 def weigh(side: str, deletions: int, recent: int, total: int) -> Alarm | None:
     """
-    Whether so many deletions at once may spread to the other side.
+    Whether so many losses at once may spread to the other side.
 
-    side: where they were seen, "file" or "row". recent: those of the last ten minutes. total: live entries before.
+    side: how they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone).
+    recent: those of the last ten minutes. total: live entries before.
     """
     limit = max(MIN_DELETIONS, int(total * MAX_SHARE))
     if deletions + recent <= limit:
         return None
-    seen, other = ("files", "rows") if side == "file" else ("rows", "files")
+    loss = _LOSSES[side]
     return Alarm(
-        "mass-delete",
-        f"{deletions} of {total} entries are gone from the {seen}"
+        loss.reason,
+        f"{deletions} of {total} entries {loss.seen}"
         + (f" ({recent} more in the last ten minutes)" if recent else "")
-        + f"; their {other} stay until you decide, because more than {limit} deletions at once are often an accident.",
+        + f"; {loss.stays} until you decide, because more than {limit} at once are often an accident.",
     )
+
+
+def outlook(side: str | None, count: int) -> tuple[str, str]:
+    """What happens if a halt is applied, and what if it is discarded. side None: a side went back in time."""
+    loss = _LOSSES[side] if side is not None else _REWIND
+    return loss.apply.format(n=count), loss.discard.format(n=count)
 
 
 def check_root(*, exists: bool, same: bool) -> Alarm | None:
@@ -52,3 +111,22 @@ def check_emptied(found: int, based: int) -> Alarm | None:
     if found or based < 2:
         return None
     return Alarm("root-emptied", f"All {based} synced files are gone from the tree; their rows stay until you decide.")
+
+
+def check_all(side: str, losses: int, based: int) -> Alarm | None:
+    """Whether nothing of one side would be left, however little that was. losses, based: without folders."""
+    if losses < based or based < 2:
+        return None
+    loss = _LOSSES[side]
+    return Alarm(f"all-{loss.reason}", f"All {based} synced entries {loss.seen}; {loss.stays} until you decide.")
+
+
+def check_space(free: int, total: int) -> Alarm | None:
+    """Whether so few bytes are free on the tree's file system that texts of rows are not written there any more."""
+    if free >= min(LEAST_FREE, int(total * LEAST_FREE_SHARE)):
+        return None
+    return Alarm(
+        "disk-full",
+        f"Only {free >> 20} MiB of {total >> 20} MiB are free where the tree is: rows are not written into files until "
+        "there is more; files still go to rows.",
+    )

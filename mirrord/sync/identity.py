@@ -17,6 +17,7 @@ class Found:
     Something at a path now: a page, an attachment, or a directory without a page file.
 
     claimed: the text of its `id:`, also where that is no UUID; None without one. data: None for directories.
+    held: as in File.
     """
 
     path: str
@@ -25,6 +26,7 @@ class Found:
     claimed: str | None
     inode: Inode
     data: bytes | None = None
+    held: bool = False
 
 
 @dataclass(slots=True)
@@ -34,12 +36,14 @@ class Memory:
 
     missing: base paths that were looked at and hold nothing now, or nothing that is still what it was.
     old_path: where the cache last saw an inode.
+    rewound: the tree went back in time: a page that is missing elsewhere may be back where it was first.
     """
 
     bases: list[Base]
     rows: Mapping[EntryId, Row] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
     old_path: Mapping[Inode, str] = field(default_factory=dict)
+    rewound: bool = False
     at_path: dict[str, Base] = field(init=False)
     of_entry: dict[EntryId, Base] = field(init=False)
     of_digest: dict[Digest, list[Base]] = field(init=False)
@@ -255,7 +259,9 @@ def _new_entry(
     found: Found, memory: Memory, tenant: TenantId, taken: set[EntryId], fresh: Callable[[], EntryId]
 ) -> EntryId:
     entry = id_of_path(tenant, found.path)
-    row = memory.rows.get(entry)
+    row, base = memory.rows.get(entry), memory.of_entry.get(entry)
+    if memory.rewound and base is not None and base.path in memory.missing and entry not in taken:
+        return entry
     free = entry not in memory.of_entry and (row is None or (row.deleted and _same_sort(row.kind, found.spot.kind)))
     return entry if free and entry not in taken else fresh()
 

@@ -18,6 +18,7 @@ from mirrord.mirror.layout import directory_of, is_visible, page_path, printable
 from mirrord.mirror.scan import Scan, describe_special, scan
 from mirrord.mirror.state import Seen
 from mirrord.mirror.tree import Tree
+from mirrord.sync.held import Held
 from mirrord.sync.identity import Found, Inode
 
 LIMIT = 50 << 20  # bytes of one file
@@ -40,6 +41,12 @@ class Look:
     old_path: dict[Inode, str] = field(default_factory=dict)
     looked: set[str] = field(default_factory=set)
 
+    @property
+    def passing(self) -> list[str]:
+        """Paths to look at again soon: what hinders there will be over without anybody's doing."""
+        held = [path for path, found in self.found.items() if found.held]
+        return held + [path for path, unknown in self.unknown.items() if unknown.passing]
+
     def list_troubles(self, found: Scan) -> None:
         """What a scan could not take in, in the words of a look."""
         for path, sentence in found.troubles:
@@ -53,6 +60,7 @@ class Looker:
     tree: Tree
     index: Index
     ignore: Ignore
+    held: Held = field(default_factory=Held)
 
     def expand(self, path: str) -> set[str]:
         """What to look at because *path* changed: itself, and what differs below it if it is, or was, a directory."""
@@ -170,7 +178,7 @@ class Looker:
             return
         self._ancestors(path, result, forced)
         try:
-            data, stat = self.tree.read(path, LIMIT)
+            data, stat, held = self._read(path)
             views = views_of(_text(path, data)) if spot.kind is Kind.PAGE else None
         except FileNotFoundError:
             self._gone(path, result)
@@ -178,7 +186,7 @@ class Looker:
             self._cannot(path, result, error)
         else:
             claimed = views.id if views else None
-            found = Found(path, spot, digest_of(data), claimed, (stat.device, stat.inode), data)
+            found = Found(path, spot, digest_of(data), claimed, (stat.device, stat.inode), data, held)
             result.found[path] = found
             if views:
                 result.views[path] = views
@@ -187,6 +195,19 @@ class Looker:
             if not spot.index:
                 self._remark_name(path, spot.name, result)
             self._note(path, stat, found, result)
+
+    def _read(self, path: str) -> tuple[bytes, Stat, bool]:
+        """What a file holds, and whether it is only a snapshot of what somebody goes on writing."""
+        try:
+            data, stat = self.tree.read(path, LIMIT)
+        except Busy:
+            if not self.held.is_due(path):
+                raise
+            data, stat = self.tree.snapshot(path, LIMIT)
+            self.held.was_read(path)
+            return data, stat, True
+        self.held.is_free(path)
+        return data, stat, False
 
     def _ancestors(self, path: str, result: Look, forced: frozenset[str]) -> None:
         """The directories above, where they are new too: their own events may come later, or never."""

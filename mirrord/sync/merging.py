@@ -1,15 +1,18 @@
 """Both sides changed: merge, or keep the row's text under the name and the file's in a conflict sibling."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from uuid import UUID
+
+from psycopg.errors import UniqueViolation
 
 from mirrord.codec.text import decode
-from mirrord.db import blobs, conflicts, views
+from mirrord.db import blobs, buffers, conflicts, views
 from mirrord.db.conflicts import Conflict
 from mirrord.db.connect import Connection, set_parents
 from mirrord.db.writes import Bytes, run
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of, new_id
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of, new_id, operation_id
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Stale
 from mirrord.sync.bodies import body_of, conflict_name, text_of, with_id
@@ -24,6 +27,7 @@ class Clash:
 
     ancestor: digest of what both come from; None: unknown.
     base: what is agreed on afterwards; None: the file with these bytes is no longer in the tree.
+    stale: an editor made them from a text that was not in the file any more.
     """
 
     row: Row
@@ -33,6 +37,7 @@ class Clash:
     ancestor: Digest | None
     ancestor_version: int | None
     base: Base | None
+    stale: bool = False
 
 
 def clash_of(state: State, data: bytes) -> Clash:
@@ -55,6 +60,15 @@ async def settle(sides: Sides, clash: Clash) -> list[EntryId]:
         Stale: the row changed meanwhile; nothing was written.
         Damaged: the file's bytes are no text.
     """
+    try:
+        return await _settle(sides, clash)
+    except UniqueViolation as error:
+        if error.diag.constraint_name != "page_revision_by_operation":
+            raise
+        return [clash.row.entry]  # done already: a commit of which we never heard
+
+
+async def _settle(sides: Sides, clash: Clash) -> list[EntryId]:
     entry = clash.row.entry
     if clash.row.kind is Kind.ATTACHMENT or clash.row.deleted:
         return [entry, await _keep_both(sides, clash, None, None)]
@@ -70,7 +84,7 @@ async def settle(sides: Sides, clash: Clash) -> list[EntryId]:
         merged = await asyncio.to_thread(merge, base_text, file_text, row_text)
     if merged is None:
         return [entry, await _keep_both(sides, clash, base_text, row_text)]
-    await _store_merged(sides, clash, file_text, merged)
+    await _store_merged(sides, clash, merged, (base_text, file_text, row_text))
     return [entry]
 
 
@@ -78,11 +92,15 @@ async def _text(connection: Connection, sides: Sides, entry: EntryId, digest: Di
     return await views.text_of_digest(connection, sides.tenant, entry, digest) if digest else None
 
 
-async def _store_merged(sides: Sides, clash: Clash, file_text: str, merged: str) -> None:
-    """The file's text becomes a version, the merge the next; the file itself follows as for any change of a row."""
+async def _store_merged(sides: Sides, clash: Clash, merged: str, texts: tuple[str | None, str, str | None]) -> None:
+    """
+    The file's text becomes a version, the merge the next; the file itself follows as for any change of a row.
+
+    texts: of the ancestor, the file, the row.
+    """
     entry, version, writer = clash.row.entry, clash.row.version, sides.writer
     came_from = version if clash.ancestor_version is None else clash.ancestor_version
-    saved = writer.rewrite(entry, version, digest_of(clash.data), text_of(file_text))
+    saved = writer.rewrite(entry, version, digest_of(clash.data), text_of(texts[1]), _operation(sides, clash))
     joined = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(merged))
     async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
         await set_parents(connection, [came_from])
@@ -92,7 +110,14 @@ async def _store_merged(sides: Sides, clash: Clash, file_text: str, merged: str)
         if None in (*first, *second):
             raise Stale(f"The row of {clash.path!r} changed meanwhile.")
         if clash.base is not None:
-            await run(connection, [writer.record(clash.base)])
+            await run(connection, [writer.record(replace(clash.base, saved=version + 1))])
+        if clash.stale:
+            await buffers.note_settled(connection, sides.tenant, sides.mirror, entry, clash.path, texts, version)
+
+
+def _operation(sides: Sides, clash: Clash) -> UUID:
+    came_from = clash.row.version if clash.ancestor_version is None else clash.ancestor_version
+    return operation_id(sides.mirror, clash.row.entry, came_from, digest_of(clash.data))
 
 
 async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text: str | None) -> EntryId:
@@ -106,7 +131,7 @@ async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text
     async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
         if isinstance(body, Bytes):
             await blobs.store(connection, sides.tenant, digest_of(data), data)
-        statements = [writer.add(sibling, place, digest_of(data), body)]
+        statements = [writer.add(sibling, place, digest_of(data), body, _operation(sides, clash))]
         await run(connection, statements + ([writer.record(clash.base)] if clash.base is not None else []))
         await conflicts.add(connection, sides.tenant, sides.mirror, _conflict(clash, sibling, base_text, row_text))
     return sibling

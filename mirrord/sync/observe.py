@@ -44,11 +44,14 @@ class Observation:
     late: dict[str, Base] = field(default_factory=dict)
 
 
-async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Observation:
+async def observe(
+    sides: Sides, dirty: Dirty, look: Look | None = None, *, adopting: bool = False, rewound: bool = False
+) -> Observation:
     """
     Look at the tree where *dirty* says, and load what is known of every entry concerned.
 
-    look: what was seen there already, where *dirty* has paths only.
+    look: what was seen there already, where *dirty* has paths only. adopting: whether old bytes of attachments
+    matter, too. rewound: whether the tree went back in time.
     """
     known, rows = await _load_entries(sides, dirty.entries)
     if look is None:
@@ -60,7 +63,7 @@ async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Obser
         assembled = Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
         return Observation(await _with_purged(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
-        memory = await _remember(connection, sides, look, known)
+        memory = await _remember(connection, sides, look, known, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await _continue_rows(connection, sides, look, memory, owners)
@@ -69,6 +72,8 @@ async def observe(sides: Sides, dirty: Dirty, look: Look | None = None) -> Obser
         assembly = Assembly(sides.looker.index, look, memory, owners)
         assembled = assembly.states(entries, rows)
         seen = await _seen(connection, sides, assembled)
+        if adopting:
+            seen |= await _seen_others(connection, sides, assembled)
     absorbed = {base.entry for base in late.values()}
     states_of = await _with_purged(sides, [state for state in assembled if state.entry not in absorbed])
     return Observation(states_of, look, seen, assembly.unowned, late)
@@ -126,7 +131,7 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[lis
         return known, await states.load_rows(connection, sides.tenant, entries)
 
 
-async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base]) -> Memory:
+async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base], *, rewound: bool) -> Memory:
     """Load what may be evidence for what was found, and see which of it is no longer in its place."""
     founds = look.found.values()
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
@@ -138,13 +143,14 @@ async def _remember(connection: Connection, sides: Sides, look: Look, known: lis
         elif found.spot.kind is Kind.FOLDER:
             paths.update(owner_paths(found.path))
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
-    wanted = states.Wanted(sorted(paths), claims, digests)
+    homes = [id_of_path(sides.tenant, found.path) for found in founds]
+    wanted = states.Wanted(sorted(paths), claims + homes if rewound else claims, digests)
     bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
     bases = list({base.entry: base for base in [*bases, *known]}.values())
-    candidates = [*claims, *(id_of_path(sides.tenant, found.path) for found in founds)]
+    candidates = [*claims, *homes]
     rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
     missing = await asyncio.to_thread(_missing, sides, bases, look)
-    return Memory(bases, rows, missing, look.old_path)
+    return Memory(bases, rows, missing, look.old_path, rewound)
 
 
 def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:
@@ -207,17 +213,25 @@ def _concerned(memory: Memory, look: Look) -> list[Base]:
 
 
 async def _seen(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
-    """Ask the history about bytes that neither the base nor the row has."""
+    """Ask the history about bytes that neither the base nor the living row has."""
     questions = [
         (state.entry, state.file.digest)
         for state in assembled
         if isinstance(state.file, File)
         and state.file.kind is Kind.PAGE
         and state.row is not None
-        and state.file.digest != state.row.digest
+        and (state.row.deleted or state.file.digest != state.row.digest)
         and (state.base is None or state.file.digest != state.base.digest)
     ]
     return await states.seen_versions(connection, sides.tenant, questions) if questions else {}
+
+
+async def _seen_others(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """The same for attachments; a directory is the same whenever it was made."""
+    pairs = [(state.row, state.file.digest) for state in assembled if state.row and isinstance(state.file, File)]
+    folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
+    asked = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
+    return folders | (await states.seen_attachments(connection, sides.tenant, asked) if asked else {})
 
 
 def _is_owned(directory: str, index: Index) -> bool:

@@ -16,6 +16,11 @@ class PlaceMove(Enum):
     TO_FILE = auto()
     NAME = auto()  # the row has no place yet: clean its name, then go on
 
+    @property
+    def changes_a_side(self) -> bool:
+        """Whether a row or a file goes somewhere else."""
+        return self in (PlaceMove.TO_ROW, PlaceMove.TO_FILE)
+
 
 def plan_place(state: State) -> PlaceMove:
     """The move for *state*'s place. Entries that lack a side are placed when that side is created."""

@@ -12,11 +12,12 @@ from mirrord.codec.document import Document
 from mirrord.codec.links import links_of
 from mirrord.codec.render import Wanted, render
 from mirrord.db import links, views
+from mirrord.db.locks import locked_rows
 from mirrord.db.views import Written
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
 from mirrord.domain.state import Row
-from mirrord.errors import Damaged, Stale
+from mirrord.errors import Damaged, Locked, Stale
 from mirrord.sync.bodies import text_of
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
@@ -75,8 +76,17 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[E
     """
     Derive text and views of what apps wrote: the rows as they are then, and what has no faithful text.
 
-    Rows that changed meanwhile are in neither.
+    Rows that changed meanwhile, or that an app holds, are in neither.
     """
+    try:
+        return await _render_together(sides, rows)
+    except Locked:
+        locked = await locked_rows(sides.database, sides.tenant, list(rows))
+        free = {entry: row for entry, row in rows.items() if entry not in locked}
+        return await _render_together(sides, free) if locked and free else ({}, [])
+
+
+async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[EntryId, Row], list[Refusal]]:
     ready: dict[EntryId, Row] = {}
     refusals = []
     async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:

@@ -107,6 +107,7 @@ def _take(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
     held, ignores_case = _held(sides, wishes, sources)
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
     walk.plan = plan_moves(wishes, held, ground)
+    sides.check_lease()
     with _safely(sides, walk.plan.steps, sources):
         for step in walk.plan.steps:
             try:

@@ -4,49 +4,63 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from mirrord.db.attention import Problem
-from mirrord.errors import MirrordError
+from mirrord.errors import MirrordError, Refused
 from mirrord.mirror import marker
 from mirrord.mirror.state import State
-from mirrord.sync.guard import check_root
+from mirrord.mirror.tree import Tree
+from mirrord.sync.guard import check_root, check_space
+from mirrord.sync.handshake import Handshake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
+PAUSE = "PAUSE"  # a file of that name in the root: sync pauses until it is removed
 OWN_STATE = 1.0  # seconds between looks at our own files in the tree
 
 
 class Root:
-    """Watches over the root. suspended: why nothing is read or written now; None: all is well."""
+    """Watches over the root. suspended: why nothing is read or written now, a pause too; None: all is well."""
 
-    def __init__(self, sides: Sides, problems: ProblemList) -> None:
+    def __init__(self, sides: Sides, problems: ProblemList, handshake: Handshake) -> None:
         self._sides = sides
         self._problems = problems
+        self._handshake = handshake
         self.suspended: str | None = None
         self._kept = 0.0
+        self._told: tuple[bool, bool] | None = None  # whether it is listed: suspended, crowded; None: not known
 
     async def is_sound(self) -> bool:
         """Whether work may go on."""
         alarm = await asyncio.to_thread(self._look)
-        if alarm is None:
-            if self.suspended is not None:
-                self.suspended = None
-                await self._problems.change([], [("", "root")])
-            return True
-        if self.suspended != alarm:
+        crowded = self._sides.crowded
+        if alarm is not None and self.suspended != alarm:
+            log.error("suspended", extra={"tenant": self._sides.name, "reason": alarm})
+        if self._told != (alarm is not None, crowded is not None) or self.suspended != alarm:
             self.suspended = alarm
-            log.error("suspended", extra={"tenant": self._sides.name})
-            await self._problems.change([Problem("", "root", alarm)], [])
-        return False
+            await self._tell({"root": alarm, "disk": crowded})
+            self._told = (alarm is not None, crowded is not None)
+        return alarm is None
+
+    async def _tell(self, sentences: dict[str, str | None]) -> None:
+        """List what is wrong, by code; what an earlier daemon listed and is over goes, too."""
+        fresh = [Problem("", code, sentence) for code, sentence in sentences.items() if sentence is not None]
+        over = [("", code) for code, sentence in sentences.items() if sentence is None]
+        await self._problems.change(fresh, over)
 
     def _look(self) -> str | None:
         tree = self._sides.tree
         identity = tree.identity()
         alarm = check_root(exists=identity is not None, same=identity == tree.opened_as)
+        if alarm is None and (paused := _paused(tree)) is not None:
+            return paused
         if alarm is None and time.monotonic() - self._kept > OWN_STATE:
             self._keep_own_state()
+            short = check_space(*tree.space())
+            self._sides.crowded = short.sentence if short is not None else None
             self._kept = time.monotonic()
         return alarm.sentence if alarm is not None else None
 
@@ -61,3 +75,17 @@ class Root:
         if not sides.state.is_in_place():
             sides.state.close()
             sides.state = State(sides.tree)
+            self._handshake.take_state()
+
+
+def _paused(tree: Tree) -> str | None:
+    """Why sync pauses: a person asked for it with a file; None: nobody did."""
+    found = None
+    with suppress(OSError, Refused):
+        found = tree.stat(PAUSE)
+    if found is None or not found.is_file:
+        return None
+    since = ""
+    with suppress(ValueError, OverflowError, OSError):  # a time stamp may be anything
+        since = datetime.fromtimestamp(found.mtime_ns // 1_000_000_000, UTC).strftime(" since %Y-%m-%d %H:%M:%S UTC")
+    return f"Sync is paused{since}: nothing is lost meanwhile. To go on remove {tree.root / PAUSE}."

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 import psycopg
 
@@ -10,11 +11,12 @@ from mirrord.codec.views import Views
 from mirrord.db import blobs
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
+from mirrord.db.locks import locked_rows
 from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
-from mirrord.domain.entry import EntryId, Kind, Place
+from mirrord.domain.entry import EntryId, Kind, Place, operation_id
 from mirrord.domain.place import name_key, numbered, numbered_attachment
 from mirrord.domain.state import Base, File, Row, State
-from mirrord.errors import Busy, Damaged, Refused, Stale
+from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.mirror.layout import printable
 from mirrord.sync.bodies import body_of, data_of
 from mirrord.sync.decision import Decision
@@ -123,6 +125,8 @@ async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
         for group in groups:
             outcome.add(await (_write_alone(sides, group[0]) if len(group) == 1 else _write_circle(sides, group)))
         return outcome
+    except Locked:
+        return await _write_unlocked(sides, prepared)
 
 
 def _of_one_circle(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
@@ -162,6 +166,17 @@ async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
         ):  # names are given up first
             outcome.add(await _write_alone(sides, one))
         return outcome
+
+
+async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
+    """An app holds some of the rows: the others, and those later."""
+    locked = await locked_rows(sides.database, sides.tenant, [one.decision.state.entry for one in prepared])
+    held = [one for one in prepared if one.decision.state.entry in locked]
+    if not held:  # it was released just now, or it holds something that all need
+        return Outcome(later=[one.decision for one in prepared])
+    outcome = Outcome(later=[one.decision for one in held])
+    outcome.add(await _write_together(sides, [one for one in prepared if one.decision.state.entry not in locked]))
+    return outcome
 
 
 async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
@@ -229,14 +244,21 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, numb
 def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, number: int) -> Statement:
     writer, move = sides.writer, one.decision.move
     place = _numbered_place(base.place, base.kind, number)
-    if move in (Move.INSERT, Move.REINSERT):
+    if move is Move.REINSERT:
+        return writer.reinsert(base, place, name_key(place.name), one.body)
+    if move is Move.INSERT:
         return writer.insert(base, place, name_key(place.name), one.body)
     assert row is not None
     if move is Move.REVIVE:
         return writer.revive(base, row.version, place, name_key(place.name), one.body)
     if move is Move.TO_ROW:
-        return writer.update(base, row.version, one.body)
+        return writer.update(base, row.version, one.body, _operation(sides, one.decision.state, row, base))
     return writer.record(base)
+
+
+def _operation(sides: Sides, state: State, row: Row, base: Base) -> UUID:
+    came_from = state.base.version if state.base is not None else row.version
+    return operation_id(sides.mirror, state.entry, came_from, base.digest)
 
 
 def new_base(state: State, file: File) -> Base:

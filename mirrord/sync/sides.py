@@ -1,10 +1,12 @@
 """The two sides of one mirror: its tree and its rows."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 from mirrord.db.connect import Database, Lease
 from mirrord.db.writes import Writer
 from mirrord.domain.entry import Actor, MirrorId, TenantId
+from mirrord.errors import Fenced
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.state import State
 from mirrord.mirror.tree import Tree
@@ -14,9 +16,16 @@ FILE_ACTOR = Actor("human", "file")  # whoever saved the file; a tool's name is 
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
 
+FRESH = 10.0  # seconds after its renewal in which a lease lets files be written; it lasts longer in Postgres
+
+
 @dataclass(slots=True)
 class Sides:
-    """Everything an engine acts on, for one tenant's tree. lease None: not held, nothing is written."""
+    """
+    Everything an engine acts on, for one tenant's tree.
+
+    lease None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
+    """
 
     name: str
     tenant: TenantId
@@ -27,8 +36,33 @@ class Sides:
     looker: Looker
     database: Database
     lease: Lease | None = None
+    crowded: str | None = None
+    _renewed: float = field(default_factory=lambda: _running())
+
+    def hold(self, lease: Lease) -> None:
+        """The lease was taken just now."""
+        self.lease = lease
+        self.renewed()
+
+    def renewed(self) -> None:
+        """The lease was prolonged just now."""
+        self._renewed = _running()
+
+    def check_lease(self) -> None:
+        """
+        Call before a file is written: files cannot ask Postgres whether another daemon has taken over meanwhile.
+
+        Raises Fenced when the last renewal is too old, as after a long stop of this process or its machine.
+        """
+        if _running() - self._renewed > FRESH:
+            raise Fenced("The lease on this mirror was not renewed lately; files are left as they are.")
 
     @property
     def writer(self) -> Writer:
         """Makes the statements of this mirror."""
         return Writer(self.tenant, self.mirror)
+
+
+def _running() -> float:
+    """Seconds that pass while the machine sleeps, too, whatever its wall clock is set to."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

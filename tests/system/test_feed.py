@@ -4,14 +4,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
-from psycopg import sql
+from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
-from mirrord.db import states
+from mirrord.db import leases, states
 from mirrord.db.connect import Database, app_dsn
-from mirrord.domain.entry import MirrorId, TenantId
-from tests.system.entries import add, add_attachment, add_folder, add_page, change, delete, value
+from mirrord.db.writes import Text, Writer, run
+from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of
+from mirrord.domain.state import Base
+from tests.system.entries import add, add_attachment, add_folder, add_page, change, delete, row_of, value
 from tests.system.harness import eventually
 from tests.system.rows import Connection
 
@@ -237,3 +240,55 @@ def test_the_bell_is_silent_where_it_is_turned_off_and_after_a_rollback(
 
 def test_the_bells_name_is_what_apps_are_told(app_connection: Connection, tenant: TenantId) -> None:
     assert value(app_connection, "SELECT mirrord.channel(%s)", tenant) == f"mirrord_{tenant.hex[:16]}"
+
+
+async def follow_one(database: Database, tenant: TenantId) -> set[UUID]:
+    return set(await follow(database, tenant, lambda: True))
+
+
+@pytest.mark.parametrize("rows", [10_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+async def test_a_bulk_update_is_one_seq_that_is_read_at_once(
+    database: Database, tenant: TenantId, app_connection: Connection, rows: int
+) -> None:
+    app_connection.execute("SET statement_timeout = 0")
+    made = "INSERT INTO mirrord.page (title) SELECT 'Page ' || n FROM generate_series(1, %s) AS n"
+    app_connection.execute(made, [rows])
+    app_connection.execute("UPDATE mirrord.page SET title = title || ' new'")
+    assert set(feed(app_connection).values()) == {2}
+    assert len(await follow_one(database, tenant)) == rows
+
+
+def test_nobody_may_truncate(app_connection: Connection, daemon_connection: Connection, admin_dsn: str) -> None:
+    page = add_page(app_connection)
+    for connection in (app_connection, daemon_connection):
+        for table in ("page", "page_revision", "entry_feed", "tenant_clock", "mirror_base"):
+            with pytest.raises(errors.InsufficientPrivilege):
+                connection.execute(sql.SQL("TRUNCATE mirrord.{} CASCADE").format(sql.Identifier(table)))
+    with psycopg.connect(admin_dsn) as admin, pytest.raises(errors.InsufficientPrivilege):
+        admin.execute("TRUNCATE mirrord.page CASCADE")
+    assert row_of(app_connection, page)["id"] == page
+
+
+async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
+    database: Database, tenant: TenantId, app_connection: Connection, admin_dsn: str
+) -> None:
+    """The feed says nothing of it: no trigger ran."""
+    mirror = MirrorId(uuid4())
+    writer = Writer(tenant, mirror)
+    await leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
+    bases = [Base(EntryId(uuid4()), Kind.PAGE, f"{n}.md", Place(None, n), 0, digest_of(b"x"), None) for n in "abc"]
+    async with database.transaction(tenant) as connection:
+        await run(connection, [writer.insert(one, one.place, one.place.name, Text("x")) for one in bases])
+    lost, changed, same = (one.entry for one in bases)
+    async with database.transaction(tenant) as connection:
+        assert await states.differing(connection, tenant, mirror) == []
+    before = feed(app_connection)
+    with psycopg.connect(admin_dsn) as admin:
+        admin.execute("SET session_replication_role = replica")
+        admin.execute("DELETE FROM mirrord.page WHERE id = %s", [lost])
+        text, digest = "by nobody\n", digest_of(b"by nobody\n")
+        admin.execute("UPDATE mirrord.page SET markdown = %s, digest = %s WHERE id = %s", [text, digest, changed])
+    assert feed(app_connection) == before
+    async with database.transaction(tenant) as connection:
+        assert set(await states.differing(connection, tenant, mirror)) == {lost, changed}
+    assert same not in (lost, changed)

@@ -15,7 +15,7 @@ from tests.system.entries import add, add_attachment, add_page, change, delete, 
 from tests.system.rows import Connection
 
 ALL_TENANTS_OF_THE_DAEMON = {"tenant", "tenant_clock", "mirror"}  # ids, counters, leases
-NOT_A_TENANTS = {"migration"}
+NOT_A_TENANTS = {"migration", "epoch"}
 
 FILL = """
 INSERT INTO mirrord.mirror (tenant_id, id) VALUES (mirrord.current_tenant(), gen_random_uuid());
@@ -251,7 +251,7 @@ def test_every_key_contains_the_tenant(admin_dsn: str) -> None:
         "AND c.contype IN ('p', 'u', 'f') AND NOT EXISTS (SELECT FROM pg_attribute AS a "
         "WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey) AND a.attname = 'tenant_id')"
     )
-    assert catalogue(admin_dsn, without) == {"migration_pkey", "tenant_pkey", "tenant_name_key"}
+    assert catalogue(admin_dsn, without) == {"migration_pkey", "epoch_pkey", "tenant_pkey", "tenant_name_key"}
 
 
 def test_of_the_indexes_of_what_sync_writes_only_primary_keys_begin_with_the_tenant(admin_dsn: str) -> None:

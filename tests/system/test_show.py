@@ -128,11 +128,12 @@ def _halt(mirrord: Mirrord, act: Callable[[], None], words: str) -> str:
     eventually(lambda: mirrord.app.execute("SELECT id FROM mirrord.halt WHERE closed_at IS NULL").fetchone(), "a halt")
     done = mirrord.run("halts")
     assert words in done.stdout
-    assert "`mirrord resume ID --apply`" in done.stdout
-    lines = done.stdout.splitlines()
-    assert len(lines) == 1
+    number = done.stdout.split()[0]
+    assert f"mirrord resume {number} --apply" in done.stdout
+    assert f"mirrord resume {number} --discard" in done.stdout
+    assert f"Page 04.md and {REMOVED - 5} more" in done.stdout
     assert words in mirrord.run("status").stdout
-    return lines[0].split()[0]
+    return number
 
 
 def _resume(mirrord: Mirrord, number: str, decision: str) -> None:

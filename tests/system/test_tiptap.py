@@ -1,6 +1,5 @@
 """What mirrord stores is what TipTap takes, and what TipTap gives back changes no byte that nobody edited."""
 
-import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -22,8 +21,7 @@ from tests.unit.codec.documents import documents, markdown
 ROOT = Path(__file__).parents[2]
 CORPORA = ROOT.parent / "shared" / "corpora"
 FILES = [*sorted((ROOT / "tests" / "cases").glob("*.md")), *sorted((ROOT / "data" / "sample").rglob("*.md"))]
-AWAITED = pytest.mark.xfail(strict=True, reason="the normal form keeps `mentionSuggestionChar`, which TipTap adds")
-OURS = [pytest.param(path, marks=[AWAITED] if path.name == "write.md" else [], id=path.stem) for path in FILES]
+OURS = [pytest.param(path, id=path.stem) for path in FILES]
 GUIDE = [pytest.param(content, id=name_of(text)) for text, content in examples()]
 PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -120,7 +118,7 @@ def test_any_markdown_goes_through_the_editor_unchanged(tiptap: TipTap, text: st
     check(tiptap, text)
 
 
-@given(content=documents.filter(lambda content: '"mention"' not in json.dumps(content)))  # see AWAITED
+@given(content=documents)
 @PATIENT
 def test_any_document_comes_back_as_it_was_given(tiptap: TipTap, content: Document) -> None:
     assert meaning(tiptap.load(content)) == meaning(content)

@@ -88,7 +88,7 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("dns = 'x'", "'dns' is unknown; there are dsn, data, tenants, mirror"),
+        ("dns = 'x'", "'dns' is unknown; there are dsn, data, tenants, notify, mirror"),
         ("[mirror]\npath = 'x'", "[mirror] has no key 'path'; there are dir, mode"),
         ("mirror = 'x'", "'mirror' must be a table"),
         ("dsn = 5", "'dsn' must be text"),
@@ -99,6 +99,7 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
         ("[mirror]\nmode = '70000'", "mirror.mode is '70000'"),
         ("[mirror]\nmode = '-700'", "mirror.mode is '-700'"),
         ("[mirror]\nmode = ''", "mirror.mode is ''"),
+        ("notify = 'often'", "notify is 'often'; there are"),
         ("dsn = ", "is not TOML"),
     ],
 )
@@ -107,7 +108,7 @@ def test_a_wrong_setting_is_named_in_a_sentence(text: str, said: str) -> None:
     with pytest.raises(UserError) as raised:
         load(Flags(), {})
     assert said in str(raised.value)
-    assert str(file) in str(raised.value) or "mirror.mode" in str(raised.value)
+    assert str(file) in str(raised.value) or "mirror.mode" in str(raised.value) or "notify" in str(raised.value)
 
 
 def test_a_file_that_is_not_text_is_named() -> None:

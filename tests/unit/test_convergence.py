@@ -15,7 +15,7 @@ from mirrord.domain.entry import Digest, Place, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State
 from mirrord.sync.decision import Decision, Step, decide
 from mirrord.sync.place import PlaceMove, same_place
-from mirrord.sync.plan import Move
+from mirrord.sync.plan import DELETIONS, Move
 from mirrord.sync.rows import new_base
 from tests.unit.states import ELSEWHERE, HERE, THERE, A, B, C, base, file, row, state
 
@@ -69,7 +69,7 @@ def after(world: World, decision: Decision) -> World:
         return prepared(world, decision)
     if decision.place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
         return moved(world, decision)
-    if decision.step is Step.DELETE:
+    if decision.step is Step.DELETE and decision.move in DELETIONS:  # few vanished rows are made again
         trashed = was.file.digest if decision.move is Move.TRASH and isinstance(was.file, File) else None
         dead = replace(was.row, deleted=True, version=was.row.version + 1) if was.row and not trashed else was.row
         return world.having(base=None, file=None, row=dead, keeps=trashed)

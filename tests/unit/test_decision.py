@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from mirrord.domain.state import File, State
+from mirrord.domain.entry import EMPTY
+from mirrord.domain.state import NO_TEXT, File, State
 from mirrord.sync.decision import Decision, Step, decide
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import DELETIONS, Move
@@ -52,11 +53,12 @@ def test_what_was_prepared_is_looked_at_again_and_what_is_done_is_not() -> None:
             assert not decision.again
 
 
-def test_deletions_and_only_they_are_gathered_and_weighed() -> None:
+def test_losses_and_only_they_are_gathered_and_weighed() -> None:
+    losses = DELETIONS | {Move.REINSERT}
     for decision in decisions():
         if decision.step is Step.DELETE:
-            assert decision.move in DELETIONS
-        elif decision.move in DELETIONS:
+            assert decision.move in losses
+        elif decision.move in losses:
             assert decision.step in (Step.PREPARE, Step.ROW, Step.FILE)
 
 
@@ -74,6 +76,10 @@ def test_the_tree_is_never_written_where_the_file_cannot_be_judged() -> None:
         (state(base(), file(B), row(C)), Step.ROW, PlaceMove.NOTHING, True),  # the merged text is written next
         (state(None, file(B), row(C)), Step.ROW, PlaceMove.NOTHING, True),  # the row's text is written next
         (state(base(), None, row()), Step.DELETE, PlaceMove.NOTHING, False),
+        (state(base(), file(EMPTY), row()), Step.DELETE, PlaceMove.NOTHING, False),
+        (state(base(EMPTY), file(B), row(EMPTY)), Step.ROW, PlaceMove.NOTHING, False),
+        (state(base(NO_TEXT), file(EMPTY), row(NO_TEXT)), Step.ROW, PlaceMove.NOTHING, False),
+        (state(base(), file(), None), Step.DELETE, PlaceMove.NOTHING, False),
         (state(base(), UNREADABLE, row()), Step.LATER, PlaceMove.NOTHING, False),
         (state(base(), file(), row(A, ahead={"title"})), Step.PREPARE, PlaceMove.NOTHING, True),
         (state(None, None, row(None, placed=False)), Step.PREPARE, PlaceMove.NAME, True),
@@ -90,3 +96,18 @@ def test_the_tree_is_never_written_where_the_file_cannot_be_judged() -> None:
 def test_who_works_next(situation: State, step: Step, place: PlaceMove, again: bool) -> None:
     decision = decide(situation, seen=None, adopting=False)
     assert (decision.step, decision.place, decision.again) == (step, place, again)
+
+
+@pytest.mark.parametrize(
+    ("situation", "seen", "place"),
+    [
+        (state(base(), file(place=THERE), row()), None, PlaceMove.TO_FILE),
+        (state(base(), file(B, place=THERE), row()), 1, PlaceMove.TO_FILE),  # an older text, in an older place
+        (state(base(), file(B, place=THERE), row()), None, PlaceMove.TO_ROW),  # somebody wrote there since
+        (state(base(), file(), row()), None, PlaceMove.NOTHING),
+    ],
+)
+def test_in_a_tree_that_went_back_old_bytes_are_in_an_old_place(
+    situation: State, seen: int | None, place: PlaceMove
+) -> None:
+    assert decide(situation, seen=seen, adopting=True, stale_places=True).place is place

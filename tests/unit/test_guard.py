@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.sync.guard import check_emptied, check_root, weigh
+from mirrord.sync.guard import check_all, check_emptied, check_root, check_space, outlook, weigh
 
 COUNTS = st.integers(0, 10_000)
 
@@ -60,3 +60,43 @@ def test_a_tree_that_is_empty_all_at_once_stops(found: int, based: int, stops: b
     alarm = check_emptied(found, based)
     assert (alarm is not None) == stops
     assert alarm is None or (alarm.reason == "root-emptied" and str(based) in alarm.sentence)
+
+
+@pytest.mark.parametrize(("losses", "based", "stops"), [(2, 2, True), (9, 9, True), (8, 9, False), (1, 1, False)])
+@pytest.mark.parametrize("side", ["row", "emptied", "vanished"])
+def test_a_side_of_which_nothing_would_be_left_stops_however_small(
+    side: str, losses: int, based: int, stops: bool
+) -> None:
+    assert (check_all(side, losses, based) is not None) == stops
+
+
+@pytest.mark.parametrize(
+    ("side", "reason", "apply", "discard"),
+    [
+        ("file", "mass-delete", "30 rows are deleted", "30 files come back"),
+        ("row", "mass-delete", "30 files go to the trash", "30 rows live again"),
+        ("emptied", "mass-empty", "30 pages become empty", "30 files get the text"),
+        ("vanished", "database-shrank", "30 files go to the trash", "30 rows are made again"),
+    ],
+)
+def test_every_loss_says_what_each_decision_would_do(side: str, reason: str, apply: str, discard: str) -> None:
+    alarm = weigh(side, 30, 0, 100)
+    assert alarm is not None
+    assert alarm.reason == reason
+    for sentence, words in zip(outlook(side, 30), (apply, discard), strict=True):
+        assert words in sentence
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "stops"),
+    [
+        (2 << 30, 1 << 40, False),
+        ((1 << 30) - 1, 1 << 40, True),
+        (1 << 20, 16 << 20, False),  # a small file system is not full because it is small
+        (1 << 19, 16 << 20, True),
+    ],
+)
+def test_files_are_not_written_where_less_than_a_gibibyte_or_a_twentieth_is_free(
+    free: int, total: int, stops: bool
+) -> None:
+    assert (check_space(free, total) is not None) == stops

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from mirrord.codec.document import Node, document
-from mirrord.codec.frontmatter import split
+from mirrord.codec.frontmatter import Parts, split
 from mirrord.codec.normal import fingerprint, normal
 from mirrord.codec.reader import nodes, read
 from mirrord.codec.render import Wanted, render
@@ -149,9 +149,14 @@ def _old(text: str) -> _Old:
     return _Old(blocks, _agrees(page))
 
 
+def _only_ended(before: Parts, after: Parts) -> bool:
+    """Whether the front matter was the whole file, and got the line ending that a body needs above it."""
+    return not before.body and before.bom == after.bom and after.head.rstrip("\r\n") == before.head
+
+
 def _wrong(text: str, made: Edit, result: str) -> str:
     before, after = split(text), split(result)
-    if (before.bom, before.head) != (after.bom, after.head):
+    if (before.bom, before.head) != (after.bom, after.head) and not _only_ended(before, after):
         return "the front matter changed"
     new = outline(after.body)
     wanted, got = normal(document(list(made.content))), normal(document(nodes(new)))

@@ -42,6 +42,11 @@ def test_content_that_did_not_change_leaves_every_byte(text: str) -> None:
     assert rendered(text, read(text)) == text
 
 
+@pytest.mark.parametrize("text", ["<!--\n\n", "<!--\na\n\n\n", "```\na\n\n", "> ```\n>\n", "%%\na\n\n", "- <!--\n\n"])
+def test_a_block_that_the_end_of_the_page_closes_keeps_its_blank_lines(text: str) -> None:
+    assert rendered(text, read(text)) == text
+
+
 def test_content_that_did_not_change_leaves_every_byte_of_real_pages(pages: list[str]) -> None:
     for page in pages:
         for text in (page, page.replace("\n", "\r\n"), "\ufeff" + page):

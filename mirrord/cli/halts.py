@@ -1,0 +1,162 @@
+"""What stopped, what would happen, and deciding: `halts`, `resume`, `adopt`, `restore-all`."""
+
+import json
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import configured, run, tenant_option, the_tenant
+from mirrord.cli.output import the_person
+from mirrord.config import Config
+from mirrord.db import attention
+from mirrord.db.attention import Halt
+from mirrord.errors import UserError
+from mirrord.sync.guard import outlook
+from mirrord.sync.restore_all import Act, Change, look, restore_tenant
+
+SHOWN = 5  # paths a halt, for people
+ALL = 1_000_000  # for programs
+LISTED = 40  # changes a restore
+
+
+@click.command()
+@configured
+@tenant_option
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def halts(config: Config, tenant: str | None, as_json: bool) -> None:
+    """What waits for your decision, and what each decision would do."""
+
+    async def work() -> list[tuple[Halt, list[str]]]:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            async with database.transaction(one) as connection:
+                found = await attention.halts(connection, one)
+                most = ALL if as_json else SHOWN
+                return [(halt, await attention.paths_of(connection, one, halt.entries, most)) for halt in found]
+
+    found = run(work())
+    if as_json:
+        click.echo(json.dumps([_as_json(*one) for one in found], indent=2))
+        return
+    for halt, paths in found:
+        _describe(halt, paths)
+    if not found:
+        click.echo("No halts.", err=True)
+
+
+def _as_json(halt: Halt, paths: list[str]) -> dict[str, Any]:
+    apply, discard = outlook(halt.side, len(halt.entries))
+    return {
+        "id": halt.id,
+        "reason": halt.reason,
+        "side": halt.side,
+        "sentence": halt.sentence,
+        "entries": len(halt.entries),
+        "paths": paths,
+        "decision": halt.decision,
+        "apply": apply,
+        "discard": discard,
+        "created_at": halt.created_at.isoformat(),
+    }
+
+
+def _describe(halt: Halt, paths: list[str]) -> None:
+    apply, discard = outlook(halt.side, len(halt.entries))
+    when = halt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    click.echo(f"{halt.id:>4}  {when}  {halt.sentence}")
+    if paths:
+        more = len(halt.entries) - len(paths)
+        click.echo(f"      {', '.join(paths)}" + (f" and {more} more" if more > 0 else ""))
+    if halt.decision is not None:
+        click.echo(f"      decided: {halt.decision}; the daemon carries it out")
+        return
+    click.echo(f"      mirrord resume {halt.id} --apply      {apply}")
+    click.echo(f"      mirrord resume {halt.id} --discard    {discard}")
+
+
+@click.command()
+@configured
+@tenant_option
+@click.argument("halt", type=int)
+@click.option("--apply/--discard", "apply", default=None, help="Let it happen, or bring everything back.")
+def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) -> None:
+    """Decide about HALT (its number from `mirrord halts`)."""
+    if apply is None:
+        raise UserError("Say --apply (it was meant) or --discard (bring everything back); `mirrord halts` tells more.")
+
+    async def work() -> bool:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            async with database.transaction(one, actor=the_person()) as connection:
+                return await attention.decide_halt(connection, one, halt, "apply" if apply else "discard")
+
+    if not run(work()):
+        raise UserError(f"There is no open halt {halt}; `mirrord halts` lists them.")
+    click.echo("Decided. The daemon carries it out within a second or two; `mirrord flush` waits for it.")
+
+
+@click.command()
+@configured
+@tenant_option
+def adopt(config: Config, tenant: str | None) -> None:
+    """
+    Take a tree that is not recognised as it is: as a new mirror, in which nothing is deleted.
+
+    What is only in its files becomes pages, what is only in rows is written into it.
+    """
+
+    async def work() -> str:
+        async with app.opened(config) as database:
+            name, one = await the_tenant(database, config, tenant)
+            app.adopt(config, name, one)
+            return name
+
+    click.echo(f"The tree of {run(work())} is a new mirror now. Start the daemon: `mirrord up`.")
+
+
+@click.command("restore-all")
+@configured
+@tenant_option
+@click.option("--at", "moment", required=True, help="As of when: `2026-01-31 18:00`, local unless it names a zone.")
+@click.option("--delete-newer", is_flag=True, help="Also delete what was made since.")
+@click.option("--yes", is_flag=True, help="Do it; without this it is only shown.")
+def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: bool, yes: bool) -> None:
+    """Let every page and attachment of a tenant be what it was at a moment, as new versions."""
+    at = _moment(moment)
+
+    async def work() -> tuple[list[Change], list[Change]]:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            changes = await look(database, one, at, delete_newer=delete_newer)
+            if not yes:
+                return changes, []
+            return changes, await restore_tenant(database, one, at, the_person(), delete_newer=delete_newer)
+
+    changes, left = run(work())
+    _list(changes)
+    if left:
+        click.echo(f"{len(left)} could not be restored: somebody goes on writing them. Run this again.", err=True)
+    elif not yes:
+        click.echo("Nothing was done yet; add --yes to do it.", err=True)
+    else:
+        click.echo("Done. The files follow; `mirrord flush` waits for it.", err=True)
+
+
+def _list(changes: list[Change]) -> None:
+    for change in changes[:LISTED]:
+        click.echo(f"{change.then.kind:<10} {change.then.then_name or change.then.name}: {change.act}")
+    if len(changes) > LISTED:
+        click.echo(f"… and {len(changes) - LISTED} more")
+    counts = Counter(change.act for change in changes)
+    click.echo(", ".join(f"{counts[act]} {act.name.lower()}" for act in Act if counts[act]) or "Nothing differs.")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UserError(f"{text!r} is no moment; write it like `2026-01-31 18:00` or `2026-01-31T18:00Z`.") from error
+    return moment.astimezone()

@@ -1,0 +1,22 @@
+"""Rows that others hold locked: which of many they are, so that the rest need not wait."""
+
+from collections.abc import Sequence
+
+from mirrord.db.connect import Database
+from mirrord.domain.entry import EntryId, TenantId
+
+_FREE = "SELECT id FROM mirrord.{} WHERE tenant_id = %s AND id = ANY (%s) FOR NO KEY UPDATE SKIP LOCKED"
+
+
+async def locked_rows(database: Database, tenant: TenantId, entries: Sequence[EntryId]) -> set[EntryId]:
+    """Those of *entries* whose row another transaction is writing now."""
+    async with database.transaction(tenant) as connection:
+        there, free = set[EntryId](), set[EntryId]()
+        for table in ("page", "attachment"):
+            rows = await connection.execute(
+                f"SELECT id FROM mirrord.{table} WHERE tenant_id = %s AND id = ANY (%s)", (tenant, list(entries))
+            )
+            unlocked = await connection.execute(_FREE.format(table), (tenant, list(entries)))
+            there |= {row[0] for row in await rows.fetchall()}
+            free |= {row[0] for row in await unlocked.fetchall()}
+    return there - free

@@ -1,0 +1,90 @@
+"""What follows from a pass: what was done is remembered, what is left is marked, what needs a person is listed."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+
+from mirrord.domain.entry import EntryId
+from mirrord.sync.adoption import Adoption
+from mirrord.sync.apply import Applied, path_of, where
+from mirrord.sync.decision import Decision
+from mirrord.sync.doubts import FIRST_DELAY, Doubts
+from mirrord.sync.handshake import Handshake
+from mirrord.sync.listing import ProblemList
+from mirrord.sync.observe import Observation
+from mirrord.sync.pulse import Pulse
+from mirrord.sync.queue import Queue
+from mirrord.sync.recovery import Recovery
+from mirrord.sync.sides import Sides
+
+
+class Conclusion:
+    """Concludes the passes of one engine, whose parts it is given. written: rings when something was done."""
+
+    def __init__(
+        self,
+        sides: Sides,
+        queue: Queue,
+        doubts: Doubts,
+        problems: ProblemList,
+        recovery: Recovery,
+        adoption: Adoption,
+        handshake: Handshake,
+        pulse: Pulse,
+    ) -> None:
+        self.written = asyncio.Event()
+        self._sides = sides
+        self._queue = queue
+        self._doubts = doubts
+        self._problems = problems
+        self._recovery = recovery
+        self._adoption = adoption
+        self._handshake = handshake
+        self._pulse = pulse
+
+    async def conclude(
+        self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
+    ) -> None:
+        """
+        Remember what was done, mark what is to be looked at again, list what needs a person.
+
+        idle: entries for which there was nothing to do.
+        """
+        self._mark_again([one for one in applied.done if one.again], 0)
+        for decision in applied.stale:
+            self._mark_again([decision], self._doubts.delay(decision.state.entry, at_once=True))
+        for decision in applied.later:
+            entry = decision.state.entry
+            self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
+        self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
+        self._queue.mark(applied.taken, forced=True)
+        self._queue.mark(applied.unsure)
+        self._queue.mark(observation.unowned, applied.entries, forced=True)
+        for row, path, over, displaced in applied.displaced:
+            self._recovery.add(row.entry, path, over, displaced)
+        moved = [*map(where, applied.done), *applied.written]
+        settled = {*idle, *(one.state.entry for one in applied.done)}
+        await self._problems.update(observation.look, applied.troubles, moved, settled)
+        await self._remember(applied)
+
+    def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
+        paths = [one.state.file.path for one in decisions if one.state.file is not None]
+        self._queue.mark(paths, [*beside, *(one.state.entry for one in decisions)], forced=True, delay=delay)
+
+    async def _remember(self, applied: Applied) -> None:
+        if not applied.done:
+            return
+        index = self._sides.looker.index
+        paths = {path: one.state.entry for one in applied.done if (path := path_of(one)) is not None} | applied.written
+        seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
+        left = {path for path in paths if path not in seen}
+        for old, new in applied.renamed:
+            here = {path: found for path in [new, *index.below(new)] if (found := index.get(path)) is not None}
+            seen |= here
+            left |= {old + path[len(new) :] for path in here}
+        await asyncio.to_thread(self._sides.state.store, seen, left - seen.keys())
+        for decision in applied.done:
+            self._doubts.done(decision.state.entry)
+        self._adoption.done(applied.done)
+        self._handshake.owed = True
+        self._pulse.tick(self._sides.name, applied.done)
+        self.written.set()

@@ -1,0 +1,198 @@
+"""A daemon whose lease is lost writes neither rows nor files, whatever it was about to do (SYNC 1.8)."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from mirrord import app
+from mirrord.config import Config
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Fenced
+from mirrord.sync import guard
+from mirrord.sync import root as root_module
+from mirrord.sync import sides as sides_module
+from mirrord.sync.derive import Deriver, Recent, Workers
+from mirrord.sync.engine import Engine
+from mirrord.sync.linking import Linker
+from tests.system.editors import save
+from tests.system.entries import add_page, change, delete, value
+from tests.system.rows import Connection
+
+WRITTEN = (
+    "page",
+    "page_revision",
+    "attachment",
+    "mirror_base",
+    "problem",
+    "halt",
+    "conflict",
+    "page_link",
+    "link_name",
+)
+
+
+@pytest.fixture
+async def engine(database: Database, tenant: TenantId, tmp_path: Path) -> AsyncIterator[Engine]:
+    """An engine at work on a tree of its own in which everything is in sync."""
+    opened = await app.open_mirror(database, Config(tmp_path / "mirror", tmp_path / "data"), "demo", tenant)
+    for name in ("Edited", "Deleted", "By row", "Deleted row", "Moved", "Both"):
+        save(opened.sides.tree.root / f"{name}.md", f"{name}, first\n")
+    engine = Engine(opened.sides, adopting=opened.adopting)
+    await engine.start()
+    await _work(engine)
+    yield engine
+    opened.close()
+
+
+def _edit(root: Path, _: Connection) -> None:
+    save(root / "Edited.md", "Edited, second\n")
+
+
+def _add(root: Path, _: Connection) -> None:
+    save(root / "assets/new.png", b"new")
+
+
+def _remove(root: Path, _: Connection) -> None:
+    (root / "Deleted.md").unlink()
+
+
+def _remove_many(root: Path, _: Connection) -> None:
+    for file in root.glob("*.md"):
+        file.unlink()
+
+
+def _move(root: Path, _: Connection) -> None:
+    (root / "Moved.md").rename(root / "Moved away.md")
+
+
+def _damage(root: Path, _: Connection) -> None:
+    (root / "Edited.md").write_bytes(b"\xff")
+
+
+def _clash(root: Path, connection: Connection) -> None:
+    save(root / "Both.md", "Both, by the file\n")
+    change(connection, _page(connection, "Both"), markdown="Both, by the row\n")
+
+
+def _write(_: Path, connection: Connection) -> None:
+    change(connection, _page(connection, "By row"), markdown="By row, second\n")
+
+
+def _title(_: Path, connection: Connection) -> None:
+    change(connection, _page(connection, "By row"), title="Another")
+
+
+def _rename(_: Path, connection: Connection) -> None:
+    change(connection, _page(connection, "By row"), name="Renamed")
+
+
+def _insert(_: Path, connection: Connection) -> None:
+    add_page(connection, title="Made by an app", markdown="made\n")
+
+
+def _delete(_: Path, connection: Connection) -> None:
+    delete(connection, _page(connection, "Deleted row"))
+
+
+@pytest.mark.parametrize(
+    "happens", [_edit, _add, _remove, _remove_many, _move, _damage, _clash, _write, _title, _rename, _insert, _delete]
+)
+async def test_whatever_was_to_be_carried_over_waits_for_the_lease(
+    engine: Engine,
+    app_connection: Connection,
+    happens: Callable[[Path, Connection], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = engine.sides.tree.root
+    happens(root, app_connection)
+    with monkeypatch.context() as patched:
+        patched.setattr(sides_module, "FRESH", -1.0)  # the last renewal is too old to write files by
+        await _fence(engine.sides.database, engine)
+        before = _state(app_connection, root)
+        await _work(engine)
+        assert _state(app_connection, root) == before
+    await app.take_lease(engine.sides, root_locked=True)
+    await _work(engine)
+    assert _state(app_connection, root) != before
+
+
+async def test_on_a_full_disk_files_go_to_rows_and_rows_wait(
+    engine: Engine, app_connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = engine.sides.tree.root
+    listed = "SELECT sentence FROM mirrord.problem WHERE code = 'disk'"
+    with monkeypatch.context() as patched:
+        patched.setattr(root_module, "OWN_STATE", 0.0)
+        patched.setattr(guard, "LEAST_FREE", 1 << 60)
+        patched.setattr(guard, "LEAST_FREE_SHARE", 2.0)
+        await engine.root.is_sound()
+        _write(root, app_connection)
+        _edit(root, app_connection)
+        await _work(engine, once=True)
+        assert (root / "By row.md").read_text() == "By row, first\n"
+        assert "MiB are free" in value(app_connection, listed)
+        assert value(app_connection, "SELECT markdown FROM mirrord.page WHERE name = 'Edited'") == "Edited, second\n"
+        patched.setattr(guard, "LEAST_FREE", 0)
+        await engine.root.is_sound()
+    await _work(engine)
+    assert (root / "By row.md").read_text() == "By row, second\n"
+    assert value(app_connection, listed) is None
+
+
+async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_connection: Connection) -> None:
+    workers = Workers()
+    try:
+        for work in (Deriver(engine.sides, workers, Recent()).derive_some, Linker(engine.sides).link_some):
+            await _fence(engine.sides.database, engine)
+            await _assert_fenced(work, app_connection, engine.sides.tree.root)
+            await app.take_lease(engine.sides, root_locked=True)
+            await work()
+    finally:
+        workers.end()
+
+
+async def _assert_fenced(work: Callable[[], Awaitable[object]], connection: Connection, root: Path) -> None:
+    before = _state(connection, root)
+    with pytest.raises(Fenced):
+        await work()
+    assert _state(connection, root) == before
+
+
+async def _fence(database: Database, engine: Engine) -> None:
+    """Another daemon takes the mirror over, and this one does not know."""
+    async with database.connection() as connection:
+        await connection.execute("UPDATE mirrord.mirror SET token = token + 1 WHERE id = %s", (engine.sides.mirror,))
+
+
+async def _work(engine: Engine, *, once: bool = False) -> None:
+    """Until nothing is left to do, or it is fenced off. once: what waits for something need not be done."""
+    stop = asyncio.Event()
+    engine.look_everywhere()
+    engine.ring()
+    with contextlib.suppress(Fenced):
+        while not engine.idle:
+            await engine.work(stop)
+            await engine.queue.wait(0.05)
+            if once and not engine.intake.is_ready:
+                break
+    engine.handshake.owed = False
+
+
+def _page(connection: Connection, name: str) -> UUID:
+    found: UUID = value(connection, "SELECT id FROM mirrord.page WHERE name = %s", name)
+    return found
+
+
+def _state(connection: Connection, root: Path) -> tuple[list[object], dict[str, bytes]]:
+    rows: list[object] = [
+        row
+        for table in WRITTEN
+        for row in connection.execute(f"SELECT t::text FROM mirrord.{table} AS t ORDER BY 1".encode()).fetchall()
+    ]
+    files = [path for path in root.rglob("*") if path.is_file() and ".mirrord" not in path.parts]
+    return rows, {str(path): path.read_bytes() for path in files}

@@ -1,0 +1,200 @@
+"""Several trees of one tenant, each with its own daemon, meet in one Postgres and become equal, byte for byte."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.system.editors import save
+from tests.system.harness import Mirrord, eventually
+from tests.system.health import assert_syncs, differing, look_everywhere
+
+
+@pytest.fixture
+def here(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
+    """One host's installation; its daemon is down."""
+    with Mirrord(tmp_path / "here", dsn=fresh_dsn) as installed:
+        yield installed
+
+
+@pytest.fixture
+def there(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
+    """Another host's, of the same tenant."""
+    with Mirrord(tmp_path / "there", dsn=fresh_dsn) as installed:
+        yield installed
+
+
+def test_what_one_renames_and_the_other_edits_at_once_is_both_on_both(here: Mirrord, there: Mirrord) -> None:
+    for name in ("Plans/One.md", "Plans/Two.md", "Alone.md"):
+        save(here.file(name), f"# {name}\n\nfirst\n\nlast\n")
+    here.up()
+    there.up()
+    _assert_equal(here, there)
+    ids = _ids(here)
+    with _both_frozen(here, there):
+        here.file("Plans").rename(here.file("Projects"))
+        here.file("Alone.md").rename(here.file("Together.md"))
+        save(there.file("Plans/One.md"), "# Plans/One.md\n\nedited there\n\nlast\n")
+        save(there.file("Alone.md"), "# Alone.md\n\nedited there\n\nlast\n")
+    eventually(lambda: there.text("Projects/One.md"), "the folder's new name on the other host")
+    _assert_equal(here, there)
+    assert "edited there" in str(here.text("Projects/One.md"))
+    assert "edited there" in str(here.text("Together.md"))
+    assert _ids(here) == ids
+    assert sorted(_tree(here)) == ["Projects/One.md", "Projects/Two.md", "Together.md"]
+
+
+def test_offline_edits_of_both_are_all_kept(here: Mirrord, there: Mirrord) -> None:
+    lines = [f"line {number}" for number in range(9)]
+    for name in ("Apart.md", "Same line.md", "Deleted here.md", "Untouched.md"):
+        save(here.file(name), _text(lines))
+    here.up()
+    there.up()
+    _assert_equal(here, there)
+    here.stop()
+    there.stop()
+    save(here.file("Apart.md"), _text(["of here", *lines[1:]]))
+    save(there.file("Apart.md"), _text([*lines[:-1], "of there"]))
+    save(here.file("Same line.md"), _text([*lines[:4], "so here", *lines[5:]]))
+    save(there.file("Same line.md"), _text([*lines[:4], "so there", *lines[5:]]))
+    here.file("Deleted here.md").unlink()
+    save(there.file("Deleted here.md"), _text([*lines, "edited there"]))
+    save(here.file("New.md"), "made here\n")
+    save(there.file("New.md"), "made there\n")
+    here.up()
+    look_everywhere(here)
+    there.up()
+    look_everywhere(there)
+    _assert_equal(here, there)
+    everything = "".join(text.decode() for text in _tree(here).values())
+    for token in ("of here", "of there", "so here", "so there", "edited there", "made here", "made there"):
+        assert everything.count(token) == 1, token
+    assert here.text("Apart.md") == _text(["of here", *lines[1:-1], "of there"])
+
+
+def test_a_tree_that_was_away_for_long_catches_up_and_brings_nothing_back(here: Mirrord, there: Mirrord) -> None:
+    for number in range(60):
+        save(here.file(f"Page {number:02}.md"), f"page {number}\n")
+    here.up()
+    there.up()
+    _assert_equal(here, there)
+    there.stop()
+    for number in range(20):
+        here.file(f"Page {number:02}.md").unlink()
+    for number in range(20, 40):
+        save(here.file(f"Page {number:02}.md"), f"edited {number}\n")
+    for number in range(40, 60):
+        here.file(f"Page {number:02}.md").rename(here.file(f"Moved {number:02}.md"))
+    eventually(lambda: here.page("Page 00") is None, "the deletions to spread")
+    look_everywhere(here)
+    there.up()
+    _assert_equal(here, there)
+    assert len(_tree(there)) == 40
+
+
+def test_a_tree_copied_with_its_id_becomes_a_mirror_of_its_own(here: Mirrord, there: Mirrord) -> None:
+    save(here.file("Page.md"), "page\n")
+    here.up()
+    look_everywhere(here)
+    there.mirror.mkdir(parents=True)
+    shutil.copytree(here.root, there.root)
+    save(there.file("Page.md"), "edited in the copy\n")
+    there.up()
+    _assert_equal(here, there)
+    assert here.text("Page.md") == "page\n"  # a new mirror has agreed on nothing yet: the edit is kept beside it
+    assert [path for path, text in _tree(here).items() if b"edited in the copy" in text and "conflict" in path]
+    assert _mirror(here) != _mirror(there)
+    assert_syncs(here)
+    assert_syncs(there)
+
+
+def test_a_daemon_whose_mirror_was_taken_over_while_it_stood_still_writes_nothing(
+    here: Mirrord,
+) -> None:
+    """As after a moved root: the other daemon holds the lease of the same mirror."""
+    save(here.file("Page.md"), "page\n")
+    here.up()
+    look_everywhere(here)
+    page = here.page("Page")
+    assert page is not None
+    with here.frozen():
+        _take_over(here)
+        save(here.file("Page.md"), "of the zombie\n")
+        here.app.execute("UPDATE mirrord.page SET title = 'New title' WHERE id = %s", [page.id])
+        before = _rows(here)
+    eventually(lambda: [one for one in here.status()["degraded"] if "held by another daemon" in one], "the refusal")
+    assert _rows(here) == before
+    assert here.text("Page.md") == "of the zombie\n"
+    _give_back(here)
+    assert_syncs(here)
+    merged = eventually(lambda: here.page("Page"), "the page")
+    assert merged.id == page.id
+    eventually(lambda: "of the zombie" in str(here.text("Page.md")) and differing(here) == [], "both sides to agree")
+
+
+def _take_over(mirrord: Mirrord) -> None:
+    _as_superuser(
+        mirrord,
+        "UPDATE mirrord.mirror SET token = token + 1, holder = 'another', expires_at = now() + interval '1 hour'",
+    )
+
+
+def _give_back(mirrord: Mirrord) -> None:
+    _as_superuser(mirrord, "UPDATE mirrord.mirror SET holder = NULL, expires_at = now()")
+
+
+def _as_superuser(mirrord: Mirrord, statement: str) -> None:
+    assert mirrord.dsn is not None
+    with psycopg.connect(mirrord.dsn, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+@contextmanager
+def _both_frozen(*mirrors: Mirrord) -> Iterator[None]:
+    """What happens on two hosts happens at once."""
+    for one in mirrors:
+        os.kill(one.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for one in mirrors:
+            os.kill(one.pid, signal.SIGCONT)
+
+
+def _assert_equal(here: Mirrord, there: Mirrord) -> None:
+    """Neither daemon has anything left to do, and the trees are the same bytes."""
+
+    def equal() -> bool:
+        look_everywhere(here)
+        look_everywhere(there)
+        return _tree(here) == _tree(there)
+
+    eventually(equal, "two equal trees", 40, pause=0.1)
+    assert differing(here) == []
+    assert differing(there) == []
+
+
+def _tree(mirrord: Mirrord) -> dict[str, bytes]:
+    files = [path for path in mirrord.root.rglob("*") if path.is_file() and ".mirrord" not in path.parts]
+    return {str(path.relative_to(mirrord.root)): path.read_bytes() for path in files}
+
+
+def _ids(mirrord: Mirrord) -> set[object]:
+    return {page for (page,) in mirrord.app.execute("SELECT id FROM mirrord.page WHERE deleted_at IS NULL")}
+
+
+def _rows(mirrord: Mirrord) -> list[tuple[object, ...]]:
+    return mirrord.app.execute("SELECT id, version, markdown, digest, ahead FROM mirrord.page ORDER BY id").fetchall()
+
+
+def _mirror(mirrord: Mirrord) -> str:
+    return (mirrord.root / ".mirrord" / "id").read_text(encoding="utf-8")
+
+
+def _text(lines: list[str]) -> str:
+    return "\n\n".join(lines) + "\n"

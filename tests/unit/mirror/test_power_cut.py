@@ -1,0 +1,111 @@
+"""What is durable when: the calls of a write as they are made, and what a power cut after each of them would leave."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mirrord.domain.entry import digest_of, new_id
+from mirrord.mirror import kernel, replace
+from mirrord.mirror.journal import Journal
+from mirrord.mirror.tree import Tree
+
+ENTRY = new_id()
+OLD, NEW = b"old", b"new"
+CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link", "unlink")
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """(call, what it was about) of every call that changes the tree; each is still made."""
+    made: list[tuple[str, str]] = []
+
+    def recorded(name: str) -> Callable[..., object]:
+        real = getattr(kernel, name)
+
+        def call(descriptor: int, *rest: object) -> object:
+            where = Path(f"/proc/self/fd/{descriptor}").readlink()
+            result = real(descriptor, *rest)
+            made.append((name, _about(where)))
+            return result
+
+        return call
+
+    for name in CALLS:
+        monkeypatch.setattr(kernel, name, recorded(name))
+    return made
+
+
+def _about(path: Path) -> str:
+    """What part a directory or file has in the write."""
+    if "trash" in path.parts:
+        return "trash"
+    if path.name == "daemon":
+        return "journal"
+    return "temporary file" if "daemon" in path.parts else "tree"
+
+
+def test_a_replacing_text_is_durable_before_it_is_in_place_and_its_place_before_anything_else(
+    tree: Tree, journal: Journal, root: Path, calls: list[tuple[str, str]]
+) -> None:
+    (root / "A.md").write_bytes(OLD)
+    replace.write(tree, journal, "A.md", NEW, entry=ENTRY, over=digest_of(OLD))
+    names = [name for name, _ in calls]
+    written = calls.index(("write", "temporary file"))
+    durable = calls.index(("fsync", "temporary file"))
+    if tree.can_exchange:
+        placed = names.index("exchange")
+        assert calls[placed + 1 : placed + 3] == [("fsync", "tree"), ("fsync", "journal")]
+    else:
+        placed = max(index for index, name in enumerate(names) if name in ("rename", "rename_new", "link"))
+    assert written < durable < placed
+
+
+def test_a_new_text_is_durable_before_it_has_its_name(
+    tree: Tree, journal: Journal, calls: list[tuple[str, str]]
+) -> None:
+    replace.write(tree, journal, "New.md", NEW, entry=ENTRY, over=None)
+    placed = next(index for index, (name, _) in enumerate(calls) if name == "rename_new")
+    assert ("fsync", "temporary file") in calls[:placed]
+    assert ("fsync", "tree") in calls[placed:]
+    assert ("fsync", "journal") in calls[placed:]
+
+
+def test_a_removed_file_is_in_the_trash_for_good_before_the_journal_forgets_it(
+    tree: Tree, journal: Journal, root: Path, calls: list[tuple[str, str]]
+) -> None:
+    (root / "A.md").write_bytes(OLD)
+    replace.remove(tree, journal, "A.md", entry=ENTRY, over=digest_of(OLD), reason="test")
+    settled = max(index for index, call in enumerate(calls) if call[0] == "rename")
+    assert [call for call in calls[settled + 1 :] if call[0] == "fsync"] == [
+        ("fsync", "trash"),
+        ("fsync", "tree"),
+        ("fsync", "journal"),
+    ]
+
+
+def test_a_fsync_that_fails_leaves_the_old_file_in_place(
+    tree: Tree, journal: Journal, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "A.md").write_bytes(OLD)
+    real = kernel.fsync
+
+    def fail_once(descriptor: int) -> None:
+        monkeypatch.setattr(kernel, "fsync", real)
+        raise OSError(5, os.strerror(5))
+
+    monkeypatch.setattr(kernel, "fsync", fail_once)
+    with pytest.raises(OSError, match="Input/output"):
+        replace.write(tree, journal, "A.md", NEW, entry=ENTRY, over=digest_of(OLD))
+    assert (root / "A.md").read_bytes() == OLD
+    assert journal.leftovers() == []
+    replace.write(tree, journal, "A.md", NEW, entry=ENTRY, over=digest_of(OLD))
+    assert (root / "A.md").read_bytes() == NEW
+
+
+def test_a_move_makes_both_directories_durable(tree: Tree, root: Path, calls: list[tuple[str, str]]) -> None:
+    (root / "A.md").write_bytes(OLD)
+    (root / "to").mkdir()
+    tree.move("A.md", "to/B.md")
+    assert [name for name, _ in calls][-2:] == ["fsync", "fsync"]
