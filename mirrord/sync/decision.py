@@ -61,7 +61,8 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
     step = Step.DELETE if move is Move.REINSERT or is_emptied(state, move) else _step_of(move)
-    return Decision(state, step, move, PlaceMove.NOTHING, again=move in _TWO_STEPS)
+    again = move in _TWO_STEPS or (move is Move.ADOPT and _is_apart(state))
+    return Decision(state, step, move, PlaceMove.NOTHING, again=again)
 
 
 def is_emptied(state: State, move: Move) -> bool:
@@ -77,6 +78,14 @@ def _has_old_bytes(state: State, seen: int | None) -> bool:
     if not isinstance(file, File) or row is None or base is None:
         return False
     return seen is not None or file.digest in (row.digest, base.digest, NO_TEXT)
+
+
+def _is_apart(state: State) -> bool:
+    """Whether nothing was agreed yet and the two sides have it in two places: the base to be takes the file's."""
+    row, file = state.row, state.file
+    if state.base is not None or row is None or not isinstance(file, File):
+        return False
+    return not same_place(state, file.place, row.place)
 
 
 def _outlived(move: Move, state: State, *, adopting: bool) -> Move:

@@ -213,12 +213,12 @@ class Engine:
         self.queue.mark(odd, [*entries, *absent, *self.problems.entries()], forced=True)
 
     async def _scan(self) -> Scan:
-        self._rescan = False
         began = time.monotonic()
+        self._rescan = False
         found, differing, look = await asyncio.to_thread(self._look_around)
         self.scan_seconds = time.monotonic() - began
-        await self.problems.update(look)
         self.queue.mark(differing, forced=True)
+        await self.problems.update(look)
         self.queue.mark(entries=await self.recovery.settle_leftovers())
         self.queue.mark(entries=await self.recovery.sweep_trash())
         return found
@@ -256,6 +256,7 @@ class Engine:
             self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
         except (Unavailable, Fenced):
             self.queue.put_back(dirty)
+            self.look_everywhere()  # for what was written and not recorded
             raise
         except Exception:  # one item must not stop the others
             log.exception("pass_failed", extra={"tenant": self.sides.name})

@@ -182,11 +182,17 @@ async def _write_all(
             return await _write(sides, decision, paths, data.get(decision.state.entry), outcome)
 
     bases = await asyncio.gather(*map(one, decisions))
-    statements = [sides.writer.record(base) for base in bases if base is not None]
-    moved = [sides.writer.yield_path(base) for base in bases if base is not None]
-    if statements:
+    written = [base for base in bases if base is not None]
+    if not written:
+        return
+    statements = [*map(sides.writer.yield_path, written), *map(sides.writer.record, written)]
+    try:
         async with sides.database.transaction(sides.tenant, sides.lease) as connection:
-            await run(connection, [*moved, *statements])
+            await run(connection, statements)
+    except Exception:
+        for path in outcome.written.keys() & {base.path for base in written}:
+            sides.looker.index.forget(path)  # ours, but nobody else knows: the next look finds it
+        raise
 
 
 async def _load(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:

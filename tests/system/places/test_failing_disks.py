@@ -4,8 +4,10 @@ import errno
 import os
 from collections.abc import Callable
 
+import psycopg
 import pytest
 
+from mirrord.errors import Unavailable
 from mirrord.mirror import kernel
 from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror
@@ -107,3 +109,35 @@ async def test_a_folder_that_cannot_be_removed_now_is_removed_later(
     assert mirror.rows() == {"Kept": "kept\n"}
     assert mirror.problems() == {}
     assert_no_pass_failed(caplog)
+
+
+async def test_a_file_whose_record_failed_is_found_again_though_its_row_moved_meanwhile(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, admin_dsn: str
+) -> None:
+    folder = add_folder(mirror.app, name="Box")
+    await mirror.settle()
+    page = add_page(mirror.app, name="Page", markdown="page\n")
+    original = kernel._renameat2
+
+    def cut(*arguments: object) -> None:
+        original(*arguments)  # type: ignore[arg-type]
+        monkeypatch.setattr(kernel, "_renameat2", original)
+        with psycopg.connect(admin_dsn, autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND pid NOT IN (pg_backend_pid(), %s)",
+                [mirror.app.info.backend_pid],
+            )
+
+    monkeypatch.setattr(kernel, "_renameat2", cut)
+    mirror.engine.ring()
+    with pytest.raises(Unavailable):
+        await mirror.work()
+    change(mirror.app, page, parent_id=folder)
+    await mirror.opened.sides.database.mend()
+    mirror.engine.ring()
+    while not mirror.engine.idle:
+        await mirror.work()
+    assert mirror.files().keys() == {"Box/Page.md"}
+    assert mirror.ids("Box/Page") == [page]
+    assert mirror.count_living() == 2
