@@ -12,6 +12,8 @@ CREATE TABLE mirrord.epoch (
 );
 INSERT INTO mirrord.epoch (system) SELECT system_identifier FROM pg_control_system();
 GRANT SELECT, UPDATE ON mirrord.epoch TO mirrord_daemon;
+CREATE TRIGGER a_no_truncate BEFORE TRUNCATE ON mirrord.epoch
+    FOR EACH STATEMENT EXECUTE FUNCTION mirrord.refuse_truncate();
 
 -- Attachments have a history, too: what may be overwritten, and what a tenant had at a moment, follows from it.
 CREATE TABLE mirrord.attachment_revision (
