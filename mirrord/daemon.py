@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 GRACE = 10.0  # seconds after which an embedded server that is gone is started again
 MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
+LINK = 0.1  # seconds without work after which links are looked at
 
 
 @dataclass(slots=True)
@@ -266,17 +267,24 @@ class Daemon:
         """Documents and links follow the texts; during an import all texts come first."""
         while not self.stop.is_set():
             worked.engine.written.clear()
+            linked = False
             try:
-                while not self.stop.is_set() and worked.engine.pending < MANY and await self._derive_some(worked):
+                while not self.stop.is_set() and worked.engine.pending < MANY and await worked.deriver.derive_some():
                     worked.derived = False
                 worked.derived = worked.engine.pending < MANY
+                linked = await self._link(worked)
             except (Unavailable, Fenced):
                 await self._sleep(RETRY)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._either(worked.engine.written), 5.0)
+                await asyncio.wait_for(self._either(worked.engine.written), 5.0 if linked else LINK)
 
-    async def _derive_some(self, worked: Worked) -> bool:
-        return bool(await worked.deriver.derive_some() + await worked.linker.link_some())
+    async def _link(self, worked: Worked) -> bool:
+        """Say what links mean, in a moment in which nobody edits; whether there was one."""
+        if not worked.engine.conclusion.is_quiet(LINK):
+            return False
+        while not self.stop.is_set() and await worked.linker.link_some():
+            pass
+        return True
 
     async def _either(self, event: asyncio.Event) -> None:
         waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.stop.wait())]

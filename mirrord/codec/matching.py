@@ -41,6 +41,10 @@ class Block:
             self._meaning = fingerprint(normal(node))
         return self._meaning
 
+    def means(self, other: "Block") -> bool:
+        """Whether both mean the same; blocks that are the same JSON need no normal form for that."""
+        return self.nodes == other.nodes or self.meaning == other.meaning
+
     def carrying(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
         """The same block with other ids in its *nodes*, which change nothing of what it means."""
         return Block(nodes, ids, self._meaning)
@@ -90,10 +94,10 @@ def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
 def _edges(old: Sequence[Block], new: Sequence[Block]) -> tuple[int, int]:
     """How many blocks are equal at the beginning, and how many others at the end."""
     start, most = 0, min(len(old), len(new))
-    while start < most and old[start].meaning == new[start].meaning:
+    while start < most and old[start].means(new[start]):
         start += 1
     end, most = 0, most - start
-    while end < most and old[-1 - end].meaning == new[-1 - end].meaning:
+    while end < most and old[-1 - end].means(new[-1 - end]):
         end += 1
     return start, end
 

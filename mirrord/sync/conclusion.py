@@ -1,6 +1,7 @@
 """What follows from a pass: what was done is remembered, what is left is marked, what needs a person is listed."""
 
 import asyncio
+import time
 from collections.abc import Collection, Iterable, Sequence
 
 from mirrord.domain.entry import EntryId
@@ -18,7 +19,11 @@ from mirrord.sync.sides import Sides
 
 
 class Conclusion:
-    """Concludes the passes of one engine, whose parts it is given. written: rings when something was done."""
+    """
+    Concludes the passes of one engine, whose parts it is given.
+
+    written: rings when something was done.
+    """
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class Conclusion:
         pulse: Pulse,
     ) -> None:
         self.written = asyncio.Event()
+        self._done_at = 0.0
         self._sides = sides
         self._queue = queue
         self._doubts = doubts
@@ -40,6 +46,10 @@ class Conclusion:
         self._adoption = adoption
         self._handshake = handshake
         self._pulse = pulse
+
+    def is_quiet(self, seconds: float) -> bool:
+        """Whether nothing was done for so long: what costs as much as an edit waits, so that it delays none."""
+        return time.monotonic() - self._done_at > seconds
 
     async def conclude(
         self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
@@ -86,5 +96,6 @@ class Conclusion:
             self._doubts.done(decision.state.entry)
         self._adoption.done(applied.done)
         self._handshake.owed = True
+        self._done_at = time.monotonic()
         self._pulse.tick(self._sides.name, applied.done)
         self.written.set()

@@ -40,6 +40,7 @@ from mirrord.sync.unversioned import give_versions
 
 log = logging.getLogger(__name__)
 
+ACK = 0.2  # seconds without work after which it is acknowledged
 RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
@@ -124,7 +125,7 @@ class Engine:
         """Work until *stop*; what is being done then is finished."""
         backoff = Backoff()
         while not stop.is_set():
-            await self.queue.wait(1.0)
+            await self.queue.wait(ACK if self.handshake.owed else 1.0)
             try:
                 await self.work(stop)
                 self.pulse.outage = None
@@ -169,7 +170,11 @@ class Engine:
             if self.brake.halted:
                 await self._carry_out_decisions()
             self.queue.mark(entries=await self.recovery.absorb_pending())
-            if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
+            if (
+                self.handshake.owed
+                and not (self.adoption.active or self.intake.is_ready)
+                and self.conclusion.is_quiet(ACK)
+            ):
                 await self.handshake.acknowledge()
         finally:
             self._working = False
