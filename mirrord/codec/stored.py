@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import orjson
 
 from mirrord.codec.carry import carried_blocks, content_of, joined
-from mirrord.codec.document import Document, Node
+from mirrord.codec.document import Document
 from mirrord.codec.frontmatter import split
 from mirrord.codec.ids import identified
 from mirrord.codec.increment import Reading, read_whole, reread
@@ -45,7 +45,7 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
     reading = reread(before.reading, split(text).body)
     if reading is None:
         return None
-    return _made(reading, identified(_blocks_again(before.blocks, content_of(_loaded(prior)))))
+    return _made(reading, identified(_blocks_again(before.blocks, _loaded(prior))))
 
 
 def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
@@ -62,19 +62,24 @@ def _made(reading: Reading, prior: Sequence[Block]) -> Derived:
         return Derived(reading, blocks, _json(joined(blocks)))
 
 
-def _blocks_again(known: Sequence[Block], content: Sequence[Node]) -> list[Block]:
-    """The blocks of *content*; those *known* that still are at its beginning and end are not looked into again."""
+def _blocks_again(known: Sequence[Block], prior: object) -> list[Block]:
+    """The blocks of *prior*; those *known* that still are at its beginning and end are not looked into again."""
+    content = prior.get("content") if isinstance(prior, dict) and prior.get("type") == "doc" else None
+    if not isinstance(content, list):
+        return []
     start, first = 0, 0
-    while first < len(known) and known[first].nodes == tuple(content[start : start + len(known[first].nodes)]):
+    while first < len(known) and list(known[first].nodes) == content[start : start + len(known[first].nodes)]:
         start, first = start + len(known[first].nodes), first + 1
     end, last = len(content), len(known)
-    while last > first and known[last - 1].nodes == tuple(content[max(start, end - len(known[last - 1].nodes)) : end]):
+    while last > first and list(known[last - 1].nodes) == content[max(start, end - len(known[last - 1].nodes)) : end]:
         end, last = end - len(known[last - 1].nodes), last - 1
-    return [*known[:first], *blocks_of(content[start:end]), *known[last:]]
+    between = {"type": "doc", "content": content[start:end]}
+    return [*known[:first], *blocks_of(content_of(between)), *known[last:]]
 
 
 def _json(document: Document) -> bytes:
-    return _NUL.sub(rb"\1\\ufffd", orjson.dumps(document))
+    data = orjson.dumps(document)
+    return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
 def _loaded(prior: str | None) -> object:
