@@ -6,7 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,18 +162,18 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
     """
     root = make_root(config, name)
     lock = Lock(root)
-    lock.acquire()
-    try:
+    with ExitStack() as undone:  # where anything below fails
+        lock.acquire()
+        undone.callback(lock.release)
         sides, decision = await _open(database, root, name, tenant)
-    except BaseException:
-        lock.release()
-        raise
+        undone.pop_all()
     return Opened(sides, lock, decision.adopting, decision.start)
 
 
 async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
     tree = Tree(root)
-    try:
+    with ExitStack() as undone:
+        undone.callback(tree.close)
         decision = await _decide(database, tree, tenant)
         if decision.start is Start.HALT:
             raise Halted(
@@ -190,9 +190,7 @@ async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> 
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
         away = await leases.was_away(database, tenant, mirror, purge.KEPT)
         await take_lease(sides, root_locked=True)
-    except BaseException:
-        tree.close()
-        raise
+        undone.pop_all()
     adopting = decision.adopting or not had_state or away
     return sides, Decision(decision.start, mirror, adopting)
 

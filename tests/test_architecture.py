@@ -129,9 +129,14 @@ def test_a_handler_that_swallows_everything_is_found(caught: str) -> None:
     assert broad_excepts({"mirrord.sync.engine": source * 2}) == ["mirrord.sync.engine:7"]
 
 
-def test_a_handler_that_names_its_error_or_raises_it_again_is_fine() -> None:
-    source = "try:\n    pass\nexcept OSError:\n    pass\nexcept BaseException:\n    print()\n    raise\n"
+def test_a_handler_that_names_its_error_is_fine() -> None:
+    source = "try:\n    pass\nexcept OSError:\n    pass\nexcept (KeyError, ValueError):\n    raise\n"
     assert broad_excepts({"mirrord.app": source}) == []
+
+
+def test_a_handler_that_raises_everything_again_catches_it_all_the_same() -> None:
+    source = "try:\n    pass\nexcept BaseException:\n    print()\n    raise\n"
+    assert broad_excepts({"mirrord.app": source}) == ["mirrord.app:3"]
 
 
 def test_a_function_of_51_lines_and_a_module_of_401_are_found() -> None:

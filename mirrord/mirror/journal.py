@@ -180,17 +180,15 @@ class Journal:
 
     def _open(self) -> int:
         self.tree.make_directories(self.path, PRIVATE)
-        with self.tree.directory(self.path) as found:
+        with self.tree.directory(self.path) as found, contextlib.ExitStack() as undone:
             descriptor = os.dup(found)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            undone.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Busy(f"Another process writes in {self.path!r}; it is still alive.") from None
             self._recover(descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise Busy(f"Another process writes in {self.path!r}; it is still alive.") from None
-        except BaseException:
-            os.close(descriptor)
-            raise
+            undone.pop_all()
         return descriptor
 
     def _recover(self, directory: int) -> None:
@@ -223,16 +221,15 @@ class Journal:
         except FileNotFoundError:  # somebody deleted `.mirrord`
             self._reopen()
             descriptor = kernel.create(self.descriptor, name, mode)
-        try:
+        with contextlib.ExitStack() as opened, contextlib.ExitStack() as undone:
+            opened.callback(os.close, descriptor)
+            undone.callback(kernel.unlink, self.descriptor, name)
             kernel.write(descriptor, data)
             dress(descriptor)
             kernel.fsync(descriptor)
-            return stat_of(os.fstat(descriptor))
-        except BaseException:
-            kernel.unlink(self.descriptor, name)
-            raise
-        finally:
-            os.close(descriptor)
+            made = stat_of(os.fstat(descriptor))
+            undone.pop_all()
+        return made
 
     def _reopen(self) -> None:
         with self._guard:

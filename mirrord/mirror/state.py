@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
@@ -148,12 +148,11 @@ class State:
         found = self._tree.stat(PATH)
         if found and not found.is_file:
             raise OSError(f"{PATH} is not a regular file")
-        database = sqlite3.connect(self._tree.root / PATH, isolation_level=None, check_same_thread=False)
-        try:
+        with ExitStack() as undone:
+            database = sqlite3.connect(self._tree.root / PATH, isolation_level=None, check_same_thread=False)
+            undone.callback(database.close)
             _prepare(database)
-        except BaseException:
-            database.close()
-            raise
+            undone.pop_all()
         made = os.stat(self._tree.root / PATH)
         self._file = (made.st_dev, made.st_ino)
         return database
@@ -182,10 +181,9 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     try:
         yield database
         database.execute("COMMIT")
-    except BaseException:
+    finally:
         if database.in_transaction:
             database.execute("ROLLBACK")
-        raise
 
 
 def _seen_from(numbers: list[int], digest: bytes, entry: bytes) -> Seen:

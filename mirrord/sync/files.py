@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -186,13 +187,12 @@ async def _write_all(
     if not written:
         return
     statements = [*map(sides.writer.yield_path, written), *map(sides.writer.record, written)]
-    try:
+    with ExitStack() as unrecorded:
+        for path in outcome.written.keys() & {base.path for base in written}:
+            unrecorded.callback(sides.looker.index.forget, path)  # ours, but nobody else knows: the next look finds it
         async with sides.database.transaction(sides.tenant, sides.lease) as connection:
             await run(connection, statements)
-    except Exception:
-        for path in outcome.written.keys() & {base.path for base in written}:
-            sides.looker.index.forget(path)  # ours, but nobody else knows: the next look finds it
-        raise
+        unrecorded.pop_all()
 
 
 async def _load(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
