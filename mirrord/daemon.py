@@ -27,6 +27,7 @@ from mirrord.sync.bells import Bells
 from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import Linker
+from mirrord.sync.lulls import is_due
 from mirrord.sync.rounds import make_rounds
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class Worked:
     deriver: Deriver
     linker: Linker
     derived: bool = False  # every document is there, every link resolved
+    linked_at: float = 0.0  # when links were last looked at, by the monotonic clock
 
 
 @dataclass(slots=True)
@@ -279,9 +281,11 @@ class Daemon:
                 await asyncio.wait_for(self._either(worked.engine.written), 5.0 if linked else LINK)
 
     async def _link(self, worked: Worked) -> bool:
-        """Say what links mean, in a moment in which nobody edits; whether there was one."""
-        if not worked.engine.conclusion.is_quiet(LINK):
+        """Say what links mean, if it is time for that; whether it was."""
+        now = time.monotonic()
+        if not is_due(now, worked=worked.engine.conclusion.done_at, last=worked.linked_at, quiet=LINK):
             return False
+        worked.linked_at = now
         while not self.stop.is_set() and await worked.linker.link_some():
             pass
         return True

@@ -29,7 +29,7 @@ PURE_ROOMS = ("domain", "codec")
 PURE_MODULES = {
     *(
         f"mirrord.sync.{name}"
-        for name in ("plan", "place", "decision", "identity", "guard", "start", "merge", "threeway", "stale")
+        for name in ("plan", "place", "decision", "identity", "guard", "start", "merge", "threeway", "stale", "lulls")
     ),
     "mirrord.mirror.layout",
     "mirrord.errors",

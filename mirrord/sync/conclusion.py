@@ -22,7 +22,7 @@ class Conclusion:
     """
     Concludes the passes of one engine, whose parts it is given.
 
-    written: rings when something was done.
+    written: rings when something was done. done_at: when that was last, by the monotonic clock.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Conclusion:
         pulse: Pulse,
     ) -> None:
         self.written = asyncio.Event()
-        self._done_at = 0.0
+        self.done_at = 0.0
         self._sides = sides
         self._queue = queue
         self._doubts = doubts
@@ -46,10 +46,6 @@ class Conclusion:
         self._adoption = adoption
         self._handshake = handshake
         self._pulse = pulse
-
-    def is_quiet(self, seconds: float) -> bool:
-        """Whether nothing was done for so long: what costs as much as an edit waits, so that it delays none."""
-        return time.monotonic() - self._done_at > seconds
 
     async def conclude(
         self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
@@ -96,6 +92,6 @@ class Conclusion:
             self._doubts.done(decision.state.entry)
         self._adoption.done(applied.done)
         self._handshake.owed = True
-        self._done_at = time.monotonic()
+        self.done_at = time.monotonic()
         self._pulse.tick(self._sides.name, applied.done)
         self.written.set()

@@ -28,6 +28,7 @@ from mirrord.sync.handshake import Handshake
 from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
+from mirrord.sync.lulls import is_due
 from mirrord.sync.observe import Dirty, Observation, observe
 from mirrord.sync.plan import Move
 from mirrord.sync.pulse import Pulse
@@ -71,6 +72,7 @@ class Engine:
         self._recompare = False
         self._reread = False
         self._working = False
+        self._acknowledged_at = 0.0
 
     @property
     def idle(self) -> bool:
@@ -170,14 +172,17 @@ class Engine:
             if self.brake.halted:
                 await self._carry_out_decisions()
             self.queue.mark(entries=await self.recovery.absorb_pending())
-            if (
-                self.handshake.owed
-                and not (self.adoption.active or self.intake.is_ready)
-                and self.conclusion.is_quiet(ACK)
-            ):
-                await self.handshake.acknowledge()
+            if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
+                await self._acknowledge()
         finally:
             self._working = False
+
+    async def _acknowledge(self) -> None:
+        """Costs as much as an edit, and must not delay one."""
+        now = time.monotonic()
+        if is_due(now, worked=self.conclusion.done_at, last=self._acknowledged_at, quiet=ACK):
+            self._acknowledged_at = now
+            await self.handshake.acknowledge()
 
     async def _shake_hands(self) -> None:
         """Is this the database, and the tree, that we worked with? If not, compare everything by the rules for that."""

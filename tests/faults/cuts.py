@@ -1,16 +1,14 @@
 """Cuts between the engine and Postgres, at every message of a scenario: what was sent is carried out exactly once."""
 
-import itertools
 import random
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.faults.proxy import Proxy
 from tests.faults.scenarios import SCENARIOS, Scenario
-from tests.faults.stage import Stage, staged
+from tests.faults.stage import Stage
 from tests.faults.stage_oracle import wrong
 from tests.faults.world import Cluster
 
@@ -26,8 +24,6 @@ NAMES = (
         "a row inserted",
     ),
 )
-
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ def scenarios() -> Iterator[Scenario]:
 
 def play_uncut(cluster: Cluster, proxy: Proxy, directory: Path, scenario: Scenario) -> Uncut:
     """Count the messages of a scenario."""
-    with _set_up(cluster, directory, scenario) as stage:
+    with scenario.set_up(cluster, directory) as stage:
         _converge(stage, proxy, 0)
         uncut = Uncut(scenario, tuple(proxy.seen), stage.picture(), stage.versions())
     shutil.rmtree(stage.directory)
@@ -56,7 +52,7 @@ def play_uncut(cluster: Cluster, proxy: Proxy, directory: Path, scenario: Scenar
 
 def play(cluster: Cluster, proxy: Proxy, directory: Path, uncut: Uncut, number: int) -> list[str]:
     """Play a scenario and cut before its *number*-th message; sentences about what does not hold."""
-    with _set_up(cluster, directory, uncut.scenario) as stage:
+    with uncut.scenario.set_up(cluster, directory) as stage:
         try:
             _converge(stage, proxy, number)
         except TimeoutError:
@@ -76,16 +72,6 @@ def sampled(uncut: list[Uncut], seed: int) -> list[tuple[Uncut, int]]:
     points = [(one, number) for one in uncut for number in range(1, len(one.messages) + 1)]
     random.Random(seed).shuffle(points)
     return points
-
-
-@contextmanager
-def _set_up(cluster: Cluster, directory: Path, scenario: Scenario) -> Iterator[Stage]:
-    name = f"cut-{next(_numbers)}"
-    with staged(cluster, directory / name, name) as stage:
-        scenario.before(stage)
-        stage.converge()
-        scenario.act(stage)
-        yield stage
 
 
 def _converge(stage: Stage, proxy: Proxy, number: int) -> None:

@@ -1,20 +1,26 @@
 """Scenarios: a small world at rest, and what happens to it while no daemon looks."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
 from mirrord.mirror import trash
-from tests.faults.stage import Stage
+from tests.faults.stage import Stage, staged
+from tests.faults.world import Cluster
 
 OLD = "First line.\n\nMiddle Qz0001.\n\nLast line.\n"
 OTHER = "Another page Qz0009.\n"
 ATTACHED = b"<svg>Qz0008</svg>"
 
 Act = Callable[[Stage], None]
+
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,16 @@ class Scenario:
     tokens: frozenset[str]
     expired: bool = False
     from_start: bool = False
+
+    @contextmanager
+    def set_up(self, cluster: Cluster, directory: Path) -> Iterator[Stage]:
+        """A stage of its own on which it has happened, and no engine has looked since."""
+        name = f"scenario-{next(_numbers)}"
+        with staged(cluster, directory / name, name) as stage:
+            self.before(stage)
+            stage.converge()
+            self.act(stage)
+            yield stage
 
     def begin(self) -> None:
         """In the process of the engine."""

@@ -4,7 +4,6 @@ import itertools
 import random
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,11 +11,9 @@ from pathlib import Path
 from tests.faults import coverage
 from tests.faults.injection import ERRORS, Gate, Point, Traced, traced
 from tests.faults.scenarios import KNOWN_WITH_ERRORS, Scenario
-from tests.faults.stage import Stage, staged
+from tests.faults.stage import Stage
 from tests.faults.stage_oracle import wrong
 from tests.faults.world import Cluster
-
-_numbers = itertools.count(1)
 
 
 @dataclass(slots=True)
@@ -41,7 +38,7 @@ class Rehearsal:
 
 def rehearse(cluster: Cluster, directory: Path, scenario: Scenario) -> Rehearsal:
     """Play *scenario* to its end."""
-    with _set_up(cluster, directory, scenario) as stage:
+    with scenario.set_up(cluster, directory) as stage:
         rows = stage.directory / "rows"
         trace = traced(partial(_perform_recorded, stage, scenario, rows), stage.directory / "trace")
         decided = frozenset(rows.read_text(encoding="ascii").split()) if rows.exists() else frozenset()
@@ -54,7 +51,7 @@ def rehearse(cluster: Cluster, directory: Path, scenario: Scenario) -> Rehearsal
 def play(cluster: Cluster, directory: Path, rehearsal: Rehearsal, point: Point) -> list[str]:
     """Play a scenario with a fault at *point*; sentences about what does not hold after the next start."""
     scenario = rehearsal.scenario
-    with _set_up(cluster, directory, scenario) as stage:
+    with scenario.set_up(cluster, directory) as stage:
         trace = traced(partial(_perform, stage, scenario), stage.directory / "trace", point)
         found = []
         if trace.failed and not _may_end(trace):
@@ -94,16 +91,6 @@ def sampled(rehearsals: list[Rehearsal], seed: int) -> list[tuple[Rehearsal, Poi
 def _may_end(trace: Traced) -> bool:
     """A daemon that cannot start, because the disk is full or broken, says so and ends; a service starts it again."""
     return "open_mirror" in trace.said or "engine.start()" in trace.said
-
-
-@contextmanager
-def _set_up(cluster: Cluster, directory: Path, scenario: Scenario) -> Iterator[Stage]:
-    name = f"call-{next(_numbers)}"
-    with staged(cluster, directory / name, name) as stage:
-        scenario.before(stage)
-        stage.converge()
-        scenario.act(stage)
-        yield stage
 
 
 def _perform(stage: Stage, scenario: Scenario, gate: Gate) -> None:

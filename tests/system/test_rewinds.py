@@ -109,12 +109,7 @@ def test_no_restart_looks_like_a_rewind(mirrord: Mirrord) -> None:
 
 def test_a_database_put_back_to_an_earlier_point_is_healed_by_the_files(postgres: Embedded, tmp_path: Path) -> None:
     with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
-        for name in ("Edited", "By row", "Deleted", "Moved", "Kept"):
-            save(mirrord.file(f"{name}.md"), f"{name}, first\n")
-        mirrord.up()
-        _settle(mirrord)
-        _copy_stopped(postgres, tmp_path / "copy")
-        _edit_everything(mirrord)
+        _edit_after_a_copy(mirrord, postgres, tmp_path / "copy")
         postgres.stop()
         _put_back(tmp_path / "copy", postgres.cluster)
         postgres.start()
@@ -127,12 +122,7 @@ def test_a_database_put_back_while_the_daemon_was_down_is_healed_by_the_files(
     postgres: Embedded, tmp_path: Path
 ) -> None:
     with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
-        for name in ("Edited", "By row", "Deleted", "Moved", "Kept"):
-            save(mirrord.file(f"{name}.md"), f"{name}, first\n")
-        mirrord.up()
-        _settle(mirrord)
-        _copy_stopped(postgres, tmp_path / "copy")
-        _edit_everything(mirrord)
+        _edit_after_a_copy(mirrord, postgres, tmp_path / "copy")
         mirrord.stop()
         postgres.stop()
         _put_back(tmp_path / "copy", postgres.cluster)
@@ -214,6 +204,16 @@ async def test_a_clock_forgets_the_transactions_of_another_cluster(
         connection.execute("UPDATE mirrord.epoch SET id = gen_random_uuid()")
         async with database.connection() as asked:
             assert await epochs.epoch(asked) != first
+
+
+def _edit_after_a_copy(mirrord: Mirrord, postgres: Embedded, copy: Path) -> None:
+    """The daemon runs; the *copy* is of a cluster that knows none of the edits."""
+    for name in ("Edited", "By row", "Deleted", "Moved", "Kept"):
+        save(mirrord.file(f"{name}.md"), f"{name}, first\n")
+    mirrord.up()
+    _settle(mirrord)
+    _copy_stopped(postgres, copy)
+    _edit_everything(mirrord)
 
 
 def _edit_everything(mirrord: Mirrord) -> None:

@@ -21,6 +21,18 @@ SHAPES = pytest.mark.parametrize(
 SHORT_SHAPES = pytest.mark.parametrize("shape", [["{}.md", "{}/x.md"], ["{}/_index.md"]], ids=["note", "index"])
 
 
+async def rename_in_rows(mirror: Mirror, old: str, new: str, shape: list[str]) -> None:
+    """An app writes another name; the same page has it in the files then."""
+    mirror.write({path.format(old): "text\n" for path in shape})
+    await mirror.settle()
+    (page,) = mirror.ids(old)
+    change(mirror.app, page, name=new)
+    await mirror.settle()
+    assert mirror.ids(new) == [page]
+    assert mirror.files().keys() == {path.format(new) for path in shape}
+    assert mirror.problems() == {}
+
+
 @SPELLINGS
 @SHORT_SHAPES
 async def test_another_spelling_of_a_name_in_files_is_a_new_name_of_the_same_page(
@@ -43,14 +55,7 @@ async def test_another_spelling_of_a_name_in_files_is_a_new_name_of_the_same_pag
 async def test_another_spelling_of_a_name_in_rows_renames_the_file(
     mirror: Mirror, old: str, new: str, shape: list[str]
 ) -> None:
-    mirror.write({path.format(old): "text\n" for path in shape})
-    await mirror.settle()
-    (page,) = mirror.ids(old)
-    change(mirror.app, page, name=new)
-    await mirror.settle()
-    assert mirror.ids(new) == [page]
-    assert mirror.files().keys() == {path.format(new) for path in shape}
-    assert mirror.problems() == {}
+    await rename_in_rows(mirror, old, new, shape)
 
 
 async def test_two_pages_made_at_one_path_on_both_sides_are_two_pages(mirror: Mirror) -> None:
@@ -117,14 +122,7 @@ async def test_the_name_of_a_directory_or_attachment_that_is_not_portable_is_a_p
 async def test_where_case_is_ignored_another_spelling_in_rows_goes_over_a_temporary_name(
     mirror: Mirror, old: str, new: str, shape: list[str]
 ) -> None:
-    mirror.write({path.format(old): "text\n" for path in shape})
-    await mirror.settle()
-    (page,) = mirror.ids(old)
-    change(mirror.app, page, name=new)
-    await mirror.settle()
-    assert mirror.ids(new) == [page]
-    assert mirror.files().keys() == {path.format(new) for path in shape}
-    assert mirror.problems() == {}
+    await rename_in_rows(mirror, old, new, shape)
 
 
 @pytest.mark.usefixtures("ignoring_case")
