@@ -82,15 +82,6 @@ def _would_continue(cut: Cut, pieces: Sequence[Piece]) -> bool:
     return not is_glued({"type": "paragraph"}, pieces[0].node)
 
 
-def _beside_marker(piece: Piece) -> Piece:
-    """A block that came to begin an item without its indent, which would be taken for part of the marker."""
-    first = piece.lines[0]
-    indent = len(first.text) - len(first.text.lstrip(" "))
-    if first.at == 0 or not indent or piece.node["type"] == "codeBlock":
-        return piece
-    return replace(piece, lines=[Line(dedented(line.text, indent)) for line in piece.lines])
-
-
 def _pieces(cut: Cut, wanted: Sequence[Node], setting: Setting) -> list[Piece]:
     result: list[Piece] = []
     matches = matched([part.node for part in cut.parts], wanted)
