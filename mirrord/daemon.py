@@ -273,6 +273,7 @@ class Daemon:
             try:
                 while not self.stop.is_set() and worked.engine.pending < MANY and await worked.deriver.derive_some():
                     worked.derived = False
+                    await self._link(worked)
                 worked.derived = worked.engine.pending < MANY
                 linked = await self._link(worked)
             except (Unavailable, Fenced):

@@ -170,7 +170,7 @@ def test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it
         r'openat\(.*tmp/daemon>, "p\.',
         r"fsync\(.*tmp/daemon/p\.",
         r"renameat2\(.*RENAME_EXCHANGE",
-        r"fsync\(\d+<[^>]*a-row-edited|fsync\(\d+<[^>]*call-\d+>\)",
+        r"fsync\(\d+<[^>]*/scenario-\d+>\)",  # the folder of the page, named as its tenant
         r"fsync\(\d+<[^>]*tmp/daemon>\)",
         r'renameat\(.*"w\..*trash>',
     )

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -353,3 +354,15 @@ def test_the_wikilinks_of_a_real_vault_mean_the_files_they_name(alone: Mirrord) 
     wanted = [(target, name) for target, name in links if stems[target.lower()] == 1]
     assert len(wanted) > 150
     assert [link for link in wanted if link[1] is None or link[0].lower() != link[1].lower()] == []
+
+
+def test_links_are_looked_up_although_edits_go_on_without_a_pause(mirrord: Mirrord) -> None:
+    save(mirrord.file("Busy/Target.md"), "a page\n")
+    save(mirrord.file("Busy/Source.md"), "[[Target]]\n")
+    edits = count()
+
+    def meant() -> bool:
+        save(mirrord.file("Busy/Edited.md"), f"edit {next(edits)}\n")
+        return [row[2] for row in _links(mirrord, "Busy/Source.md")] == ["Target"]
+
+    eventually(meant, "Busy/Source.md to link to its target", pause=0.02)
