@@ -1,7 +1,8 @@
 """Ids of blocks: every top-level block and every item of a list has one, no two have the same."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import is_
 from typing import Final
 
 import orjson
@@ -12,14 +13,13 @@ from mirrord.codec.matching import Block
 ITEMS: Final = frozenset(["listItem", "taskItem"])
 LENGTH: Final = 14  # hexadecimal digits of a derived id: 56 bits
 
-_WITHOUT_BLOCKS = TEXTBLOCKS | {"codeBlock"}
+_HOLDERS = BLOCKS - TEXTBLOCKS - {"codeBlock"}
 
 
 def id_of(node: Node) -> str | None:
     """The id of a block; None if it has none, or if its `id` may be content: the type is not a block's we know."""
-    if node["type"] not in BLOCKS:
-        return None
-    own = (node.get("attrs") or {}).get("id")
+    attrs = node.get("attrs")
+    own = attrs.get("id") if attrs and node["type"] in BLOCKS else None
     return own if isinstance(own, str) and own else None
 
 
@@ -30,15 +30,22 @@ def with_id(node: Node, own: str) -> Node:
 
 def children_of(node: Node) -> Sequence[Node]:
     """The blocks in *node*; none in text, and in what the codec does not know."""
-    return () if node["type"] not in BLOCKS or node["type"] in _WITHOUT_BLOCKS else node.get("content") or ()
+    return node.get("content") or () if node["type"] in _HOLDERS else ()
 
 
-def ids_in(content: Sequence[Node]) -> Iterator[str]:
+def ids_in(content: Sequence[Node]) -> list[str]:
     """Every id of blocks of *content* and below, in order."""
+    found: list[str] = []
+    _gather(content, found)
+    return found
+
+
+def _gather(content: Sequence[Node], found: list[str]) -> None:
     for node in content:
         if own := id_of(node):
-            yield own
-        yield from ids_in(children_of(node))
+            found.append(own)
+        if children := children_of(node):
+            _gather(children, found)
 
 
 def identified(blocks: Sequence[Block]) -> list[Block]:
@@ -65,19 +72,24 @@ class _Ids:
         if block.ids and self._seen.isdisjoint(block.ids):
             self._seen.update(block.ids)
             return block
-        nodes = tuple(self._complete(node, needs=True) for node in block.nodes)
-        return block.carrying(nodes, tuple(ids_in(nodes)))
+        ids: list[str] = []
+        nodes = tuple([self._complete(node, ids, needs=True) for node in block.nodes])
+        return block.carrying(nodes, tuple(ids))
 
-    def _complete(self, node: Node, *, needs: bool) -> Node:
-        """*node* with ids; it needs one itself if it *needs* one or has somebody else's."""
+    def _complete(self, node: Node, ids: list[str], *, needs: bool) -> Node:
+        """*node* with *ids*, to which those are added; it needs one itself if it *needs* one or has somebody else's."""
+        if not needs and "attrs" not in node and node["type"] not in _HOLDERS:
+            return node
         own = id_of(node)
-        if own is not None and own not in self._seen:
+        if (own is None and needs and node["type"] in BLOCKS) or own in self._seen:
+            own = self._new_id(_spelled(node))
+            node = with_id(node, own)
+        if own is not None:
             self._seen.add(own)
-        elif own is not None or (needs and node["type"] in BLOCKS):
-            node = with_id(node, self._new_id(_spelled(node)))
+            ids.append(own)
         children = children_of(node)
-        completed = [self._complete(child, needs=child["type"] in ITEMS) for child in children]
-        if all(child is other for child, other in zip(completed, children, strict=True)):
+        completed = [self._complete(child, ids, needs=child["type"] in ITEMS) for child in children]
+        if all(map(is_, completed, children)):
             return node
         return {**node, "content": completed}
 
@@ -87,7 +99,6 @@ class _Ids:
             made = hashlib.blake2b(b"%d %b" % (number, spelled), digest_size=LENGTH // 2).hexdigest()
             if made not in self._known:
                 self._known.add(made)
-                self._seen.add(made)
                 return made
 
 

@@ -12,6 +12,7 @@ from mirrord.codec.properties import Json
 
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
+_SHAPED = frozenset(["blockquote_open", "blockquote_close", "list_item_open", "inline"])
 _BOXES = {"[ ]": False, "[x]": True, "[X]": True}
 _TRIMMED = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")
 _EDGES = f"[{re.escape(''.join(sorted(_TRIMMED)))}]"
@@ -23,11 +24,13 @@ _TRAILING = re.compile(rf"(?:{_EDGES}|[ \t])*{_EDGES}")
 def shaped(state: StateCore) -> None:
     """The rule for the parser's core; it has to come right after the blocks are found."""
     tokens = state.tokens
-    if any(token.type == "html_block" for token in tokens):
+    if "html_block" in [token.type for token in tokens]:
         tokens = state.tokens = list(_with_attributes(_with_details(tokens)))
     quotes: list[Token | None] = []
     lines = state.src.split("\n") if _WIDE.search(state.src) else ()
     for index, token in enumerate(tokens):
+        if token.type not in _SHAPED:
+            continue
         if token.type == "blockquote_open":
             quotes.append(_callout(tokens, index))
         elif token.type == "blockquote_close" and quotes.pop():
