@@ -3,10 +3,11 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import islice, pairwise
+from operator import eq
+from typing import NamedTuple, TypeVar
 
 from mirrord.codec.document import INLINE, TEXTBLOCKS, Node
 from mirrord.codec.normal import fingerprint, normal, wrapped
@@ -14,8 +15,17 @@ from mirrord.codec.normal import fingerprint, normal, wrapped
 CELLS = 20_000  # pairs of changed blocks compared word by word; in longer stretches their order decides
 SAME_KIND = 0.5  # how many shared words it is worth that both are paragraphs, say
 
+T = TypeVar("T")
+
 _BLANK = fingerprint({"type": "paragraph"})
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+")  # where no blanks part words: each
+
+
+@dataclass(slots=True, eq=False)
+class _Meaning:
+    """What all blocks that are known to mean the same share. text: a fingerprint; None: nobody has asked for it yet."""
+
+    text: str | None = None
 
 
 @dataclass(slots=True)
@@ -29,21 +39,26 @@ class Block:
 
     nodes: tuple[Node, ...]
     ids: tuple[str, ...] = ()
-    _meaning: str | None = field(default=None, compare=False, repr=False)
+    _meaning: _Meaning = field(default_factory=_Meaning, compare=False, repr=False)
 
     @property
     def meaning(self) -> str:
         """The fingerprint of its normal form; worked out when it is asked for, since that is most of the work."""
-        if self._meaning is None:
+        if self._meaning.text is None:
             node = self.nodes[0]
             if len(self.nodes) != 1 or node["type"] in INLINE:
                 node = {"type": "paragraph", "content": list(self.nodes)}
-            self._meaning = fingerprint(normal(node))
-        return self._meaning
+            self._meaning.text = fingerprint(normal(node))
+        return self._meaning.text
 
     def means(self, other: "Block") -> bool:
-        """Whether both mean the same; blocks that are the same JSON need no normal form for that."""
-        return self.nodes == other.nodes or self.meaning == other.meaning
+        """Whether both mean the same; those once found to do so, and the same JSON, need no normal form for that."""
+        if self._meaning is other._meaning:
+            return True
+        if self.nodes != other.nodes and self.meaning != other.meaning:
+            return False
+        other._meaning = self._meaning
+        return True
 
     def carrying(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
         """The same block with other ids in its *nodes*, which change nothing of what it means."""
@@ -71,6 +86,15 @@ def blocks_of(content: Sequence[Node]) -> list[Block]:
     return found
 
 
+def ends(old: Sequence[T], new: Sequence[T], same: Callable[[T, T], bool] = eq) -> tuple[int, int]:
+    """How many of both are the *same* at the beginning, and how many others at the end."""
+    most = min(len(old), len(new))
+    start = next((k for k, found in enumerate(map(same, old, new)) if not found), most)
+    backwards = map(same, reversed(old), reversed(new))
+    end = next((k for k, found in enumerate(islice(backwards, most - start)) if not found), most - start)
+    return start, end
+
+
 class Pair(NamedTuple):
     """The old block a new one was. equal: it means the same."""
 
@@ -82,24 +106,13 @@ def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     """For each of *new* what it was among *old*, each at most once; None: it was not there."""
     if not old:
         return [None] * len(new)
-    start, end = _edges(old, new)
+    start, end = ends(old, new, Block.means)
     rest = _paired(old[start : len(old) - end], new[start : len(new) - end])
     return [
         *(Pair(i, True) for i in range(start)),
         *(pair and Pair(start + pair.old, pair.equal) for pair in rest),
         *(Pair(i, True) for i in range(len(old) - end, len(old))),
     ]
-
-
-def _edges(old: Sequence[Block], new: Sequence[Block]) -> tuple[int, int]:
-    """How many blocks are equal at the beginning, and how many others at the end."""
-    start, most = 0, min(len(old), len(new))
-    while start < most and old[start].means(new[start]):
-        start += 1
-    end, most = 0, most - start
-    while end < most and old[-1 - end].means(new[-1 - end]):
-        end += 1
-    return start, end
 
 
 def _paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
