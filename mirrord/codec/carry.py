@@ -8,9 +8,11 @@ place keeps its id, and so do the items in it.
 from collections.abc import Sequence
 from itertools import chain
 
+from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.document import BLOCKS, Document, Node, checked, document
-from mirrord.codec.ids import children_of, id_of, identified, ids_in, with_id
-from mirrord.codec.matching import Block, Pair, blocks_of, ends, paired
+from mirrord.codec.ids import children_of, id_of, ids_in, with_id
+from mirrord.codec.matching import Pair, paired
+from mirrord.codec.naming import identified
 from mirrord.errors import Damaged
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirrord.codec.matching import Block, blocks_of, ends
+from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import MAX_CHARACTERS, outline
 from mirrord.codec.text import lines

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mirrord.codec.block import block_of
 from mirrord.codec.containers import BOX, Marker, marked, marked_anew, marker_of
 from mirrord.codec.cuts import Cut, Line
 from mirrord.codec.document import Node
@@ -26,16 +27,17 @@ def rearranged(cut: Cut, wanted: Node, inside: Inside) -> list[Line]:
     Raises:
         Damaged: Markdown cannot hold it, or the items cannot be taken apart.
     """
-    items = wanted.get("content", [])
+    items = [block_of(item) for item in wanted.get("content", [])]
     pieces: list[Piece] = []
     above: Marker | None = None
-    for item, match in zip(items, matched([part.node for part in cut.parts], items), strict=True):
+    for block, match in zip(items, matched([part.block for part in cut.parts], items), strict=True):
+        item = block.normal
         own = _old_marker(cut, match.old)
         above = _marker(cut, wanted, item, own, above)
         if match.same and match.old is not None and own == above:
-            pieces.append(Piece(item, cut.part(match.old), match.old, fresh=False))
+            pieces.append(Piece(block, cut.part(match.old), match.old, fresh=False))
         else:
-            pieces.append(Piece(item, _rewritten(cut, item, match, above, inside), match.old, fresh=True))
+            pieces.append(Piece(block, _rewritten(cut, item, match, above, inside), match.old, fresh=True))
     return joined(cut, pieces, item_gap(cut))
 
 

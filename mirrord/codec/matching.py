@@ -3,96 +3,18 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice, pairwise
-from operator import eq
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
-from mirrord.codec.document import INLINE, TEXTBLOCKS, Node
-from mirrord.codec.normal import fingerprint, normal, wrapped
+from mirrord.codec.block import Block, ends
+from mirrord.codec.document import TEXTBLOCKS, Node
 
 CELLS = 20_000  # pairs of changed blocks compared word by word; in longer stretches their order decides
 SAME_KIND = 0.5  # how many shared words it is worth that both are paragraphs, say
 
-T = TypeVar("T")
-
-_BLANK = fingerprint({"type": "paragraph"})
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+")  # where no blanks part words: each
-
-
-@dataclass(slots=True, eq=False)
-class _Meaning:
-    """What all blocks that are known to mean the same share. text: a fingerprint; None: nobody has asked for it yet."""
-
-    text: str | None = None
-
-
-@dataclass(slots=True)
-class Block:
-    """
-    A block of a document or container; it does not change.
-
-    nodes: its node, or a run of inline nodes that stands for a paragraph, as an image alone does.
-    ids: those in it and below, once none is missing and none is there twice.
-    """
-
-    nodes: tuple[Node, ...]
-    ids: tuple[str, ...] = ()
-    _meaning: _Meaning = field(default_factory=_Meaning, compare=False, repr=False)
-
-    @property
-    def meaning(self) -> str:
-        """The fingerprint of its normal form; worked out when it is asked for, since that is most of the work."""
-        if self._meaning.text is None:
-            node = self.nodes[0]
-            if len(self.nodes) != 1 or node["type"] in INLINE:
-                node = {"type": "paragraph", "content": list(self.nodes)}
-            self._meaning.text = fingerprint(normal(node))
-        return self._meaning.text
-
-    def means(self, other: "Block") -> bool:
-        """Whether both mean the same; those once found to do so, and the same JSON, need no normal form for that."""
-        if self._meaning is other._meaning:
-            return True
-        if self.nodes != other.nodes and self.meaning != other.meaning:
-            return False
-        other._meaning = self._meaning
-        return True
-
-    def carrying(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
-        """The same block with other ids in its *nodes*, which change nothing of what it means."""
-        return Block(nodes, ids, self._meaning)
-
-    @property
-    def kind(self) -> str:
-        """The type of the node that Markdown knows it as."""
-        return self.nodes[0]["type"] if len(self.nodes) == 1 else "paragraph"
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether it is an empty paragraph, which has no Markdown."""
-        children = self.nodes[0].get("content") or ()
-        return self.meaning == _BLANK and all("text" in child for child in children)
-
-
-def blocks_of(content: Sequence[Node]) -> list[Block]:
-    """The blocks of a document's or container's *content*."""
-    found, start = [], 0
-    for node in wrapped(content):
-        count = 1 if node is content[start] else len(node["content"])
-        found.append(Block(tuple(content[start : start + count])))
-        start += count
-    return found
-
-
-def ends(old: Sequence[T], new: Sequence[T], same: Callable[[T, T], bool] = eq) -> tuple[int, int]:
-    """How many of both are the *same* at the beginning, and how many others at the end."""
-    most = min(len(old), len(new))
-    start = next((k for k, found in enumerate(map(same, old, new)) if not found), most)
-    backwards = map(same, reversed(old), reversed(new))
-    end = next((k for k, found in enumerate(islice(backwards, most - start)) if not found), most - start)
-    return start, end
 
 
 class Pair(NamedTuple):

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mirrord.codec.document import Node
-from mirrord.codec.normal import fingerprint
+from mirrord.codec.block import Block, ends
 
 _WORD = re.compile(r"\w+")
 _EVERYWHERE = frozenset(["type", "text", "content", "attrs", "marks", "paragraph", "listItem", "taskItem"])
@@ -27,9 +26,9 @@ class Match:
     same: bool
 
 
-def matched(old: Sequence[Node], new: Sequence[Node]) -> list[Match]:
-    """For each of the *new* nodes, all normal, what it was among the *old* ones, of which each is taken once."""
-    equal = _equal([fingerprint(node) for node in old], [fingerprint(node) for node in new])
+def matched(old: Sequence[Block], new: Sequence[Block]) -> list[Match]:
+    """For each of the *new* blocks what it was among the *old* ones, of which each is taken once."""
+    equal = _equal(old, new)
     found = dict(equal)
     free = set(range(len(old))) - set(equal.values())
     for mine, theirs in _runs(equal, len(old), len(new), set(free)):
@@ -39,27 +38,22 @@ def matched(old: Sequence[Node], new: Sequence[Node]) -> list[Match]:
     return [Match(found.get(index), index in equal) for index in range(len(new))]
 
 
-def _equal(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+def _equal(old: Sequence[Block], new: Sequence[Block]) -> dict[int, int]:
     """New indices to old ones of equal meaning, wherever these stood; those in order at both ends first."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head, tail = ends(old, new, Block.means)
     result = {index: index for index in range(head)}
     result |= {len(new) - 1 - index: len(old) - 1 - index for index in range(tail)}
     return result | _anywhere(old, new, range(head, len(old) - tail), range(head, len(new) - tail))
 
 
-def _anywhere(old: Sequence[str], new: Sequence[str], mine: range, theirs: range) -> dict[int, int]:
+def _anywhere(old: Sequence[Block], new: Sequence[Block], mine: range, theirs: range) -> dict[int, int]:
     places: dict[str, list[int]] = defaultdict(list)
     for index in mine:
-        places[old[index]].append(index)
+        places[old[index].meaning].append(index)
     result: dict[int, int] = {}
     last = mine.start - 1
     for index in theirs:
-        if waiting := places.get(new[index]):
+        if waiting := places.get(new[index].meaning):
             below = bisect_right(waiting, last)  # the next below the last one: gaps are kept between neighbours
             last = result[index] = waiting.pop(below if below < len(waiting) else 0)
     return result
@@ -87,9 +81,9 @@ def _from(start: int, step: int, free: set[int]) -> list[int]:
     return result
 
 
-def _replaced(old: Sequence[Node], new: Sequence[Node], mine: Sequence[int], theirs: Sequence[int]) -> dict[int, int]:
+def _replaced(old: Sequence[Block], new: Sequence[Block], mine: Sequence[int], theirs: Sequence[int]) -> dict[int, int]:
     """The new nodes of a run with the old ones they replace: of one kind where possible, else in order."""
-    if [old[index]["type"] for index in mine] == [new[index]["type"] for index in theirs]:
+    if [old[index].kind for index in mine] == [new[index].kind for index in theirs]:
         return dict(zip(theirs, mine, strict=True))
     result = _alike(old, new, mine, theirs, 0)
     used = set(result.values())
@@ -98,7 +92,7 @@ def _replaced(old: Sequence[Node], new: Sequence[Node], mine: Sequence[int], the
 
 
 def _alike(
-    old: Sequence[Node], new: Sequence[Node], mine: Sequence[int], theirs: Sequence[int], least: float
+    old: Sequence[Block], new: Sequence[Block], mine: Sequence[int], theirs: Sequence[int], least: float
 ) -> dict[int, int]:
     """Pairs of one kind, the most alike first, none less alike than *least*."""
     if not mine or len(mine) * len(theirs) > _MANY:
@@ -109,7 +103,7 @@ def _alike(
         for other in theirs
         for wanted in [_words(new[other])]
         for one in mine
-        if old[one]["type"] == new[other]["type"]
+        if old[one].kind == new[other].kind
     ]
     result: dict[int, int] = {}
     taken: set[int] = set()
@@ -120,8 +114,8 @@ def _alike(
     return result
 
 
-def _words(node: Node) -> frozenset[str]:
-    return frozenset(_WORD.findall(fingerprint(node))) - _EVERYWHERE
+def _words(block: Block) -> frozenset[str]:
+    return frozenset(_WORD.findall(block.meaning)) - _EVERYWHERE
 
 
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:

@@ -8,13 +8,13 @@ from itertools import accumulate, chain
 
 import orjson
 
+from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.carry import carried_blocks, content_of, joined
 from mirrord.codec.document import Document
 from mirrord.codec.frontmatter import split
-from mirrord.codec.ids import identified
 from mirrord.codec.increment import Reading, read_whole, reread
 from mirrord.codec.links import Link, links_of
-from mirrord.codec.matching import Block, blocks_of, ends
+from mirrord.codec.naming import identified
 
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mirrord.codec.block import Block, block_of
 from mirrord.codec.cuts import Line
 from mirrord.codec.document import Node
 from mirrord.codec.pairing import Match, matched
@@ -68,7 +69,7 @@ def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> l
         raise Damaged("the rows of the table are not its lines")
     table = _Table(lines, [_bare(row) for row in before], _columns(lines), style)
     rows = [_bare(row) for row in after]
-    found = [_below(match) for match in matched(table.rows[1:], rows[1:])]
+    found = [_below(match) for match in matched(_blocks(table.rows[1:]), _blocks(rows[1:]))]
     head = _row(table, after[0], Match(0, same=table.rows[0] == rows[0]), 0)
     result = [head, _ruled(table, before[0], after[0])]
     nearest = 0
@@ -76,6 +77,10 @@ def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> l
         nearest = nearest if match.old is None else match.old
         result.append(_row(table, row, match, nearest))
     return result
+
+
+def _blocks(rows: Sequence[Node]) -> list[Block]:
+    return [block_of(row) for row in rows]
 
 
 def _below(match: Match) -> Match:
