@@ -10,10 +10,12 @@ from markdown_it.token import Token
 from mirrord.codec.attributes import attributes
 from mirrord.codec.properties import Json
 
+BARE = "bare"  # in the `meta` of a task: not even a blank follows its box
+
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
 _SHAPED = frozenset(["blockquote_open", "blockquote_close", "list_item_open", "inline"])
-_BOXES = {"[ ]": False, "[x]": True, "[X]": True}
+_BOXES = {"[ ]": False, "[x]": True}  # as they are written anew
 _TRIMMED = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")
 _EDGES = f"[{re.escape(''.join(sorted(_TRIMMED)))}]"
 _WIDE = re.compile(_EDGES)
@@ -59,9 +61,9 @@ def _empty_task(tokens: Sequence[Token], index: int) -> None:
     item = tokens[index]
     if "checked" in item.meta or tokens[index + 1].type != "paragraph_open":
         return
-    text = tokens[index + 2]
-    if text.content in _BOXES:
-        item.meta["checked"] = _BOXES[text.content]
+    text, after = tokens[index + 2], tokens[index + 4]
+    if text.content in _BOXES and after.type != "paragraph_open":  # a task's text would be on the box's line
+        item.meta |= {"checked": _BOXES[text.content], BARE: True}
         text.content = ""
 
 
