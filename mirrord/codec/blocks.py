@@ -140,7 +140,7 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
     if name != node["type"]:
         return []
     if name == "table":
-        return _in_table(lines, part, node, style_of(part.tokens, setting.habit))
+        return _in_table(lines, part, node, style_of(part.tokens, setting.habit), cut.references)
     if name in _PREFIXED:
         frame, inner = (
             framed(part.node, lines),
@@ -153,7 +153,7 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
     return []
 
 
-def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style) -> list[Line]:
+def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style, references: Mapping[str, Any]) -> list[Line]:
     """None where the comment above it would be another one: it counts the rows."""
     if is_beyond(part.node) or is_beyond(node) or "header" in table_extras(node):
         return []
@@ -161,7 +161,7 @@ def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style) -> lis
         return []
     height = next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extras(node) else 0
     comment = [Line(line, at) for at, line in enumerate(lines[:height])]
-    rows = table_rows.rearranged(lines[height:], part.node, node, style)
+    rows = table_rows.rearranged(lines[height:], part.node, node, style, references)
     return comment + [replace(row, at=None if row.at is None else row.at + height) for row in rows]
 
 

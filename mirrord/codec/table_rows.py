@@ -1,15 +1,17 @@
 """Rows of tables: unchanged ones keep their lines, changed ones are written as their table is."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from mirrord.codec.anew import written_cell
 from mirrord.codec.block import Block, block_of
 from mirrord.codec.cuts import Line
 from mirrord.codec.document import Node
 from mirrord.codec.pairing import Match, matched
 from mirrord.codec.style import Style
-from mirrord.codec.tables import ALIGNMENT, write_cell
+from mirrord.codec.tables import ALIGNMENT
 from mirrord.errors import Damaged
 
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -51,15 +53,20 @@ class _Table:
     rows: Sequence[Node]
     columns: Sequence[int]
     style: Style
+    references: Mapping[str, Any]
 
     def source(self, row: int) -> str:
         """The line of a row: the second one is no row."""
         return self.lines[row + 1 if row else 0]
 
 
-def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> list[Line]:
+def rearranged(
+    lines: Sequence[str], old: Node, wanted: Node, style: Style, references: Mapping[str, Any]
+) -> list[Line]:
     """
     The *lines* of the table *old* turned into *wanted*, both normal.
+
+    references: what the page's reference definitions say.
 
     Raises:
         Damaged: Markdown cannot hold a cell, or the lines are not one a row.
@@ -67,7 +74,7 @@ def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> l
     before, after = old.get("content", []), wanted.get("content", [])
     if len(lines) != len(before) + 1 or not after or old.get("attrs") != wanted.get("attrs"):
         raise Damaged("the rows of the table are not its lines")
-    table = _Table(lines, [_bare(row) for row in before], _columns(lines), style)
+    table = _Table(lines, [_bare(row) for row in before], _columns(lines), style, references)
     rows = [_bare(row) for row in after]
     found = [_below(match) for match in matched(_blocks(table.rows[1:]), _blocks(rows[1:]))]
     head = _row(table, after[0], Match(0, same=table.rows[0] == rows[0]), 0)
@@ -130,7 +137,7 @@ def _row(table: _Table, row: Node, match: Match, nearest: int) -> Line:
         if kept and kept[index] == _unaligned(cell):
             written.append(pattern.cells[index])
         else:
-            written.append(_padded(table, write_cell(cell, table.style), pattern, index, cell))
+            written.append(_padded(table, written_cell(cell, table.style, table.references), pattern, index, cell))
     return Line(pattern.line(written))
 
 
