@@ -74,9 +74,9 @@ class Cut:
         return [Line(self.lines[at], at) for at in range(start, end)]
 
 
-def cut_blocks(lines: Sequence[str], references: Mapping[str, Any]) -> Cut:
-    """*lines* cut into blocks."""
-    page = outline("".join(line + "\n" for line in lines), references)
+def cut_blocks(lines: Sequence[str], references: Mapping[str, Any], *, ended: bool = True) -> Cut:
+    """*lines* cut into blocks; *ended*: the last one has a line ending, too, which blanks alone need to be code."""
+    page = outline("\n".join([*lines, ""] if ended else lines), references)
     numbers = {start: at for at, start in enumerate(accumulate((len(line) + 1 for line in lines), initial=0))}
     parts = []
     for index, (segment, node) in enumerate(zip(page.segments, nodes(page), strict=True)):

@@ -72,7 +72,7 @@ def _mean_the_same(old: Sequence[Block], new: Sequence[Block]) -> bool:
 def _opened(body: str) -> _Page:
     written = lines(body)
     texts = [line.rstrip("\r\n") for line in written]
-    cut = cut_blocks(texts, {})
+    cut = cut_blocks(texts, {}, ended=written[-1:] != texts[-1:])
     habit = habit_of([token for part in cut.parts for token in part.tokens])
     return _Page(cut, [line[len(text) :] for line, text in zip(written, texts, strict=True)], habit)
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import example, given, reject, settings
 
 from mirrord.codec.anew import written
 from mirrord.codec.document import Document, Mark, Node, document, text_node
@@ -42,6 +42,7 @@ def test_a_document_is_read_back_as_it_was_written_or_refused(content: Document)
     assert rendered(text, read(text)) == text
 
 
+@example("```\n    ")
 @given(markdown)
 def test_content_that_did_not_change_leaves_every_byte(text: str) -> None:
     assert rendered(text, read(text)) == text
