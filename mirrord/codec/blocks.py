@@ -12,8 +12,8 @@ from mirrord.codec.containers import dedented, framed, headed
 from mirrord.codec.cuts import Cut, Line, Part, cut_blocks, cut_items, meaning
 from mirrord.codec.document import Node
 from mirrord.codec.gaps import Piece, Spacing, block_gap, joined
+from mirrord.codec.matching import replacing
 from mirrord.codec.normal import fingerprint
-from mirrord.codec.pairing import Match, matched
 from mirrord.codec.schema import extras, is_beyond
 from mirrord.codec.style import Style, style_of
 from mirrord.codec.tables import table_extras
@@ -85,19 +85,18 @@ def _would_continue(cut: Cut, pieces: Sequence[Piece]) -> bool:
 
 def _pieces(cut: Cut, wanted: Sequence[Block], setting: Setting) -> list[Piece]:
     result: list[Piece] = []
-    matches = matched([part.block for part in cut.parts], wanted)
-    for index, (block, match) in enumerate(zip(wanted, matches, strict=True)):
-        if match.same and match.old is not None:
-            result.append(Piece(block, cut.part(match.old), match.old, fresh=False))
+    pairs = replacing([part.block for part in cut.parts], wanted)
+    for block, pair, following in zip(wanted, pairs, [*pairs, None][1:], strict=True):
+        if pair and pair.equal:
+            result.append(Piece(block, cut.part(pair.old), pair.old, fresh=False))
             continue
-        following = matches[index + 1] if index + 1 < len(matches) else Match(None, same=False)
         beside = [piece.lines[0].text for piece in result[-1:]]
-        if following.same and following.old is not None:
+        if following and following.equal:
             beside.append(cut.lines[cut.parts[following.old].start])
         place = next((piece.old for piece in reversed(result) if piece.old is not None), 0)
-        node = block.normal
-        lines = _changed(cut, node, match.old, setting) or _anew(cut, node, match.old, place, beside, setting.habit)
-        result.append(Piece(block, lines, match.old, fresh=True))
+        node, old = block.normal, pair.old if pair else None
+        lines = _changed(cut, node, old, setting) or _anew(cut, node, old, place, beside, setting.habit)
+        result.append(Piece(block, lines, old, fresh=True))
     return result
 
 

@@ -1,4 +1,4 @@
-"""Which block of a page's new blocks was which of its old ones: equal ones first, then those edited in place."""
+"""Which block of a page's new blocks was which of its old ones: equal, else edited in place, else moved and edited."""
 
 import re
 from bisect import bisect_left
@@ -12,6 +12,7 @@ from mirrord.codec.block import Block, ends
 from mirrord.codec.document import TEXTBLOCKS, Node
 
 CELLS = 20_000  # pairs of changed blocks compared word by word; in longer stretches their order decides
+ALIKE = 0.6  # from so many shared words on, a block that has gone elsewhere and changed is still the same one
 SAME_KIND = 0.5  # how many shared words it is worth that both are paragraphs, say
 
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+")  # where no blanks part words: each
@@ -37,6 +38,42 @@ def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     ]
 
 
+def replacing(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
+    """
+    The same, and what is left of *new* in the place of what is left of *old* between the same two neighbours.
+
+    A block that replaces one of another kind is not that one, and has no right to its id; but to the gaps beside it.
+    """
+    found = paired(old, new)
+    gone = set(range(len(old))) - {pair.old for pair in found if pair}
+    for news, before, after in _runs(found, len(old)):
+        places = list(dict.fromkeys([*_beside(before, 1, gone), *reversed(_beside(after, -1, gone))]))
+        gone.difference_update(places)
+        for j, i in zip(news, places, strict=False):
+            found[j] = Pair(i, False)
+    return found
+
+
+def _runs(found: Sequence[Pair | None], count: int) -> Iterator[tuple[list[int], int, int]]:
+    """Each run of unmatched new blocks, with which of the *count* old ones its neighbours before and behind it were."""
+    before, news = -1, list[int]()
+    for j, pair in enumerate([*found, Pair(count, True)]):
+        if pair is None:
+            news.append(j)
+            continue
+        if news:
+            yield news, before, pair.old
+        before, news = pair.old, []
+
+
+def _beside(place: int, step: int, gone: set[int]) -> list[int]:
+    """The old blocks that are *gone*, one after the other beside a *place*."""
+    found: list[int] = []
+    while (place := place + step) in gone:
+        found.append(place)
+    return found
+
+
 def _paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     matching = _Matching([block.meaning for block in old], [block.meaning for block in new])
     matching.match()
@@ -44,7 +81,26 @@ def _paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     for olds, news in matching.gaps():
         for i, j in _edited(old, [i for i in olds if not old[i].is_blank], new, news):
             found[j] = Pair(i, False)
+    for i, j in _gone_elsewhere(old, new, found):
+        found[j] = Pair(i, False)
     return found
+
+
+def _gone_elsewhere(
+    old: Sequence[Block], new: Sequence[Block], found: Sequence[Pair | None]
+) -> Iterator[tuple[int, int]]:
+    """Which of the blocks left were moved and changed, the most alike first."""
+    taken = {pair.old for pair in found if pair}
+    olds = [i for i, block in enumerate(old) if i not in taken and not block.is_blank]
+    news = [j for j, pair in enumerate(found) if pair is None]
+    if len(olds) * len(news) > CELLS:
+        return
+    before, after = {i: _gist(old[i]) for i in olds}, {j: _gist(new[j]) for j in news}
+    likeness = {(j, i): before[i].likeness(after[j]) for j in news for i in olds}
+    for j, i in sorted(likeness, key=lambda pair: (-likeness[pair], pair)):
+        if likeness[j, i] >= SAME_KIND + ALIKE and i in before and j in after:
+            del before[i], after[j]
+            yield i, j
 
 
 class _Matching:

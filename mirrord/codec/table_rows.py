@@ -9,7 +9,7 @@ from mirrord.codec.anew import written_cell
 from mirrord.codec.block import Block, block_of
 from mirrord.codec.cuts import Line
 from mirrord.codec.document import Node
-from mirrord.codec.pairing import Match, matched
+from mirrord.codec.matching import Pair, replacing
 from mirrord.codec.style import Style
 from mirrord.codec.tables import ALIGNMENT
 from mirrord.errors import Damaged
@@ -76,22 +76,18 @@ def rearranged(
         raise Damaged("the rows of the table are not its lines")
     table = _Table(lines, [_bare(row) for row in before], _columns(lines), style, references)
     rows = [_bare(row) for row in after]
-    found = [_below(match) for match in matched(_blocks(table.rows[1:]), _blocks(rows[1:]))]
-    head = _row(table, after[0], Match(0, same=table.rows[0] == rows[0]), 0)
+    found = replacing(_blocks(table.rows[1:]), _blocks(rows[1:]))
+    head = _row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
     result = [head, _ruled(table, before[0], after[0])]
     nearest = 0
-    for row, match in zip(after[1:], found, strict=True):
-        nearest = nearest if match.old is None else match.old
-        result.append(_row(table, row, match, nearest))
+    for row, pair in zip(after[1:], found, strict=True):
+        nearest = pair.old + 1 if pair else nearest
+        result.append(_row(table, row, pair, nearest))
     return result
 
 
 def _blocks(rows: Sequence[Node]) -> list[Block]:
     return [block_of(row) for row in rows]
-
-
-def _below(match: Match) -> Match:
-    return match if match.old is None else Match(match.old + 1, match.same)
 
 
 def _bare(row: Node) -> Node:
@@ -123,14 +119,14 @@ def _cut(line: str) -> _Row:
     return _Row(lead, cells, trailing)
 
 
-def _row(table: _Table, row: Node, match: Match, nearest: int) -> Line:
+def _row(table: _Table, row: Node, pair: Pair | None, nearest: int) -> Line:
     """A row as it was, or written like the one it replaces or the *nearest* one above."""
     at = (nearest + 1) if nearest else 0
-    if match.same:
+    if pair and pair.equal:
         return Line(table.source(nearest), at)
     pattern = _cut(table.source(nearest))
     cells = row.get("content", [])
-    kept = table.rows[nearest].get("content", []) if match.old is not None else []
+    kept = table.rows[nearest].get("content", []) if pair else []
     kept = kept if len(kept) == len(pattern.cells) == len(cells) else []
     written = []
     for index, cell in enumerate(cells):
