@@ -108,7 +108,7 @@ def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if start + 2 > end:
         return False
     at = state.bMarks[start + 1] + state.tShift[start + 1]
-    if state.src[at : at + 1] not in ("|", "-", ":"):
+    if state.src[at : at + 1] not in ("|", "-", ":") or state.src[at : state.eMarks[start + 1]].strip("|-: \t"):
         return False
     state.env["columns"] = state.src.count("|", at, state.eMarks[start + 1])
     try:

@@ -7,7 +7,6 @@ from markdown_it.rules_block import StateBlock, hr, lheading
 
 _NEAR = 16  # lines
 _UNDERLINE = re.compile(r"[=-][ \t]*$", re.MULTILINE)
-_LAST = "underline"  # in a parser's `env`: where the last line ends that may underline a heading
 
 
 def one_line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -32,7 +31,7 @@ def ruled(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """An underlined heading, looked for only where a line that could underline it is near."""
-    if not _is_above_underline(state, start):
+    if not is_above(state, start, _UNDERLINE):
         return False
     for line in range(start + 1, min(start + _NEAR, end)):
         at = state.bMarks[line] + state.tShift[line]
@@ -46,9 +45,9 @@ def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return lheading(state, start, end, silent)
 
 
-def _is_above_underline(state: StateBlock, start: int) -> bool:
-    """Whether any line below *start* ends like an underline."""
-    last = state.env.get(_LAST)
+def is_above(state: StateBlock, start: int, shape: re.Pattern[str]) -> bool:
+    """Whether anything of a *shape* ends behind the beginning of the line *start*: looked for once in a page."""
+    last = state.env.get(shape.pattern)
     if last is None:
-        last = state.env[_LAST] = max((found.end() for found in _UNDERLINE.finditer(state.src)), default=0)
-    return bool(last > state.eMarks[start])
+        last = state.env[shape.pattern] = max((found.end() for found in shape.finditer(state.src)), default=0)
+    return bool(last > state.bMarks[start])
