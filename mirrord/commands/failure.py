@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal
 
+from mirrord.codec.editing import Missed
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable
 
 Kind = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable"]
@@ -56,6 +57,26 @@ def modified(path: str, digest: bytes | None) -> Failed:
         if digest
         else f"{path} is gone; list its folder to see what became of it.",
         {"path": path, "digest": digest.hex() if digest else None},
+    )
+
+
+def missed(error: Missed) -> Failed:
+    """An edit does not fit the page, or a section is not there."""
+    if error.headings is not None:
+        listed = ", ".join(error.headings)
+        return Failed(
+            "HEADING_NOT_FOUND" if not error.found else "HEADING_AMBIGUOUS",
+            "not_found" if not error.found else "invalid",
+            str(error),
+            f"The headings there are: {listed or 'none'}.",
+            {"headings": list(error.headings)},
+        )
+    return Failed(
+        "TEXT_NOT_FOUND",
+        "not_found",
+        str(error),
+        "Read the page again and copy the text exactly, with enough around it to be the only one, or give count.",
+        {"found": error.found},
     )
 
 

@@ -1,11 +1,16 @@
 """One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
 
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
 from mirrord.domain.entry import Actor, Digest, TenantId
-from mirrord.mirror.journal import Journal
+from mirrord.mirror import relocation
+from mirrord.mirror.adoption import adopt
+from mirrord.mirror.agreed import Agreed
+from mirrord.mirror.journal import Journal, writers
+from mirrord.mirror.lock import write_lock
 from mirrord.mirror.tree import Tree
 
 
@@ -16,6 +21,7 @@ class Session:
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached.
+    agreed: what the daemon last knew of files.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -36,19 +42,55 @@ class Session:
         self.writer = writer
         self.attach_from = attach_from
         self.seen: dict[str, Digest] = {}
+        self._shown: dict[str, int | None] = {}
+        self.agreed = Agreed(tree)
         self._journal: Journal | None = None
-        self._opening = threading.Lock()
 
-    @property
-    def journal(self) -> Journal:
-        """This session's journal, opened by the first write: reading leaves no trace."""
-        with self._opening:
-            if self._journal is None:
-                self._journal = Journal(self.tree, self.writer)
-            return self._journal
+    @contextmanager
+    def writing(self) -> Iterator[Journal]:
+        """
+        The journal to write with, while no other command works on this tenant.
+
+        What dead processes left half done is finished before. Raises Busy if another command does not end.
+        """
+        with write_lock(self.tree):
+            yield self._opened()
+
+    def _opened(self) -> Journal:
+        """Opened by the first write: reading leaves no trace."""
+        if self._journal is None:
+            self._journal = Journal(self.tree, self.writer)
+            adopt(self.tree, self._journal, living=False)
+        elif any(relocation.waits(self.tree, writer) for writer in writers(self.tree)):
+            relocation.finish(self.tree, self._journal)
+            adopt(self.tree, self._journal, living=False)
+        return self._journal
+
+    def saw(self, path: str, digest: Digest, *, until: int | None = None) -> None:
+        """
+        This session was shown the page at *path*, or left it, with this *digest*.
+
+        until: the first character that it was not shown, though all before; None: it was shown all.
+        """
+        self.seen[path] = digest
+        self._shown[path] = until
+
+    def shown_until(self, path: str, digest: Digest) -> int:
+        """How many characters from the beginning on this session was shown of a page as it is now."""
+        return (self._shown.get(path) or 0) if self.seen.get(path) == digest else 0
+
+    def has_seen(self, path: str) -> bool:
+        """Whether this session was shown all of a page at some time."""
+        return self._shown.get(path, 0) is None
+
+    def forget(self, path: str) -> None:
+        """The page is gone."""
+        self.seen.pop(path, None)
+        self._shown.pop(path, None)
 
     def close(self) -> None:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
+        self.agreed.close()
         self.tree.close()
