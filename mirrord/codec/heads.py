@@ -10,16 +10,19 @@ from mirrord.codec.views import views_of
 
 _SHOWN = ("id", "title", "icon", "position")
 _LISTED = ("tags", "aliases")
+_KNOWN = frozenset(_SHOWN + _LISTED)
 _PLAIN_LENGTH = 4_000  # characters: far from every limit of `properties`
 
-_CHARACTERS = r" -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"  # of one line of YAML
+_FOREIGN = r"\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"  # what YAML takes in a line
+_CHARACTERS = rf" -~{_FOREIGN}"
+_SOLID = rf'!"$-9;-~{_FOREIGN}'  # no blank, no `:`, no `#`
 _FIRST = r"[A-Za-z0-9\xa1-\u1fff\u3040-\ud7ff]"
-_ITEM = rf"(?![0-9]){_FIRST}(?:{_FIRST}|[/_-]|[ ](?![ ]*[],]|[ ]*$))*"
+_ITEM = r"[A-Za-z\xa1-\u1fff\u3040-\ud7ff](?:[A-Za-z0-9/_\xa1-\u1fff\u3040-\ud7ff-]++|[ ](?![ ]*(?:[],]|$)))*+"
 _LINE = re.compile(
     rf"""(?P<key>[A-Za-z_][A-Za-z0-9_-]*):
-        (?:[ ]+(?: (?P<quote>["'])(?P<quoted>(?:(?!["'\\])[{_CHARACTERS}])*)(?P=quote)
+        (?:[ ]+(?: (?P<quote>["'])(?P<quoted>(?:[ !\#-&(-\[\]-~{_FOREIGN}])*+)(?P=quote)
                  | \[[ ]*(?P<flow>(?:{_ITEM}[ ]*,[ ]*)*(?:{_ITEM}[ ]*)?)\]
-                 | (?P<plain>{_FIRST}(?:(?![ :\#])[{_CHARACTERS}] | :(?![ ]|$) | (?<![ ])\# | [ ]+(?![ \#]|$))*)
+                 | (?P<plain>{_FIRST}(?:[{_SOLID}]++ | :(?![ ]|$) | (?<![ ])\# | [ ]++(?![\#]|$))*+)
             ))?[ ]*(?:[ ]\#[{_CHARACTERS}]*)?
       | (?P<indent>[ ]*)-[ ]+(?P<item>{_ITEM})[ ]*
       | (?P<nothing>(?:\#[{_CHARACTERS}]*)?)""",
@@ -61,7 +64,7 @@ def head_of(text: str) -> Head:
 def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
     words = [word.lstrip("#") for text in _texts(values.get("tags")) for word in re.split(r"[,\s]+", text)]
     tags, aliases = tuple(filter(None, dict.fromkeys(words))), tuple(_texts(values.get("aliases")))
-    return Head(*(shown.get(key) for key in _SHOWN), tags, aliases)
+    return Head(shown.get("id"), shown.get("title"), shown.get("icon"), shown.get("position"), tags, aliases)
 
 
 def _texts(value: Json) -> list[str]:
@@ -74,7 +77,8 @@ def _plain(source: str) -> dict[str, Json] | None:
     """The keys a head needs, of front matter as simple as most is; None: it takes a reader of YAML to tell."""
     found: dict[str, Json] = {}
     keys, indents = set[str](), set[str]()
-    key, items = "", None
+    key = ""
+    items: list[Json] | None = None  # of that key, while it may get some
     for line in _ENDING.split(source):
         match = _LINE.fullmatch(line)
         if match is None:
@@ -83,13 +87,13 @@ def _plain(source: str) -> dict[str, Json] | None:
             continue
         if match["key"] is None:
             indents.add(match["indent"])
-            if items is None or len(indents) > 1 or _NO_TEXT.match(match["item"]):
+            if items is None or key in _SHOWN or len(indents) > 1 or _NO_TEXT.match(match["item"]):
                 return None
             items.append(match["item"])
             found[key] = items
             continue
         key = match["key"]
-        if key in keys or (key in _SHOWN + _LISTED and not _is_text(key, match)):
+        if key in keys or (key in _KNOWN and not _is_text(key, match)):
             return None
         keys.add(key)
         found[key] = _value(match)

@@ -5,14 +5,51 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrord.codec import heads
+from mirrord.codec.frontmatter import inner, split
 from mirrord.codec.heads import Head, head_of
 from mirrord.codec.views import views_of
 
 PIECES = st.sampled_from(
     [
-        *("title", "id", "icon", "position", "tags", "aliases", "draft", ":", ": ", "\n", "\r\n", "- ", "  - ", " ", "  "),
+        *(
+            "title",
+            "id",
+            "icon",
+            "position",
+            "tags",
+            "aliases",
+            "draft",
+            ":",
+            ": ",
+            "\n",
+            "\r\n",
+            "- ",
+            "  - ",
+            " ",
+            "  ",
+        ),
         *("[", "]", ", ", ",", '"', "'", "#", " # ", "a", "Ünder", "日本", "🌿", "1.10", "2024-01-01", "null", "true"),
-        *("\\", "{", "}", "&x", "*x", "!", "|", ">", "~", "?", "%", "@", "`", "\t", "\u2028", "\x85", "\xa0", "-", "---"),
+        *(
+            "\\",
+            "{",
+            "}",
+            "&x",
+            "*x",
+            "!",
+            "|",
+            ">",
+            "~",
+            "?",
+            "%",
+            "@",
+            "`",
+            "\t",
+            "\u2028",
+            "\x85",
+            "\xa0",
+            "-",
+            "---",
+        ),
     ]
 )
 LINES = st.sampled_from(
@@ -41,7 +78,9 @@ def test_the_quick_reading_says_what_the_thorough_one_says(source: str) -> None:
 
 
 def test_what_a_page_says_of_itself_is_read() -> None:
-    text = "---\ntitle: My page # mine\nid: k1\nicon: 🌿\nposition: a0\ntags: [work, '#home']\naliases:\n  - Other\n---\n"
+    text = (
+        "---\ntitle: My page # mine\nid: k1\nicon: 🌿\nposition: a0\ntags: [work, '#home']\naliases:\n  - Other\n---\n"
+    )
 
     assert head_of(text) == Head("k1", "My page", "🌿", "a0", ("work", "home"), ("Other",))
 
@@ -59,6 +98,6 @@ def test_broken_front_matter_names_nothing() -> None:
 
 def test_most_front_matter_is_read_the_quick_way(pages: list[str]) -> None:
     with_head = [text for text in pages if views_of(text).frontmatter]
-    quick = [text for text in with_head if heads._plain(heads.inner(heads.split(text).head)) is not None]
+    quick = [text for text in with_head if heads._plain(inner(split(text).head)) is not None]
 
     assert len(quick) > len(with_head) / 2
