@@ -8,7 +8,7 @@ from uuid import UUID
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
-from mirrord.mirror.agreed import Agreed
+from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.journal import Journal, writers
 from mirrord.mirror.lock import write_lock
 from mirrord.mirror.tree import Tree
@@ -21,7 +21,7 @@ class Session:
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached.
-    agreed: what the daemon last knew of files.
+    catalogue: what pages the tree has, at any moment.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -41,9 +41,9 @@ class Session:
         self.actor = actor
         self.writer = writer
         self.attach_from = attach_from
+        self.catalogue = Catalogue(tree, self.tenant_id)
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
-        self.agreed = Agreed(tree)
         self._journal: Journal | None = None
 
     @contextmanager
@@ -92,5 +92,4 @@ class Session:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
-        self.agreed.close()
         self.tree.close()

@@ -16,6 +16,7 @@ from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import parent_of
+from mirrord.mirror.state import recorded
 
 MAX_BYTES = 50 << 20  # of one page; larger ones are not synced
 
@@ -60,7 +61,7 @@ def page_id(session: Session, page: Page) -> EntryId:
     What the daemon noted of the file as it is now, else its own `id:`, else what was noted of the path, else the id
     that a path has by itself.
     """
-    seen = session.agreed.of(page.path)
+    seen = recorded(session.tree, [page.path]).get(page.path)
     own = parse_id(page.views.id) if seen is None or not seen.matches(page.stat) else None
     return own or (seen.entry if seen is not None else id_of_path(session.tenant_id, page.path))
 
