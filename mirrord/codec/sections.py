@@ -18,7 +18,7 @@ class Section:
     """
     A heading and what belongs to it. Offsets are code points of the whole text.
 
-    title: as it stands in Markdown. start: of the heading; content: behind it, where the next line begins; own_end: where
+    title: as it stands in Markdown. start: of the heading; content: where the line behind it begins; own_end: where
     the next heading of any level begins, end: the next of the same level or above, or the text ends.
     """
 

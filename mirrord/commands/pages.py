@@ -1,16 +1,18 @@
 """The agent reads, writes and creates pages."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mirrord.codec.editing import Missed, section_of
 from mirrord.codec.frontmatter import Json, split, with_keys
 from mirrord.codec.text import newline
 from mirrord.codec.views import views_of
-from mirrord.commands import paths, siblings, writing
+from mirrord.commands import events, paths, promotion, siblings, writing
 from mirrord.commands.failure import Failed, invalid, missed, modified
 from mirrord.commands.session import Session
 from mirrord.domain.entry import EntryId, Kind, id_of_path, new_id, parse_id
+from mirrord.domain.event import Type
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import directory_of
@@ -116,27 +118,31 @@ def create_page(
         for _ in range(_TRIES):
             path = siblings.free_path(session.tree, directory, title, entry.hex[-8:])
             promotion.promote(session, journal, path)
-            try:
-                digest = writing.make(session, journal, path, _ended(text), entry)
-            except Stale:
-                continue
-            return Written(str(entry), path, digest.hex(), created=True)
+            with suppress(Stale):
+                return _made(session, journal, path, _ended(text), entry)
     raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
 
 
 def _created(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> Written:
     writing.check_front_matter(content)
-    if expected is not None or path in session.seen:
-        session.forget(path)
+    gone = [one for one in paths.spellings(path) if one in session.seen]
+    if expected is not None or gone:
+        for one in gone:
+            session.forget(one)
         raise modified(path, None)
     target = paths.fresh(session, path)
     entry, text = _identified(session, target, content)
     promotion.promote(session, journal, target)
     try:
-        digest = writing.make(session, journal, target, text, entry)
+        return _made(session, journal, target, text, entry)
     except Stale as error:
         raise writing.is_taken(error) from error
-    return Written(str(entry), target, digest.hex(), created=True)
+
+
+def _made(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Written:
+    digest = writing.make(session, journal, path, text, entry)
+    events.record(session, Type.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()})
+    return Written(str(entry), path, digest.hex(), created=True)
 
 
 def _identified(session: Session, path: str, text: str) -> tuple[EntryId, str]:

@@ -1,7 +1,5 @@
 """From what somebody wrote for a page to the path of its file: lenient where it is there, strict where it is to be."""
 
-from collections.abc import Iterator
-
 from mirrord.commands.failure import Failed, explained, invalid
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind
@@ -22,9 +20,8 @@ def existing(session: Session, path: str) -> str | None:
 
     Raises Failed for a path that no page can have.
     """
-    asked = checked(path)
-    with explained(path):
-        candidates = list(_spellings(asked))
+    candidates = spellings(path)
+    with explained():
         exact = (one for one in candidates if _is_page(session.tree, one))
         return next(exact, None) or next(filter(None, (_twin(session.tree, one) for one in candidates)), None)
 
@@ -32,7 +29,7 @@ def existing(session: Session, path: str) -> str | None:
 def folder(session: Session, path: str) -> str | None:
     """The directory that *path* means, as it is spelt; None: there is none."""
     asked = checked(path)
-    with explained(path):
+    with explained():
         found = spelt(session.tree, asked)
         stat = session.tree.stat(found) if found is not None else None
     return found if stat is not None and stat.is_directory else None
@@ -49,12 +46,12 @@ def fresh(session: Session, path: str) -> str:
     stem = parent_of(asked) if is_index else asked.removesuffix(SUFFIX)
     for name in stem.split("/"):
         check_name(name, path)
-    with explained(path):
+    with explained():
         stem = _above(session.tree, stem)
         found = session.tree.stat(stem)
         is_index = is_index or (found is not None and found.is_directory)
         result = page_path(parent_of(stem), stem.rpartition("/")[2], is_index)
-        _check_kept(session.tree, result)
+        check_kept(session.tree, result)
     return result
 
 
@@ -92,14 +89,18 @@ def check_name(name: str, path: str) -> None:
         raise invalid("INVALID_NAME", f"{path!r}: the name {name!r} {why}.", f"Use {clean(name, 'page')!r} instead.")
 
 
-def _spellings(path: str) -> Iterator[str]:
-    """Paths of files that *path* may mean; a page may have become a directory's since it was last seen, or a leaf."""
-    if path.endswith("/" + INDEX_FILE):
-        yield from (path, parent_of(path) + SUFFIX)
-    elif path.endswith(SUFFIX):
-        yield from (path, f"{path.removesuffix(SUFFIX)}/{INDEX_FILE}")
-    else:
-        yield from (f"{path}/{INDEX_FILE}", path + SUFFIX)
+def spellings(path: str) -> tuple[str, str]:
+    """
+    Paths of files that *path* may mean; a page may have become a directory's since it was last seen, or a leaf.
+
+    Raises Failed for what cannot name a page.
+    """
+    asked = checked(path)
+    if asked.endswith("/" + INDEX_FILE):
+        return asked, parent_of(asked) + SUFFIX
+    if asked.endswith(SUFFIX):
+        return asked, f"{asked.removesuffix(SUFFIX)}/{INDEX_FILE}"
+    return f"{asked}/{INDEX_FILE}", asked + SUFFIX
 
 
 def _is_page(tree: Tree, path: str) -> bool:
@@ -124,7 +125,8 @@ def _above(tree: Tree, path: str) -> str:
     return spelt(tree, f"{above}/{name}") or f"{above}/{name}"
 
 
-def _check_kept(tree: Tree, path: str) -> None:
+def check_kept(tree: Tree, path: str) -> None:
+    """Raises Failed for a new file that `.mirrorignore` keeps out."""
     try:
         ignore = Ignore.load(tree)
     except (Busy, Damaged, Refused):

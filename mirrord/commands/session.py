@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
+from mirrord.commands.failure import explained
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
@@ -20,7 +21,8 @@ class Session:
 
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name that no other process has.
-    attach_from: absolute directories below which files may be attached.
+    attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
+        such as the data directory. The mirror's own root is always kept.
     catalogue: what pages the tree has, at any moment.
     seen: by path, the digest of each page as this session last saw or left it.
     """
@@ -34,6 +36,7 @@ class Session:
         writer: str,
         *,
         attach_from: tuple[Path, ...] = (),
+        kept_from: tuple[Path, ...] = (),
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -41,6 +44,7 @@ class Session:
         self.actor = actor
         self.writer = writer
         self.attach_from = attach_from
+        self.kept_from = kept_from
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
@@ -51,9 +55,10 @@ class Session:
         """
         The journal to write with, while no other command works on this tenant.
 
-        What dead processes left half done is finished before. Raises Busy if another command does not end.
+        What dead processes left half done is finished before. Raises Failed for what files and codec refuse inside, and
+        if another command does not end.
         """
-        with write_lock(self.tree):
+        with explained(), write_lock(self.tree):
             yield self._opened()
 
     def _opened(self) -> Journal:
@@ -92,4 +97,5 @@ class Session:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
+        self.catalogue.close()
         self.tree.close()

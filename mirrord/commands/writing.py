@@ -10,13 +10,12 @@ from mirrord.commands.failure import Failed, explained, invalid, modified, page_
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_id
 from mirrord.domain.event import Type
-from mirrord.errors import Damaged, Stale
+from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import copies, replace
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import parent_of
-from mirrord.mirror.state import recorded
 
 MAX_BYTES = 50 << 20  # of one page; larger ones are not synced
 
@@ -40,13 +39,18 @@ def find(session: Session, path: str) -> Page:
     """The page *path* means. Raises Failed if there is none, or it cannot be read."""
     found = paths.existing(session, path)
     if found is None:
-        raise page_not_found(path)
+        raise not_found(session, path)
     return read(session, found)
+
+
+def not_found(session: Session, path: str) -> Failed:
+    """There is no such page; the nearest that there are."""
+    return page_not_found(path, session.catalogue.look().nearest(path))
 
 
 def read(session: Session, path: str) -> Page:
     """The page whose file is at *path*."""
-    with explained(path):
+    with explained():
         try:
             data, stat = session.tree.read(path, MAX_BYTES)
         except FileNotFoundError:
@@ -61,7 +65,7 @@ def page_id(session: Session, page: Page) -> EntryId:
     What the daemon noted of the file as it is now, else its own `id:`, else what was noted of the path, else the id
     that a path has by itself.
     """
-    seen = recorded(session.tree, [page.path]).get(page.path)
+    seen = session.catalogue.agreed.of([page.path]).get(page.path)
     own = parse_id(page.views.id) if seen is None or not seen.matches(page.stat) else None
     return own or (seen.entry if seen is not None else id_of_path(session.tenant_id, page.path))
 
@@ -94,8 +98,10 @@ def overwrite(session: Session, journal: Journal, page: Page, text: str) -> Dige
     digest = digest_of(data)
     if digest != page.digest:
         entry = page_id(session, page)
-        with explained(page.path):
+        try:
             _put(session, journal, page.path, data, Label(entry, page.digest, digest))
+        except Stale:
+            raise modified(page.path, digest_now(session, page.path)) from None
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         events.record(session, Type.PAGE_WRITTEN, facts)
     session.saw(page.path, digest)
@@ -104,16 +110,13 @@ def overwrite(session: Session, journal: Journal, page: Page, text: str) -> Dige
 
 def make(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Digest:
     """
-    A new page at *path*; the digest. Call it inside `writing()`.
+    A new page at *path*; the digest. Call it inside `writing()`, and record what happened.
 
     Raises Stale if something is there by now.
     """
     data = encoded(text)
     digest = digest_of(data)
-    with explained(path):
-        session.tree.make_directories(parent_of(path))
     _put(session, journal, path, data, Label(entry, None, digest))
-    events.record(session, Type.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()})
     session.saw(path, digest)
     return digest
 
@@ -127,7 +130,9 @@ def encoded(text: str) -> bytes:
     if "\0" in text:
         raise invalid("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _MEND)
     if len(data) > MAX_BYTES:
-        raise invalid("TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {MAX_BYTES}.", "Split the page.")
+        raise invalid(
+            "TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {MAX_BYTES}.", "Split the page."
+        )
     return data
 
 
@@ -142,7 +147,9 @@ def check_front_matter(text: str, before: str = "") -> None:
 
 
 def _put(session: Session, journal: Journal, path: str, data: bytes, label: Label) -> None:
-    with copies.kept(journal, label, data):
+    with explained(), copies.kept(journal, label, data):
+        if label.expected is None:
+            session.tree.make_directories(parent_of(path))
         written = replace.write(session.tree, journal, path, data, entry=label.entry, over=label.expected)
         if written.displaced is not None:
             _give_way(session, journal, path, written.displaced, label)
@@ -174,6 +181,14 @@ def _digest(expected: str) -> Digest:
     if len(found) != 32:
         raise invalid("INVALID_DIGEST", f"{expected!r} is no digest.", "Use the digest that a read or write returned.")
     return Digest(found)
+
+
+def digest_now(session: Session, path: str) -> Digest | None:
+    """What a file holds at this moment; None: it is gone, or being written."""
+    try:
+        return session.tree.digest(path)[0]
+    except (Busy, Refused, OSError):
+        return None
 
 
 def is_taken(error: Stale) -> Failed:

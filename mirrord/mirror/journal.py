@@ -156,14 +156,15 @@ class Journal:
         return os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=self.descriptor)
 
     @contextlib.contextmanager
-    def aside(self, label: Label, path: str | None) -> Iterator[str]:
+    def aside(self, label: Label, path: str | None, key: str | None = None) -> Iterator[str]:
         """
         A name to move the file at *path* to.
 
         path: where it belongs if the new text never gets there; None: it is meant to be gone. A file still
             aside when an exception passes keeps the note of that: the next start puts it back.
+        key: as in name_of().
         """
-        name = name_of("d", label)
+        name = name_of("d", label, key)
         with self._protected(name):
             if path is not None:
                 self.create(name + NOTE, os.fsencode(path))

@@ -236,10 +236,18 @@ def _by_digest(found: Found, memory: Memory) -> EntryId | None:
 
 
 def _by_writer(found: Found, memory: Memory) -> EntryId | None:
-    """A command moved a page and changed its links: neither inode nor bytes came along, but the command said whose."""
-    base = memory.of_entry.get(memory.written[found.digest]) if found.digest in memory.written else None
-    is_it = base is not None and base.path in memory.missing and _same_sort(base.kind, found.spot.kind)
-    return base.entry if base is not None and is_it else None
+    """
+    What a command said whose it is.
+
+    It moved a page and changed its links: neither inode nor bytes came along. Or it brought a page back.
+    """
+    entry = memory.written.get(found.digest)
+    if entry is None:
+        return None
+    base, row = memory.of_entry.get(entry), memory.rows.get(entry)
+    if base is not None:
+        return entry if base.path in memory.missing and _same_sort(base.kind, found.spot.kind) else None
+    return entry if row is not None and row.deleted and _same_sort(row.kind, found.spot.kind) else None
 
 
 def _by_note(found: Found, memory: Memory) -> EntryId | None:

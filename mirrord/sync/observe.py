@@ -150,7 +150,7 @@ async def _remember(connection: Connection, sides: Sides, look: Look, known: lis
     wanted = states.Wanted(sorted(paths), known_by + homes if rewound else known_by, digests)
     bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
     bases = list({base.entry: base for base in [*bases, *known]}.values())
-    candidates = [*claims, *homes]
+    candidates = [*known_by, *homes]
     rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
     missing = await asyncio.to_thread(_missing, sides, bases, look)
     return Memory(bases, rows, missing, look.old_path, rewound, written)
