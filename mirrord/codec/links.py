@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 from urllib.parse import unquote
 
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
@@ -58,6 +59,25 @@ def links_of(text: str) -> list[Link]:
         elif region.kind == "definition":
             result += _in_definition(text, start, end)
     return sorted(result, key=lambda link: link.start)
+
+
+def target_span(text: str, link: Link) -> tuple[int, int]:
+    """Where the target of a link of *text* is written: of a Markdown link the whole destination, angles and all."""
+    if link.kind in ("wikilink", "embed"):
+        found = WIKILINK.fullmatch(text, link.start, link.end)
+        start = (found or _none(link)).start(2)
+        blanks = len(text[start : link.end]) - len(text[start : link.end].lstrip(_BLANKS))
+        return start + blanks, start + len(link.target.rstrip(_BLANKS))
+    if link.alias is None:
+        return (_DEFINITION.match(text, link.start, link.end) or _none(link)).end(), link.end
+    start = link.start + len("![" if link.kind == "image" else "[") + len(link.alias) + len("](")
+    while text[start] in _BLANKS:
+        start += 1
+    return start, parseLinkDestination(text, start, link.end).pos
+
+
+def _none(link: Link) -> NoReturn:
+    raise ValueError(f"no {link.kind} stands there")
 
 
 def _in_properties(text: str, end: int) -> Iterator[Link]:
