@@ -46,7 +46,7 @@ def linked(root: Path, tree: Tree) -> Linked:
 def test_links_of_every_kind_are_followed(linked: Linked) -> None:
     linked.write(
         **{
-            "Home.md": "[[Alpha]] [[The second]] [b](Work/Beta.md) ![[map.png]] [[Nowhere]] [[B2|x]] [x](http://a/b) [h](#p)",
+            "Home.md": "[[Alpha]] [[The second]] [b](Work/Beta.md) ![[map.png]] [[Nowhere]] [[B2|x]] [h](#p)",
             "Work/Alpha.md": "",
             "Work/Beta.md": "---\ntitle: The second\naliases: [B2]\n---\n",
             "Work/assets/map.png": "",
