@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
+_BEFORE_DESTINATION = re.compile(r"\]\([ \t\r\n]*|\]:\s*")
 _TICKS = re.compile(r"`+")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
@@ -59,6 +60,18 @@ def links_of(text: str) -> list[Link]:
         elif region.kind == "definition":
             result += _in_definition(text, start, end)
     return sorted(result, key=lambda link: link.start)
+
+
+def mentions_of(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and target of whatever links_of() may find, and of more: of what stands in code too. Many times as quick."""
+    for found in WIKILINK.finditer(text):
+        yield from ((link.kind, link.target) for link in _wikilink(found) if link.target)
+    for found in _BEFORE_DESTINATION.finditer(text):
+        target = parseLinkDestination(text, found.end(), len(text))
+        if target.ok:
+            yield from (
+                (link.kind, link.target) for link in _relative("markdown", target.str, None, 0, 0) if link.target
+            )
 
 
 def target_span(text: str, link: Link) -> tuple[int, int]:
