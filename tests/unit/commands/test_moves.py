@@ -1,7 +1,5 @@
 """Pages move with all that is theirs, and every link goes on meaning what it meant."""
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -13,9 +11,7 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import new_id
 from mirrord.mirror import kernel
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
-
-CALLS = ("mkdir", "create", "write", "fsync", "rename", "rename_new", "exchange", "unlink", "rmdir")
+from tests.unit.commands.conftest import AGENT, TENANT, Open, events, killed_at, page
 
 
 def files(root: Path) -> dict[str, str]:
@@ -235,7 +231,7 @@ def test_a_kill_at_any_call_of_a_move_leaves_all_or_nothing(tmp_path: Path) -> N
         root = tmp_path / f"run-{number}" / "acme"
         root.mkdir(parents=True)
         before, after = _prepare(root)
-        if not _killed_at(number, root):
+        if not killed_at(number, root, _move):
             break
         session = Session(Tree(root), "acme", TENANT, AGENT, "next")
         with session.writing():
@@ -298,30 +294,6 @@ def test_a_living_writer_is_left_alone_by_the_next(root: Path, connect: Open) ->
     assert sorted(path.name for path in (root / ".mirrord/tmp").iterdir()) == ["mcp-0", "mcp-1"]
 
 
-def _killed_at(number: int, root: Path) -> bool:
-    child = os.fork()
-    if child == 0:
-        try:
-            session = Session(Tree(root), "acme", TENANT, AGENT, "dying")
-            with session.writing():
-                pass
-            _kill_at(number)
-            move_page(session, "Q/A", "P/B")
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def _kill_at(number: int) -> None:
-    left = [number]
-    for call in CALLS:
-        original = getattr(kernel, call)
-
-        def counted(*arguments: object, original: object = original) -> object:
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            assert callable(original)
-            return original(*arguments)
-
-        setattr(kernel, call, counted)
+def _move(root: Path) -> None:
+    session = Session(Tree(root), "acme", TENANT, AGENT, "dying")
+    move_page(session, "Q/A", "P/B")
