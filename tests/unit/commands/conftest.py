@@ -87,10 +87,10 @@ def _kill_at(number: int) -> None:
     for call in CALLS:
         original = getattr(kernel, call)
 
-        def counted(*arguments: object, call: str = call, original: Callable[..., object] = original) -> object:
+        def counted(*arguments: object, original: Callable[..., object] = original) -> object:
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return None if call == "fsync" else original(*arguments)  # no power is cut here
+            return original(*arguments)
 
         setattr(kernel, call, counted)
