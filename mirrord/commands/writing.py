@@ -14,12 +14,11 @@ from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_i
 from mirrord.domain.event import Type
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import copies, replace
+from mirrord.mirror.card import LIMIT
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import parent_of
-
-MAX_BYTES = 50 << 20  # of one page; larger ones are not synced
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def read(session: Session, path: str) -> Page:
     """The page whose file is at *path*."""
     with explained():
         try:
-            data, stat = session.tree.read(path, MAX_BYTES)
+            data, stat = session.tree.read(path, LIMIT)
         except FileNotFoundError:
             raise page_not_found(path) from None
         return Page(path, decode(data), digest_of(data), stat)
@@ -132,10 +131,8 @@ def encoded(text: str) -> bytes:
         raise invalid("INVALID_PAGE", f"Character {error.start} of the text is half a character.", _MEND) from None
     if "\0" in text:
         raise invalid("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _MEND)
-    if len(data) > MAX_BYTES:
-        raise invalid(
-            "TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {MAX_BYTES}.", "Split the page."
-        )
+    if len(data) > LIMIT:
+        raise invalid("TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {LIMIT}.", "Split the page.")
     return data
 
 

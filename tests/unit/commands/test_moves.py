@@ -1,6 +1,7 @@
 """Pages move with all that is theirs, and every link goes on meaning what it meant."""
 
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -9,7 +10,7 @@ from mirrord.commands.moves import move_page
 from mirrord.commands.pages import create_page, read_page, write_page
 from mirrord.commands.session import Session
 from mirrord.domain.entry import new_id
-from mirrord.mirror import kernel
+from mirrord.mirror import kernel, relocation
 from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import AGENT, TENANT, Open, events, killed_at, page
 
@@ -286,6 +287,25 @@ def test_a_save_amid_a_move_keeps_its_text_and_gets_the_links(
     moved = move_page(session, "A", "B")
     assert files(root) == {"B.md": "a", "X.md": "mine, and [[B]] too"}
     assert (moved.links_rewritten, moved.left) == (1, ())
+
+
+def test_a_page_that_somebody_is_writing_gets_its_links_when_that_is_done(root: Path, session: Session) -> None:
+    page(root, "A.md", "a")
+    file = page(root, "X.md", "[[A]]").open("a")
+    Timer(0.3, file.close).start()
+    assert move_page(session, "A", "B").left == ()
+    assert file.closed
+    assert files(root) == {"B.md": "a", "X.md": "[[B]]"}
+
+
+def test_a_page_that_somebody_goes_on_writing_keeps_its_links_and_is_named(
+    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relocation, "_TRIES", 2)
+    page(root, "A.md", "a")
+    with page(root, "X.md", "[[A]]").open("a"):
+        assert move_page(session, "A", "B").left == ("X.md",)
+    assert files(root) == {"B.md": "a", "X.md": "[[A]]"}
 
 
 def test_a_living_writer_is_left_alone_by_the_next(root: Path, connect: Open) -> None:
