@@ -87,7 +87,7 @@ class State:
 
         def load() -> dict[str, Seen]:
             rows = self._database.execute("SELECT * FROM seen")
-            return {path: _seen_from(numbers, digest, entry) for path, *numbers, digest, entry in rows}
+            return {path: seen_from(*values) for path, *values in rows}
 
         return self._run(load, {})
 
@@ -186,8 +186,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             database.execute("ROLLBACK")
 
 
-def _seen_from(numbers: list[int], digest: bytes, entry: bytes) -> Seen:
-    device, inode, size, mtime_ns, ctime_ns = numbers
+def seen_from(device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes) -> Seen:
+    """What a row of the table `seen` says, its path aside."""
     times = mtime_ns, ctime_ns  # before 1970 they are negative
     return Seen(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
 

@@ -1,0 +1,104 @@
+"""
+Copies of what commands wrote, for who comes between: a page may be overwritten before the daemon looked at it.
+
+A copy stays in the journal, under the name `a.…`, until the daemon finds its bytes in the page's history; bytes that
+it does not find are taken in then. What another command replaces is in the trash and needs no copy any more.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from mirrord.domain.entry import Digest, EntryId
+from mirrord.mirror import kernel
+from mirrord.mirror.journal import COPY, STAGED, TMP, TRASH, Journal, writers
+from mirrord.mirror.label import Label, label_of, name_of
+from mirrord.mirror.tree import Tree
+
+
+@contextmanager
+def kept(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
+    """
+    Keep a copy of *data*, which is written in the `with`; if that ends in an exception, none is kept.
+
+    It is there before the write: of a writer that dies in between, the text not yet in place tells (see `unwritten`).
+    """
+    name = name_of("a", label)
+    with ExitStack() as undone:
+        _begin(journal, name, data)
+        undone.callback(journal.discard, name)
+        yield
+        undone.pop_all()
+    _replaces(journal, name, label)
+
+
+def _begin(journal: Journal, name: str, data: bytes) -> None:
+    """
+    A copy outlives every process, but is not synced: that would make each write half as slow again.
+
+    What is acknowledged is durable in its place. The copy is for who overwrites that; only a power cut within seconds
+    of both, and before the daemon looked, would take it.
+    """
+    descriptor = journal.begin(name)
+    with ExitStack() as opened:
+        opened.callback(os.close, descriptor)
+        kernel.write(descriptor, data)
+
+
+def keep(journal: Journal, staged: str, label: Label) -> None:
+    """Let a file of the journal, which holds what was written, be the copy of it."""
+    name = name_of("a", label)
+    kernel.rename(journal.descriptor, staged, journal.descriptor, name)
+    kernel.fsync(journal.descriptor)
+    _replaces(journal, name, label)
+
+
+def unwritten(journal: Journal, label: Label) -> None:
+    """Drop the copies of a text that never got to its place."""
+    for name, found in waiting(journal).items():
+        if found == label:
+            journal.discard(name)
+
+
+def _replaces(journal: Journal, name: str, label: Label) -> None:
+    """What this writer wrote before, and has replaced now, is in the trash."""
+    if (old := journal.copies.pop((label.entry, label.expected), None)) is not None:
+        journal.discard(old)
+    journal.copies[label.entry, label.new] = name
+
+
+def written(tree: Tree) -> dict[Digest, EntryId]:
+    """Whose new bytes commands wrote lately, as far as copies tell."""
+    found: dict[Digest, EntryId] = {}
+    for writer in writers(tree):
+        with suppress(FileNotFoundError), tree.directory(f"{TMP}/{writer}") as journal:
+            labels = _labels(journal, COPY, STAGED).values()  # what is staged may be in place a moment before
+            found |= {label.new: label.entry for label in labels if label.new is not None}
+    return found
+
+
+def waiting(journal: Journal) -> dict[str, Label]:
+    """The copies in one journal by their names."""
+    return _labels(journal.descriptor, COPY)
+
+
+def retire(journal: Journal, name: str, label: Label) -> None:
+    """Move a copy into the trash: there is no page any more that it could be a version of."""
+    assert label.new is not None
+    trashed = name_of("w", Label(label.entry, label.new, None))
+    kernel.rename(journal.descriptor, name, journal.descriptor, trashed)
+    journal.settle(trashed, keep=True)
+
+
+def was_replaced(tree: Tree, label: Label) -> bool:
+    """Whether somebody who had seen the bytes of a copy replaced them: then they are in the trash."""
+    try:
+        labels = map(label_of, tree.names(TRASH))
+    except FileNotFoundError:
+        return False
+    return any(found is not None and (found.entry, found.expected) == (label.entry, label.new) for found in labels)
+
+
+def _labels(directory: int, *kinds: str) -> dict[str, Label]:
+    names = [name for name in os.listdir(directory) if name.startswith(kinds)]
+    return {name: label for name in names if (label := label_of(name)) is not None}
