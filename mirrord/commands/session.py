@@ -92,6 +92,11 @@ class Session:
         """Whether this session was shown all of a page at some time."""
         return self._shown.get(path, 0) is None
 
+    def follow(self, path: str, target: str, digest: Digest | None) -> None:
+        """What was seen at *path* is at *target* now; digest: what it holds since; None: the same."""
+        seen, until = self.seen.pop(path), self._shown.pop(path)
+        self.saw(target, digest or seen, until=until)
+
     def forget(self, path: str) -> None:
         """The page is gone."""
         self.seen.pop(path, None)

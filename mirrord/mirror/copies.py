@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror import kernel
-from mirrord.mirror.journal import COPY, TMP, TRASH, Journal, writers
+from mirrord.mirror.journal import COPY, STAGED, TMP, TRASH, Journal, writers
 from mirrord.mirror.label import Label, label_of, name_of
 from mirrord.mirror.tree import Tree
 
@@ -63,13 +63,14 @@ def written(tree: Tree) -> dict[Digest, EntryId]:
     found: dict[Digest, EntryId] = {}
     for writer in writers(tree):
         with suppress(FileNotFoundError), tree.directory(f"{TMP}/{writer}") as journal:
-            found |= {label.new: label.entry for label in _labels(journal).values() if label.new is not None}
+            labels = _labels(journal, COPY, STAGED).values()  # what is staged may be in place a moment before
+            found |= {label.new: label.entry for label in labels if label.new is not None}
     return found
 
 
 def waiting(journal: Journal) -> dict[str, Label]:
     """The copies in one journal by their names."""
-    return _labels(journal.descriptor)
+    return _labels(journal.descriptor, COPY)
 
 
 def retire(journal: Journal, name: str, label: Label) -> None:
@@ -89,6 +90,6 @@ def was_replaced(tree: Tree, label: Label) -> bool:
     return any(found is not None and (found.entry, found.expected) == (label.entry, label.new) for found in labels)
 
 
-def _labels(directory: int) -> dict[str, Label]:
-    names = [name for name in os.listdir(directory) if name.startswith(COPY)]
+def _labels(directory: int, *kinds: str) -> dict[str, Label]:
+    names = [name for name in os.listdir(directory) if name.startswith(kinds)]
     return {name: label for name in names if (label := label_of(name)) is not None}

@@ -28,7 +28,7 @@ from mirrord.mirror.redo import Redo
 from mirrord.mirror.tree import Tree
 
 DAEMON = "daemon"  # the name of the daemon's journal
-COPY = "a."  # how names of copies begin
+COPY, STAGED = "a.", "r."  # how names of copies begin, and of what waits for its turn
 TMP = f"{MACHINE}/tmp"
 TRASH = f"{MACHINE}/trash"
 PRIVATE = 0o700
@@ -119,7 +119,7 @@ class Journal:
         return [
             Leftover(name, label, self._digest(name))
             for name in names
-            if name not in at_work and not name.startswith(COPY) and (label := label_of(name))
+            if name not in at_work and not name.startswith((COPY, STAGED)) and (label := label_of(name))
         ]
 
     def read(self, name: str) -> bytes:

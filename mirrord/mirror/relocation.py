@@ -18,7 +18,7 @@ from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import copies, kernel, replace
 from mirrord.mirror.appending import append
-from mirrord.mirror.journal import TMP, Journal
+from mirrord.mirror.journal import STAGED, TMP, Journal
 from mirrord.mirror.label import Label, label_of, name_of
 from mirrord.mirror.layout import parent_of, printable
 from mirrord.mirror.tree import Tree
@@ -49,7 +49,7 @@ class Rewrite:
     @property
     def label(self) -> Label:
         """Whose text it is, what it replaces, and what it is."""
-        found = label_of(f"w{self.staged[1:]}")
+        found = label_of(self.staged)
         assert found is not None
         return found
 
@@ -59,7 +59,7 @@ class Plan:
     """
     What belongs together, in this order.
 
-    emptied: directories that go if nothing is left in them. note: a file and the line to be added to it at the end.
+    emptied: directories that go if nothing is left in them. note: a file and the lines to be added to it at the end.
     """
 
     renames: Sequence[Rename] = ()
@@ -247,5 +247,5 @@ def _forget(journal: Journal) -> None:
     journal.discard(_PLAN)
     kernel.fsync(journal.descriptor)
     for name in os.listdir(journal.descriptor):
-        if name.startswith("r."):
+        if name.startswith(STAGED):
             journal.discard(name)
