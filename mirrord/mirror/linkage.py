@@ -61,7 +61,7 @@ class _Asked:
     """What the links of a page ask for. keys: all they may have, and more; links: None while nobody asked for them."""
 
     stat: Stat
-    keys: frozenset[str]
+    keys: tuple[str, ...]
     links: Links | None = None
 
 
@@ -77,10 +77,9 @@ class Linkage:
         """What the page at *path* links to, each once, in the order of the page; not to places in itself."""
         with self._guard:
             self._naming.update(snapshot)
-            found = {target: self._meaning(path, kind, target) for kind, target in self._links(snapshot, path)}
-        return [
-            Target(written, None if entry is None else self._naming.path(entry)) for written, entry in found.items()
-        ]
+            found = [(target, self._meaning(path, kind, target)) for kind, target in self._links(snapshot, path)]
+            targets = [Target(target, None if entry is None else self._naming.path(entry)) for target, entry in found]
+        return list(dict.fromkeys(targets))
 
     def incoming(self, snapshot: Snapshot, path: str) -> list[str]:
         """The pages that link to what is at *path*, by their paths."""
@@ -130,7 +129,7 @@ class Linkage:
         whole = snapshot.read(path)
         if whole is None or whole.text is None:
             return None
-        asked = _Asked(whole.stat, frozenset(_keys(whole.text, path)))
+        asked = _Asked(whole.stat, _keys(whole.text, path))
         self._remember(path, whole, asked)
         return asked
 
@@ -143,7 +142,7 @@ class Linkage:
         if whole is None or whole.text is None:
             return ()
         links = {(link.kind, link.target): None for link in links_of(whole.text) if link.target.strip()}
-        self._remember(path, whole, _Asked(whole.stat, frozenset(_keys(whole.text, path)), tuple(links)))
+        self._remember(path, whole, _Asked(whole.stat, _keys(whole.text, path), tuple(links)))
         return tuple(links)
 
     def _remember(self, path: str, whole: Whole, asked: _Asked) -> None:
@@ -153,13 +152,11 @@ class Linkage:
             self._asked.pop(path, None)
 
 
-def _keys(text: str, path: str) -> Iterator[str]:
+def _keys(text: str, path: str) -> tuple[str, ...]:
     """The keys of whatever may be a link in the page at *path*."""
     origin = Origin(_NOBODY, tuple(path.split("/")[:-1]))
-    for kind, target in dict.fromkeys(mentions_of(text)):
-        key = target_key(kind, target, origin)
-        if key is not None:
-            yield sys.intern(key)
+    found = {target_key(kind, target, origin) for kind, target in set(mentions_of(text))}
+    return tuple(sys.intern(key) for key in found if key is not None)
 
 
 def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[str, str]]:
