@@ -13,6 +13,7 @@ from uuid import UUID
 
 from mirrord.codec.links import links_of, mentions_of
 from mirrord.codec.relinking import Relinked, relinked
+from mirrord.codec.respelling import Whereto
 from mirrord.domain.entry import EntryId
 from mirrord.domain.linking import Origin, key_of, target_key
 from mirrord.domain.meaning import Names, plain, site_of
@@ -49,11 +50,13 @@ class Moving:
     _entries: Mapping[str, EntryId]
     _before: Names
     _after: Names
+    _whereto: Whereto
 
     def relinked(self, path: str, text: str) -> Relinked:
         """*text*, of one of *touched*, with links that mean afterwards what they meant before."""
         entry, new = self._entries[path], self.files.get(path, path)
-        return relinked(text, site_of(entry, path, self._before), site_of(entry, new, self._after))
+        before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
+        return relinked(text, before, after, self._whereto)
 
 
 @dataclass(slots=True)
@@ -107,7 +110,8 @@ class Linkage:
             pages = {path for path in (*files, *titles) if path in snapshot.pages}
             touched = sorted(pages | set(self._asking(snapshot, keys)))
             entries = {path: entry for path in touched if (entry := self._naming.entry(path)) is not None}
-            return Moving(files, list(entries), entries, self._naming.copy(), self._naming.after(files, titles))
+            before, after = self._naming.copy(), self._naming.after(files, titles)
+        return Moving(files, list(entries), entries, before, after, lambda path: _whereto(snapshot, moves, path))
 
     def _meaning(self, path: str, kind: str, target: str) -> EntryId | None:
         entry = self._naming.entry(path)
@@ -162,6 +166,16 @@ def _keys(text: str, path: str) -> tuple[str, ...]:
 def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Each page, folder and attachment that moves, in a directory or by itself."""
     for path in (*snapshot.pages, *snapshot.attachments, *snapshot.folders):
-        above = next((one for one in lineage(path) if one in moves), None)
-        if above is not None:
-            yield path, moves[above] + path.removeprefix(above)
+        if (new := _moved(path, moves)) is not None:
+            yield path, new
+
+
+def _whereto(snapshot: Snapshot, moves: Mapping[str, str], path: str) -> str | None:
+    """Where a file that is not synced is afterwards; None: there is none."""
+    return (_moved(path, moves) or path) if snapshot.has_file(path) else None
+
+
+def _moved(path: str, moves: Mapping[str, str]) -> str | None:
+    """Where what is at *path* is afterwards, if it or a directory above it moves."""
+    above = next((one for one in lineage(path) if one in moves), None)
+    return None if above is None else moves[above] + path.removeprefix(above)
