@@ -120,7 +120,8 @@ class Linkage:
     def _asking(self, snapshot: Snapshot, keys: Collection[str]) -> list[str]:
         """The pages with links that may have one of *keys*."""
         keys, found = frozenset(keys), []
-        self._asked = {path: known for path, known in self._asked.items() if path in snapshot.pages}
+        if len(self._asked) > len(snapshot.pages):
+            self._asked = {path: known for path, known in self._asked.items() if path in snapshot.pages}
         for path, stat in snapshot.pages.items():
             known = self._asked.get(path)
             if known is None or known.stat != stat:
