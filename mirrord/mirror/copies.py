@@ -19,21 +19,30 @@ from mirrord.mirror.tree import Tree
 @contextmanager
 def kept(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
     """
-    Keep a copy of *data*, which is written in the `with`, durably; if that ends in an exception, none is kept.
+    Keep a copy of *data*, which is written in the `with`; if that ends in an exception, none is kept.
 
     It is there before the write: of a writer that dies in between, the text not yet in place tells (see `unwritten`).
     """
     name = name_of("a", label)
-    with ExitStack() as opened, ExitStack() as undone:
-        descriptor = journal.begin(name)
-        opened.callback(os.close, descriptor)
+    with ExitStack() as undone:
+        _begin(journal, name, data)
         undone.callback(journal.discard, name)
-        kernel.write(descriptor, data)
-        kernel.start_writing(descriptor)  # together with the text that is put in place
         yield
-        kernel.fsync(descriptor)
         undone.pop_all()
     _replaces(journal, name, label)
+
+
+def _begin(journal: Journal, name: str, data: bytes) -> None:
+    """
+    A copy outlives every process, but is not synced: that would make each write half as slow again.
+
+    What is acknowledged is durable in its place. The copy is for who overwrites that; only a power cut within seconds
+    of both, and before the daemon looked, would take it.
+    """
+    descriptor = journal.begin(name)
+    with ExitStack() as opened:
+        opened.callback(os.close, descriptor)
+        kernel.write(descriptor, data)
 
 
 def keep(journal: Journal, staged: str, label: Label) -> None:

@@ -133,7 +133,13 @@ class Journal:
         if not keep:
             kernel.unlink(self.descriptor, name)
             return
-        self.tree.make_directories(TRASH, PRIVATE)
+        try:
+            self._rename_to_trash(name)
+        except FileNotFoundError:  # there is none yet, or somebody deleted it
+            self.tree.make_directories(TRASH, PRIVATE)
+            self._rename_to_trash(name)
+
+    def _rename_to_trash(self, name: str) -> None:
         with self.tree.directory(TRASH) as trash:
             kernel.rename(self.descriptor, name, trash, name)
 
