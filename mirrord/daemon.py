@@ -19,7 +19,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import Fenced, Halted, Refused, Unavailable
 from mirrord.heartbeat import Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
-from mirrord.mirror.layout import is_visible
+from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
 from mirrord.sync.backoff import Backoff
@@ -210,7 +210,7 @@ class Daemon:
             elif (worked := self.worked.get(name)) is not None:
                 if not rest:
                     worked.engine.look_everywhere()
-                elif rest == IGNORE_PATH or all(map(is_visible, rest.split("/"))):
+                elif rest == IGNORE_PATH or may_be_synced(rest):
                     worked.engine.queue.mark([rest])
 
     def _answer_requests(self) -> None:

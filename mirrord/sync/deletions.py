@@ -14,6 +14,7 @@ from mirrord.domain.state import NO_TEXT, File
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.layout import directory_of, parent_of
+from mirrord.mirror.lock import lock_for
 from mirrord.sync.decision import Decision
 from mirrord.sync.guard import QUIET, RECENT
 from mirrord.sync.paths import by_depth
@@ -126,16 +127,7 @@ async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> Non
     title = row.title if row else None
     sides.check_lease()
     try:
-        await asyncio.to_thread(
-            replacing.remove,
-            sides.tree,
-            sides.journal,
-            file.path,
-            entry=decision.state.entry,
-            over=file.digest,
-            reason="deleted in Postgres",
-            title=title,
-        )
+        await asyncio.to_thread(_remove, sides, file, decision.state.entry, title)
     except Stale:
         outcome.stale.append(decision)
     except Busy:
@@ -145,6 +137,14 @@ async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> Non
     else:
         sides.looker.index.forget(file.path)
         outcome.done.append(decision)
+
+
+def _remove(sides: Sides, file: File, entry: EntryId, title: str | None) -> None:
+    reason = "deleted in Postgres"
+    with lock_for(sides.tree, [file.path]):
+        replacing.remove(
+            sides.tree, sides.journal, file.path, entry=entry, over=file.digest, reason=reason, title=title
+        )
 
 
 def _list(decision: Decision, why: str, outcome: Outcome) -> None:
@@ -157,6 +157,8 @@ def _list(decision: Decision, why: str, outcome: Outcome) -> None:
 def _directory(decision: Decision) -> str:
     """The directory that goes with the entry, if it is empty then."""
     file = _file(decision)
+    if file.kind is Kind.RECORD:
+        return ""
     return parent_of(file.path) if file.kind is Kind.ATTACHMENT else directory_of(file.path, file.kind)
 
 

@@ -215,15 +215,18 @@ def _concerned(memory: Memory, look: Look) -> list[Base]:
 async def _seen(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
     """Ask the history about bytes that neither the base nor the living row has."""
     questions = [
-        (state.entry, state.file.digest)
+        (state.entry, state.file.kind, state.file.digest)
         for state in assembled
         if isinstance(state.file, File)
-        and state.file.kind is Kind.PAGE
+        and state.file.kind in (Kind.PAGE, Kind.RECORD)
         and state.row is not None
         and (state.row.deleted or state.file.digest != state.row.digest)
         and (state.base is None or state.file.digest != state.base.digest)
     ]
-    return await states.seen_versions(connection, sides.tenant, questions) if questions else {}
+    pages = [(entry, digest) for entry, kind, digest in questions if kind is Kind.PAGE]
+    records = [(entry, digest) for entry, kind, digest in questions if kind is Kind.RECORD]
+    seen = await states.seen_versions(connection, sides.tenant, pages) if pages else {}
+    return seen | (await states.seen_records(connection, sides.tenant, records) if records else {})
 
 
 async def _seen_others(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:

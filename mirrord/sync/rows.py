@@ -12,7 +12,7 @@ from mirrord.db import blobs
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
-from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
+from mirrord.db.writes import Body, Bytes, Statement, Text, defer_names, run
 from mirrord.domain.entry import EntryId, Kind, Place, operation_id
 from mirrord.domain.place import name_key, numbered, numbered_attachment
 from mirrord.domain.state import Base, File, Row, State
@@ -66,7 +66,7 @@ class Outcome:
 class _Prepared:
     decision: Decision
     data: bytes
-    body: Text | Bytes
+    body: Body
 
 
 async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
@@ -184,6 +184,8 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
         try:
             outcome = await _write(sides, [prepared], number)
         except psycopg.errors.UniqueViolation as error:
+            if error.diag.constraint_name == "record_key_is_free":
+                return Outcome(later=[prepared.decision], troubles=[_namesake(prepared.decision)])
             if "name_is_free" not in (error.diag.constraint_name or ""):
                 return Outcome(stale=[prepared.decision])
         except psycopg.errors.CheckViolation:
@@ -196,6 +198,14 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
                 outcome.troubles.append(_twin(prepared.decision, number))
             return outcome
     return Outcome(later=[prepared.decision])
+
+
+def _namesake(decision: Decision) -> Problem:
+    """A record's name has no room for a number: what it is called is what it is."""
+    file = decision.state.file
+    assert isinstance(file, File)
+    sentence = f"{file.path!r} has the name of another record but for case; rename one of them, or delete it."
+    return Problem(file.path, "in-the-way", sentence, decision.state.entry)
 
 
 def _twin(decision: Decision, number: int) -> Problem:
