@@ -38,12 +38,10 @@ class Spot:
 def spot_of_file(path: str) -> Spot | None:
     """What the file at *path* is; None if it is not synced."""
     parts = path.split("/")
-    if is_temporary(parts[-1]):
-        return None
     if parts[0] == RECORDS:
         name = name_of_record(path)
         return Spot(Kind.RECORD, "", name) if name is not None else None
-    if not all(map(is_visible, parts)):
+    if not all(map(is_visible, parts)) or is_temporary(parts[-1]):
         return None
     if ASSETS in parts[:-1]:
         at = parts.index(ASSETS)

@@ -1,6 +1,5 @@
 """Records: categories, collections and segments as files and as rows."""
 
-import os
 from collections.abc import Iterator
 from uuid import UUID, uuid4
 
@@ -149,7 +148,7 @@ def test_both_sides_change_different_values_and_both_changes_stay(mirrord: Mirro
 
 
 @pytest.fixture
-def disputed(mirrord: Mirrord) -> Iterator[tuple[str, int]]:
+def disputed(mirrord: Mirrord) -> tuple[str, int]:
     """A category whose both sides changed the same value: its path, and the number of the conflict."""
     key = f"disputed{uuid4().hex[:8]}"
     path = _category(mirrord, key)
@@ -159,7 +158,7 @@ def disputed(mirrord: Mirrord) -> Iterator[tuple[str, int]]:
     query = "SELECT id FROM conflict WHERE path = %s AND resolved_at IS NULL"
     found = eventually(lambda: mirrord.app.execute(query, [path]).fetchone(), "the conflict")
     eventually(lambda: "dir: Of the row" in (mirrord.text(path) or ""), "the row's text in the file")
-    yield path, found[0]
+    return path, found[0]
 
 
 def test_of_one_value_the_rows_stays_and_the_files_text_is_a_conflict(
@@ -310,8 +309,8 @@ def test_a_whole_directory_of_records_moves_in_and_out(mirrord: Mirrord) -> None
         (outside / f"moved{number}.yaml").write_text(f"dir: D{number}\n", encoding="utf-8")
     target = mirrord.file(".records/collections")
     if target.exists():
-        os.rename(target, mirrord.directory / "before")
-    os.rename(outside, target)
+        target.rename(mirrord.directory / "before")
+    outside.rename(target)
     eventually(lambda: _data(mirrord, "collection", "moved2") == {"dir": "D2"}, "the records that came")
-    os.rename(target, outside)
+    target.rename(outside)
     eventually(lambda: _row(mirrord, "collection", "moved2") is None, "the end of those that went")
