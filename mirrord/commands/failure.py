@@ -1,0 +1,103 @@
+"""Why a command was not done: a code for programs, a sentence and an instruction for whoever asked."""
+
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Literal
+
+from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable
+
+Kind = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable"]
+
+MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Failed(MirrordError):
+    """
+    A command that changed nothing; str() is the sentence.
+
+    code: of the failure, in capitals: PAGE_NOT_FOUND, CONFLICT, READ_FIRST and so on.
+    kind: the class of failures it belongs to.
+    instruction: what to do next.
+    facts: further fields of the answer in snake_case, such as the page's digest now; values are JSON.
+    """
+
+    def __init__(
+        self, code: str, kind: Kind, sentence: str, instruction: str, facts: Mapping[str, object] = MappingProxyType({})
+    ) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.kind = kind
+        self.instruction = instruction
+        self.facts = facts
+
+
+def page_not_found(path: str, nearest: tuple[str, ...] = ()) -> Failed:
+    """There is no page at *path*; nearest: paths of pages that may have been meant."""
+    meant = f"Did you mean {_one_of(nearest)}? " if nearest else ""
+    return Failed(
+        "PAGE_NOT_FOUND",
+        "not_found",
+        f"Page not found at path: {path}",
+        f"{meant}Use list_pages or search_pages to find the page.",
+        {"nearest": list(nearest)},
+    )
+
+
+def modified(path: str, digest: bytes | None) -> Failed:
+    """Somebody changed the page since it was shown; digest: of what it holds now, None if it is gone."""
+    return Failed(
+        "CONFLICT",
+        "conflict",
+        MODIFIED,
+        f"Read {path} again, apply your change to what it says now, and write that."
+        if digest
+        else f"{path} is gone; list its folder to see what became of it.",
+        {"path": path, "digest": digest.hex() if digest else None},
+    )
+
+
+def invalid(code: str, sentence: str, instruction: str) -> Failed:
+    """An argument that no page, name or edit can have."""
+    return Failed(code, "invalid", sentence, instruction)
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Say what mirror and codec refuse about the page at *path* as Failed, for the length of a `with`."""
+    try:
+        yield
+    except (Refused, Damaged, Busy, Stale, Unavailable) as error:
+        raise _explanation(path, error) from error
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise Failed(
+            "DISK_FULL", "unavailable", "The disk is full; nothing was changed.", "Free some space."
+        ) from error
+
+
+def _explanation(path: str, error: MirrordError) -> Failed:
+    match error:
+        case Refused():
+            return Failed("REFUSED", "forbidden", str(error), "Use another path: this one is not open to pages.")
+        case Damaged():
+            return Failed("INVALID_PAGE", "invalid", _sentence(error), "Mend the text, then try again.")
+        case Busy():
+            return Failed("BUSY", "busy", str(error), "Try again in a moment.")
+        case Stale():
+            return modified(path, None)
+        case _:
+            return Failed("UNAVAILABLE", "unavailable", str(error), "Try again later; an operator may have to help.")
+
+
+def _sentence(error: MirrordError) -> str:
+    text = str(error)
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def _one_of(paths: tuple[str, ...]) -> str:
+    *front, last = paths
+    return f"{', '.join(front)} or {last}" if front else last

@@ -1,0 +1,92 @@
+"""Domain events: what somebody did, in the past tense, and the line of a file that says so."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from uuid import UUID
+
+from mirrord.domain.entry import Actor
+
+FOLDER = ".records/events"  # one file a day and host
+
+
+class Type(StrEnum):
+    """
+    What happened to a page or an attachment.
+
+    `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but for deletions,
+    `old_path` and `links_rewritten` for moves, `trash_id` for deletions and restores; for an attachment the page's id,
+    its own path, `digest` and `size` (bytes).
+    """
+
+    PAGE_CREATED = "PageCreated"
+    PAGE_WRITTEN = "PageWritten"
+    PAGE_MOVED = "PageMoved"
+    PAGE_DELETED = "PageDeleted"
+    PAGE_RESTORED = "PageRestored"
+    ATTACHMENT_ADDED = "AttachmentAdded"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """
+    Something that happened once.
+
+    type: a Type, or the name another room gives its events. occurred_at: with its zone. tenant: the name.
+    data: JSON values.
+    """
+
+    event_id: UUID
+    type: str
+    occurred_at: datetime
+    tenant: str
+    actor: Actor
+    data: Mapping[str, object]
+
+
+def file_of(moment: datetime, host: str) -> str:
+    """The path of the file for events of that day (UTC) on that host."""
+    safe = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in host) or "host"
+    return f"{FOLDER}/{moment.astimezone(UTC):%Y-%m-%d}.{safe}.jsonl"
+
+
+def encode(event: Event) -> bytes:
+    """The line of *event*, with its end."""
+    facts = {
+        "event_id": str(event.event_id),
+        "type": event.type,
+        "occurred_at": event.occurred_at.astimezone(UTC).isoformat(timespec="microseconds"),
+        "tenant": event.tenant,
+        "actor": {"kind": event.actor.kind, "name": event.actor.name},
+        "data": dict(event.data),
+    }
+    return json.dumps(facts, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Event:
+    """
+    What a line says; keys beyond those of Event are passed over.
+
+    Raises:
+        ValueError: it is not such a line; the message says why, to follow the line's number.
+    """
+    raw = json.loads(line)
+    if not isinstance(raw, dict):
+        raise ValueError("is not a JSON object")
+    try:
+        kind, name = raw["actor"]["kind"], raw["actor"]["name"]
+        moment = datetime.fromisoformat(raw["occurred_at"])
+        texts = [raw["type"], raw["tenant"], kind, name]
+        if (
+            moment.tzinfo is None
+            or not isinstance(raw["data"], dict)
+            or not all(isinstance(text, str) for text in texts)
+        ):
+            raise ValueError("has a value of the wrong kind")
+        return Event(UUID(raw["event_id"]), raw["type"], moment, raw["tenant"], Actor(kind, name), raw["data"])
+    except KeyError as missing:
+        raise ValueError(f"lacks {missing}") from None
+    except (TypeError, AttributeError):
+        raise ValueError("has a value of the wrong kind") from None
