@@ -29,7 +29,7 @@ def read(form: Form, text: str) -> Data:
     """
     source = text.removeprefix(BOM)
     data = _read_yaml(source) if form is Form.YAML else _read_json(source)
-    _check(data)
+    check_storable(data)
     return data
 
 
@@ -39,7 +39,7 @@ def written(form: Form, text: str | None, data: Mapping[str, Json]) -> str:
 
     Raises Damaged where *text* cannot be read, or has no way to say this.
     """
-    _check(dict(data))
+    check_storable(data)
     before = read(form, text) if text is not None else None
     if text is not None and before is not None and same(before, dict(data)):
         return text
@@ -91,9 +91,13 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _check(data: Data) -> None:
-    """jsonb knows neither NUL nor halves of characters, and nobody reads what is nested without end."""
-    pending: list[tuple[Json, int]] = [(data, 1)]
+def check_storable(data: Mapping[str, object]) -> None:
+    """
+    Raises Damaged for values that a row cannot hold.
+
+    jsonb knows neither NUL nor halves of characters, and nobody reads what is nested without end.
+    """
+    pending: list[tuple[object, int]] = [(data, 1)]
     while pending:
         value, depth = pending.pop()
         if depth > MAX_DEPTH:

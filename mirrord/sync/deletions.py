@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mirrord.db.attention import Problem
 from mirrord.db.writes import Statement, Text, run
-from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
 from mirrord.domain.place import name_key
 from mirrord.domain.state import NO_TEXT, File
 from mirrord.errors import Busy, Refused, Stale, reason_of
@@ -20,7 +20,7 @@ from mirrord.sync.guard import QUIET, RECENT
 from mirrord.sync.paths import by_depth
 from mirrord.sync.plan import Move
 from mirrord.sync.rows import Outcome, new_base
-from mirrord.sync.sides import FILE_ACTOR, Sides
+from mirrord.sync.sides import Sides
 
 SIDES = ("file", "row", "emptied", "vanished")
 

@@ -12,13 +12,13 @@ from mirrord.db import blobs, buffers, conflicts, views
 from mirrord.db.conflicts import Conflict
 from mirrord.db.connect import Connection, set_parents
 from mirrord.db.writes import Bytes, run
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of, new_id, operation_id
+from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, Kind, Place, digest_of, new_id, operation_id
 from mirrord.errors import Stale
 from mirrord.sync.bodies import conflict_name, media_type_of, text_of, with_id
 from mirrord.sync.clash import Clash
 from mirrord.sync.merge import merge
 from mirrord.sync.record_clash import settle_record
-from mirrord.sync.sides import DAEMON_ACTOR, FILE_ACTOR, Sides
+from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 
 async def settle(sides: Sides, clash: Clash) -> list[EntryId]:

@@ -8,13 +8,13 @@ from mirrord.db import conflicts, records
 from mirrord.db.conflicts import Conflict
 from mirrord.db.records import Written
 from mirrord.db.writes import run
-from mirrord.domain.entry import EntryId, Kind, digest_of
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, digest_of
 from mirrord.domain.record import sort_of
 from mirrord.errors import Damaged, Stale
 from mirrord.sync.clash import Clash
 from mirrord.sync.record_merge import merge_record
 from mirrord.sync.recorded import record_text
-from mirrord.sync.sides import DAEMON_ACTOR, FILE_ACTOR, Sides
+from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 
 async def settle_record(sides: Sides, clash: Clash) -> list[EntryId]:

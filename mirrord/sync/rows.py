@@ -13,7 +13,7 @@ from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
 from mirrord.db.writes import Body, Bytes, Statement, Text, defer_names, run
-from mirrord.domain.entry import EntryId, Kind, Place, operation_id
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
 from mirrord.domain.place import name_key, numbered, numbered_attachment
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
@@ -24,7 +24,7 @@ from mirrord.sync.paths import by_depth, directory_above, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.prepare import MOST_TWINS
-from mirrord.sync.sides import FILE_ACTOR, Sides
+from mirrord.sync.sides import Sides
 
 BATCH = 200  # entries a transaction
 _NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
