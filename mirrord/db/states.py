@@ -74,6 +74,13 @@ async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[
     return {row.entry: row for row in rows}
 
 
+async def is_record(connection: Connection, tenant: TenantId, name: str) -> bool:
+    """Whether a living record has a place of that very name."""
+    return any(
+        not row.deleted for row in await _records_at(connection, tenant, [(None, name)]) if row.place.name == name
+    )
+
+
 async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, Row]:
     """Of entries that have no row any more: those that were deleted and purged, not lost."""
     cursor = await connection.execute(

@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 
 from mirrord.codec.views import Views
-from mirrord.db import blobs
+from mirrord.db import blobs, states
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
@@ -185,7 +185,7 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
             outcome = await _write(sides, [prepared], number)
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name == "record_key_is_free":
-                return Outcome(later=[prepared.decision], troubles=[_namesake(prepared.decision)])
+                return await _beside_namesake(sides, prepared.decision)
             if "name_is_free" not in (error.diag.constraint_name or ""):
                 return Outcome(stale=[prepared.decision])
         except psycopg.errors.CheckViolation:
@@ -200,10 +200,18 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
     return Outcome(later=[prepared.decision])
 
 
-def _namesake(decision: Decision) -> Problem:
-    """A record's name has no room for a number: what it is called is what it is."""
+async def _beside_namesake(sides: Sides, decision: Decision) -> Outcome:
+    """A row with that very name was made just now, and the file may be of it; else it is one but for case."""
     file = decision.state.file
     assert isinstance(file, File)
+    async with sides.database.transaction(sides.tenant) as connection:
+        if await states.is_record(connection, sides.tenant, file.place.name):
+            return Outcome(stale=[decision])
+    return Outcome(later=[decision], troubles=[_namesake(decision, file)])
+
+
+def _namesake(decision: Decision, file: File) -> Problem:
+    """A record's name has no room for a number: what it is called is what it is."""
     sentence = f"{file.path!r} has the name of another record but for case; rename one of them, or delete it."
     return Problem(file.path, "in-the-way", sentence, decision.state.entry)
 

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.mirror.process import prepare_process
 from mirrord.sync.engine import Engine
+from mirrord.sync.events import EventReader
+from mirrord.sync.sides import Sides
 from tests.faults.quick import hurry
 from tests.faults.world import Cluster
 from tests.system.entries import value
@@ -80,9 +82,11 @@ class Stage:
 
     def versions(self) -> int:
         """How many there are of everything."""
-        return int(value(self.app, "SELECT count(*) FROM mirrord.page_revision")) + int(
-            value(self.app, "SELECT coalesce(sum(version), 0) FROM mirrord.attachment")
+        query = (
+            "SELECT (SELECT count(*) FROM mirrord.page_revision) + (SELECT count(*) FROM mirrord.record_revision) "
+            "+ (SELECT coalesce(sum(version), 0) FROM mirrord.attachment)"
         )
+        return int(value(self.app, query))
 
     def converge(self, opened: Callable[[], None] = lambda: None) -> None:
         """
@@ -120,12 +124,13 @@ async def _converge(stage: Stage, opened: Callable[[], None]) -> None:
         try:
             opened()
             await _work(Engine(mirror.sides, adopting=mirror.adopting))
+            await _insist(EventReader(mirror.sides).read_marked, mirror.sides)
         finally:
             mirror.close()
 
 
 async def _work(engine: Engine) -> None:
-    await _start(engine)
+    await _insist(engine.start, engine.sides)
     stop = asyncio.Event()
     running = asyncio.ensure_future(engine.run(stop))
     try:
@@ -139,15 +144,15 @@ async def _work(engine: Engine) -> None:
         await running
 
 
-async def _start(engine: Engine) -> None:
+async def _insist(act: Callable[[], Awaitable[None]], sides: Sides) -> None:
     """As the daemon does: again and again while Postgres is out of reach."""
     while True:
         try:
-            await engine.start()
+            await act()
         except Unavailable:
             await asyncio.sleep(0.01)
             with suppress(Unavailable):
-                await engine.sides.database.mend()
+                await sides.database.mend()
         else:
             return
 
