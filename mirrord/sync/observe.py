@@ -189,8 +189,7 @@ async def _continue_rows(
     places = Assembly(sides.looker.index, look, memory, owners)
     strangers: dict[tuple[EntryId | None, str], str] = {}
     for path, found in look.found.items():
-        known = owners[path] in memory.of_entry or owners[path] in memory.rows or parse_id(found.claimed) is not None
-        if not known and found.spot.kind is not Kind.ATTACHMENT:
+        if not _is_known(found, owners[path], memory) and found.spot.kind is not Kind.ATTACHMENT:
             with suppress(KeyError):
                 strangers[places.owner(found.spot.folder), found.spot.name] = path
     if not strangers:
@@ -204,6 +203,14 @@ async def _continue_rows(
         for one in known_there
         if one.entry not in taken and (one.place.parent, one.place.name) in strangers
     }
+
+
+def _is_known(found: Found, owner: EntryId, memory: Memory) -> bool:
+    """Whether evidence says whose file it is. A record is what it is called: a tombstone's path says nothing."""
+    row = memory.rows.get(owner)
+    if row is not None and row.deleted and found.spot.kind is Kind.RECORD:
+        row = None
+    return owner in memory.of_entry or row is not None or parse_id(found.claimed) is not None
 
 
 def _concerned(memory: Memory, look: Look) -> list[Base]:

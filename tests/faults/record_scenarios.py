@@ -75,7 +75,7 @@ def append_events(stage: Stage) -> None:
     file = stage.root / file_of(moment, "desk")
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as stream:
-        stream.write(b"".join([*lines[:3], b"torn by a crash\n", *lines[3:5], lines[5][:20]]))
+        stream.write(b"".join([*lines[:3], b"torn by a crash\n", *lines[3:5], lines[5][:8]]))
         os.fsync(stream.fileno())
 
 

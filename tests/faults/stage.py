@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ class Stage:
         """The tree without what differs from run to run: ids and times."""
 
         def plain(text: str) -> str:
-            return _CONFLICT.sub("(conflict)", _UUID.sub("ID", text))
+            return _CONFLICT.sub("(conflict)", _UUID.sub("ID", text)).replace(f'"{self.name}"', '"TENANT"')
 
         return {plain(path): plain(data.decode("utf-8", "replace")) for path, data in self.tree().items()}
 
@@ -124,13 +124,13 @@ async def _converge(stage: Stage, opened: Callable[[], None]) -> None:
         try:
             opened()
             await _work(Engine(mirror.sides, adopting=mirror.adopting))
-            await _insist(EventReader(mirror.sides).read_marked, mirror.sides)
+            await _read_events(mirror.sides)
         finally:
             mirror.close()
 
 
 async def _work(engine: Engine) -> None:
-    await _insist(engine.start, engine.sides)
+    await _start(engine)
     stop = asyncio.Event()
     running = asyncio.ensure_future(engine.run(stop))
     try:
@@ -144,17 +144,28 @@ async def _work(engine: Engine) -> None:
         await running
 
 
-async def _insist(act: Callable[[], Awaitable[None]], sides: Sides) -> None:
+async def _start(engine: Engine) -> None:
     """As the daemon does: again and again while Postgres is out of reach."""
     while True:
         try:
-            await act()
+            await engine.start()
+        except Unavailable:
+            await asyncio.sleep(0.01)
+            with suppress(Unavailable):
+                await engine.sides.database.mend()
+        else:
+            return
+
+
+async def _read_events(sides: Sides) -> None:
+    reader = EventReader(sides)
+    while not reader.idle:
+        try:
+            await reader.read_marked()
         except Unavailable:
             await asyncio.sleep(0.01)
             with suppress(Unavailable):
                 await sides.database.mend()
-        else:
-            return
 
 
 async def _until_idle(engine: Engine, running: asyncio.Future[None]) -> None:
