@@ -50,7 +50,7 @@ PURE_EXCEPTIONS = {
 }
 EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 
-BROAD_EXCEPT = {"mirrord.sync.engine": 1}  # one item must not stop the others
+BROAD_EXCEPT = {"mirrord.sync.passes": 1}  # one item must not stop the others
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400
 NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc")
