@@ -86,7 +86,7 @@ def test_an_inserted_row_becomes_a_file_and_a_deleted_one_goes_to_the_trash(mirr
 
     mirrord.app.execute("DELETE FROM record WHERE key = 'reading'")
     eventually(lambda: not mirrord.file(path).exists(), "the file of a deleted record to go")
-    assert _trashed(mirrord, text)
+    eventually(lambda: _trashed(mirrord, text), "its bytes in the trash")
 
 
 def test_a_removed_file_ends_its_row_and_a_new_one_continues_it(mirrord: Mirrord) -> None:
@@ -207,6 +207,7 @@ def test_a_file_that_cannot_be_read_is_kept_on_both_sides_and_never_overwritten(
     path, key, broken = _category(mirrord, "broken"), "broken", "dir: Books\npatterns: [a\n"
     save(mirrord.file(path), broken)
     eventually(lambda: (row := _row(mirrord, "category", key)) is not None and row[1:3] == (broken, None), "its text")
+    eventually(lambda: problem(mirrord, path), "its problem")
     assert_said(mirrord, path, "line 3")
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="cannot be read"):
         mirrord.app.execute("UPDATE record SET data = '{}' WHERE key = 'broken'")
