@@ -198,7 +198,7 @@ def test_the_history_names_the_tool_that_wrote_a_version(mirrord: Mirrord) -> No
     event = _event(mirrord, Type.PAGE_WRITTEN, page_id=str(page.id), path="Told.md", digest=digest)
     _append(_file(mirrord), encode(event))
     _await(mirrord, event)
-    done = mirrord.run("history", "Told.md", "--json")
+    done = mirrord.run("history", "Told.md", "--json", "--tenant", mirrord.tenant)
     assert done.returncode == 0, done.stderr
     actors = [one["actor"]["name"] for one in json.loads(done.stdout)["versions"]]
     assert actors == ["file", "researcher", "file"]

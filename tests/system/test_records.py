@@ -172,12 +172,12 @@ def test_of_one_value_the_rows_stays_and_the_files_text_is_a_conflict(
     assert kept.fetchone() == (*texts, None)
     assert mirrord.text(path) == texts[2]
     assert [path.name for path in mirrord.file(path).parent.glob("*conflict*")] == []
-    assert path in mirrord.run("conflicts", "list").stdout
+    assert path in mirrord.run("conflicts", "list", "--tenant", mirrord.tenant).stdout
 
 
 def test_a_person_takes_the_files_text_of_a_record(mirrord: Mirrord, disputed: tuple[str, int]) -> None:
     path, number = disputed
-    done = mirrord.run("conflicts", "take-file", str(number))
+    done = mirrord.run("conflicts", "take-file", str(number), "--tenant", mirrord.tenant)
     assert (done.returncode, done.stderr) == (0, "")
     eventually(lambda: "dir: Of the file" in (mirrord.text(path) or ""), "the file's text again")
     row = mirrord.app.execute("SELECT resolution FROM conflict WHERE id = %s", [number]).fetchone()
@@ -188,11 +188,11 @@ def test_a_merged_text_of_a_record_must_be_readable(mirrord: Mirrord, disputed: 
     path, number = disputed
     merged = mirrord.directory / "merged.yaml"
     merged.write_text("dir: [\n", encoding="utf-8")
-    refused = mirrord.run("conflicts", "take-merged", str(number), str(merged))
+    refused = mirrord.run("conflicts", "take-merged", str(number), str(merged), "--tenant", mirrord.tenant)
     assert refused.returncode != 0
     assert "line 2" in refused.stderr
     merged.write_text("dir: Of both\n", encoding="utf-8")
-    assert mirrord.run("conflicts", "take-merged", str(number), str(merged)).returncode == 0
+    assert mirrord.run("conflicts", "take-merged", str(number), str(merged), "--tenant", mirrord.tenant).returncode == 0
     eventually(lambda: mirrord.text(path) == "dir: Of both\n", "the merged text in the file")
 
 
