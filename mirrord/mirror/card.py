@@ -15,7 +15,6 @@ from mirrord.mirror.layout import spot_of_file
 from mirrord.mirror.tree import Tree
 
 LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
-RACY = 20_000_000  # nanoseconds: a file changed that shortly before it is read may change again under the same stat
 _PIECE = 262_144  # bytes: nearly all pages are shorter
 _HEAD = 300_000  # bytes that the longest front matter YAML is read of can take
 _FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
@@ -74,8 +73,8 @@ def read_whole(tree: Tree, path: str) -> Whole | None:
     try:
         text = decode(data)
     except Damaged:
-        return Whole(None, stat, stat.ctime_ns < began - RACY)
-    return Whole(text, stat, stat.ctime_ns < began - RACY)
+        return Whole(None, stat, stat.is_settled(began))
+    return Whole(text, stat, stat.is_settled(began))
 
 
 def folder_card(path: str) -> Card:
@@ -95,7 +94,7 @@ def read_card(directory: int, path: str) -> Reading | None:
         if not before.is_file:
             return None
         data = _beginning(descriptor, before.size)
-        is_settled = stat_of(os.fstat(descriptor)) == before and before.ctime_ns < began - RACY
+        is_settled = stat_of(os.fstat(descriptor)) == before and before.is_settled(began)
     except OSError:
         return None
     finally:

@@ -15,12 +15,13 @@ from mirrord.errors import Busy, Damaged, MirrordError, Refused
 from mirrord.mirror import ignore
 from mirrord.mirror.agreed import Agreed
 from mirrord.mirror.card import Card, Reading, Whole, folder_card, read_card, read_whole
-from mirrord.mirror.glance import Glance, glance
+from mirrord.mirror.glance import NOTHING, Glance, Sight, Stats, glance, sight
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
 from mirrord.mirror.nearness import nearest
 from mirrord.mirror.tree import Tree
+from mirrord.mirror.walk import Walk, has_page, is_in_assets, join
 
 
 class Catalogue:
@@ -30,6 +31,8 @@ class Catalogue:
         self.tree = tree
         self.tenant = tenant
         self.agreed = Agreed(tree)
+        self._known: dict[str, Sight] = {}
+        self._walk = Walk({})
         self._readings: dict[str, Reading] = {}
         self._guard = threading.Lock()
         self._ignore: tuple[Stat | None, Ignore] = (None, Ignore())
@@ -43,23 +46,57 @@ class Catalogue:
         return Snapshot(self, self._patterns())
 
     def cards(self, stats: Mapping[str, Stat]) -> dict[str, Card]:
-        """The cards of those pages that are there; a file is opened only if its stat is not the one it was read at."""
+        """The cards of pages that are there, in their order; a file is opened only if its stat is not what it was."""
         found, unread = dict[str, Card](), defaultdict[str, list[str]](list)
         for path, stat in stats.items():
             known = self._readings.get(path)
-            if known is not None and known.stat == stat:
+            if known is not None and (known.stat is stat or known.stat == stat):
                 found[path] = known.card
             else:
                 unread[parent_of(path)].append(path)
         for reading in self._read(unread):
             found[reading.card.path] = reading.card
+        return {path: found[path] for path in stats if path in found} if unread else found
+
+    def every(self, walk: Walk) -> Mapping[str, Card]:
+        """The card of every page of *walk*."""
+        found = walk.cards
+        if found is None:
+            found = self.cards(walk.pages)
+            if len(found) == len(walk.pages) and all(map(self._is_known, found.values())):
+                walk.cards = found
         return found
 
-    def keep_only(self, paths: Collection[str]) -> None:
-        """Forget pages that are gone."""
+    def glance(self, directory: str, patterns: Ignore) -> Glance:
+        """What a directory holds right now, by name."""
+        known = self._known.get(directory, NOTHING)
+        found = glance(self.tree, patterns, directory, known.glance)
+        if found is not known.glance:
+            self._known[directory] = Sight(found, known.stats)
+        return found
+
+    def sight(self, directory: str, patterns: Ignore) -> Sight:
+        """What a directory holds right now, with stats."""
+        known = self._known.get(directory, NOTHING)
+        found = sight(self.tree, patterns, directory, known)
+        if found is not known:
+            self._known[directory] = found
+        return found
+
+    def walked(self, sights: Mapping[str, Sight]) -> Walk:
+        """The tree of which these are all directories: the same as before if nothing changed. Forgets what is gone."""
+        walk = Walk(sights)
         with self._guard:
-            if len(self._readings) > len(paths):
-                self._readings = {path: known for path, known in self._readings.items() if path in paths}
+            if self._walk.is_same(walk):
+                return self._walk
+            self._walk = walk
+            self._known = {path: known for path, known in self._known.items() if path in sights}
+            self._readings = {path: known for path, known in self._readings.items() if path in walk.pages}
+        return walk
+
+    def _is_known(self, card: Card) -> bool:
+        known = self._readings.get(card.path)
+        return known is not None and known.card is card
 
     def _read(self, unread: Mapping[str, list[str]]) -> Iterator[Reading]:
         for directory, paths in unread.items():
@@ -98,43 +135,46 @@ class Snapshot:
         self._tree = catalogue.tree
         self._patterns = patterns
         self._glances: dict[str, Glance] = {}
+        self._stats: dict[str, Stats] = {}
         self._cards: dict[str, Card] = {}
 
     @cached_property
-    def directories(self) -> list[str]:
-        """Every directory, the root "" and `assets` too, those above before those below."""
-        found = [""]
-        for directory in found:
-            here = self._glance(directory)
-            found += [_join(directory, name) for name in (*here.directories, *([ASSETS] if here.has_assets else []))]
-        return found
+    def walk(self) -> Walk:
+        """The whole tree: the one of the look before if nothing changed."""
+        found = {"": self._sight("")}
+        pending = [""]
+        for directory in pending:
+            here = found[directory].glance
+            for name in sorted([*here.directories, *([ASSETS] if here.has_assets else [])]):
+                below = join(directory, name)
+                found[below] = self._sight(below)
+                pending.append(below)
+        return self._catalogue.walked(found)
 
-    @cached_property
-    def folders(self) -> list[str]:
+    @property
+    def folders(self) -> Collection[str]:
         """Every directory without a page file; looks at the whole tree."""
-        return [path for path in self.directories if path and not _is_in_assets(path) and not self._has_page(path)]
+        return self.walk.folders
 
-    @cached_property
-    def pages(self) -> dict[str, Stat]:
+    @property
+    def pages(self) -> Mapping[str, Stat]:
         """Every page; looks at the whole tree."""
-        found = dict(self._files(Kind.PAGE))
-        self._catalogue.keep_only(found)
-        return found
+        return self.walk.pages
 
     @cached_property
-    def every(self) -> dict[str, Card]:
-        """The card of every page; looks at the whole tree, and reads what changed."""
-        return self._catalogue.cards(self.pages)
+    def every(self) -> Mapping[str, Card]:
+        """The card of every page, the very same mapping if nothing changed; looks at the whole tree, reads changes."""
+        return self._catalogue.every(self.walk)
 
-    @cached_property
-    def attachments(self) -> dict[str, Stat]:
+    @property
+    def attachments(self) -> Mapping[str, Stat]:
         """Every attachment; looks at the whole tree."""
-        return dict(self._files(Kind.ATTACHMENT))
+        return self.walk.attachments
 
     @property
     def has_patterns(self) -> bool:
         """Whether files lie about that keep programs that search out of some pages; looks at the whole tree."""
-        return any(self._glance(directory).has_patterns for directory in self.directories)
+        return self.walk.has_patterns
 
     def page(self, path: str) -> Card | None:
         """The page whose file is exactly *path*."""
@@ -145,7 +185,7 @@ class Snapshot:
         path = path.strip("/")
         if not path:
             return None
-        index = _join(path, INDEX_FILE)
+        index = join(path, INDEX_FILE)
         return self.page(path) or self.page(index) or self.page(path + SUFFIX) or self._folder(path)
 
     def cards(self, paths: Iterable[str]) -> dict[str, Card]:
@@ -158,22 +198,26 @@ class Snapshot:
 
     def children(self, directory: str) -> list[Card]:
         """The pages and folders right below *directory*, in the order of the sidebar: by position, then by title."""
-        if _is_in_assets(directory):
+        if is_in_assets(directory):
             return []
         here = self._glance(directory)
         pages = [name for name in here.files if name != INDEX_FILE or not directory]
         folders = []
         for name in here.directories:
-            if INDEX_FILE in self._glance(_join(directory, name)).files:
+            if INDEX_FILE in self._glance(join(directory, name)).files:
                 pages.append(f"{name}/{INDEX_FILE}")
-            elif not self._has_page(_join(directory, name)):
-                folders.append(folder_card(_join(directory, name)))
-        found = [*self.cards(_join(directory, name) for name in pages).values(), *folders]
+            elif not self._has_page(join(directory, name)):
+                folders.append(folder_card(join(directory, name)))
+        found = [*self.cards(join(directory, name) for name in pages).values(), *folders]
         return sorted(found, key=_in_sidebar)
 
     def has_children(self, card: Card) -> bool:
         """Whether a page or folder holds pages or folders."""
-        here = self._glance(directory_of(card.path, card.kind))
+        directory = directory_of(card.path, card.kind)
+        above = self._glances.get(parent_of(directory))
+        if above is not None and directory.rpartition("/")[2] not in above.directories:
+            return False
+        here = self._glance(directory)
         return bool(here.directories) or any(name != INDEX_FILE for name in here.files)
 
     def has_file(self, path: str) -> bool:
@@ -214,26 +258,28 @@ class Snapshot:
 
     def _folder(self, path: str) -> Card | None:
         here = self._glance(parent_of(path))
-        return folder_card(path) if path.rpartition("/")[2] in here.directories and not _is_in_assets(path) else None
+        return folder_card(path) if path.rpartition("/")[2] in here.directories and not is_in_assets(path) else None
 
     def _has_page(self, directory: str) -> bool:
-        name = directory.rpartition("/")[2] + SUFFIX
-        return INDEX_FILE in self._glance(directory).files or name in self._glance(parent_of(directory)).files
+        return has_page(directory, self._glance(directory), self._glance(parent_of(directory)))
 
     def _stat(self, path: str) -> Stat | None:
-        return self._glance(parent_of(path)).files.get(path.rpartition("/")[2])
-
-    def _files(self, kind: Kind) -> Iterator[tuple[str, Stat]]:
-        for directory in self.directories:
-            if _is_in_assets(directory) is (kind is Kind.ATTACHMENT):
-                for name, stat in self._glance(directory).files.items():
-                    yield _join(directory, name), stat
+        directory, _, name = path.rpartition("/")
+        return self._sight(directory).stats.get(name)
 
     def _glance(self, directory: str) -> Glance:
         found = self._glances.get(directory)
         if found is None:
-            found = glance(self._tree, self._patterns, directory) if self._is_open(directory) else Glance()
+            is_open = self._is_open(directory)
+            found = self._catalogue.glance(directory, self._patterns) if is_open else NOTHING.glance
             self._glances[directory] = found
+        return found
+
+    def _sight(self, directory: str) -> Sight:
+        if directory in self._stats:
+            return Sight(self._glances[directory], self._stats[directory])
+        found = self._catalogue.sight(directory, self._patterns) if self._is_open(directory) else NOTHING
+        self._glances[directory], self._stats[directory] = found
         return found
 
     def _is_open(self, directory: str) -> bool:
@@ -251,11 +297,3 @@ def _in_sidebar(card: Card) -> tuple[bool, str, str, str, str]:
 def _is_page(path: str) -> bool:
     spot = spot_of_file(path)
     return spot is not None and spot.kind is Kind.PAGE
-
-
-def _is_in_assets(directory: str) -> bool:
-    return ASSETS in directory.split("/")
-
-
-def _join(directory: str, name: str) -> str:
-    return f"{directory}/{name}" if directory else name

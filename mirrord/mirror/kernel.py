@@ -23,6 +23,8 @@ _NOREPLACE, _EXCHANGE = 1, 2
 
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
+_RACY = 20_000_000  # nanoseconds: what changed that shortly before may change again under the same stat
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -52,6 +54,10 @@ class Stat(NamedTuple):
     def same_content(self, other: "Stat") -> bool:
         """Whether nothing wrote to the file between both; a rename changes only ctime and may have happened."""
         return self[:4] == other[:4]
+
+    def is_settled(self, began_ns: int) -> bool:
+        """Whether what somebody began to read at that time is there as long as this stat, taken by then, stays."""
+        return self.ctime_ns < began_ns - _RACY
 
 
 class Unsupported(OSError):

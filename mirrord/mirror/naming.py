@@ -1,7 +1,6 @@
 """What everything in a tree is called, kept up between looks by what changed."""
 
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId, Kind
@@ -9,6 +8,7 @@ from mirrord.domain.linking import Candidate, key_of
 from mirrord.domain.meaning import Names, candidates
 from mirrord.mirror.card import Card
 from mirrord.mirror.catalogue import Snapshot
+from mirrord.mirror.walk import Walk
 
 
 class Naming:
@@ -20,13 +20,13 @@ class Naming:
 
     def __init__(self) -> None:
         self._kinds: dict[str, Kind] = {}
-        self._cards: dict[str, Card] = {}
+        self._cards: Mapping[str, Card] = {}
         self._entries: dict[str, EntryId] = {}
         self._candidates: dict[str, list[Candidate]] = {}
         self._by_key: dict[str, list[Candidate]] = {}
         self._files: dict[EntryId, str] = {}
         self._count = 0
-        self._learned: Callable[[], Snapshot | None] = lambda: None
+        self._walk: Walk | None = None
 
     @property
     def names(self) -> Names:
@@ -47,10 +47,10 @@ class Naming:
 
     def update(self, snapshot: Snapshot) -> None:
         """Learn what *snapshot* holds; looks at the whole tree, unless that is what was learned last."""
-        if self._learned() is snapshot:
-            return
-        self._learned = weakref.ref(snapshot)
         cards = snapshot.every
+        if cards is self._cards and snapshot.walk is self._walk:
+            return
+        self._walk = snapshot.walk
         kinds = dict.fromkeys(cards, Kind.PAGE)
         kinds |= dict.fromkeys(snapshot.folders, Kind.FOLDER) | dict.fromkeys(snapshot.attachments, Kind.ATTACHMENT)
         if kinds != self._kinds:

@@ -1,0 +1,75 @@
+"""All directories of a tree as one look found them, and what follows from that."""
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+
+from mirrord.domain.entry import Kind
+from mirrord.domain.place import ASSETS
+from mirrord.mirror.card import Card
+from mirrord.mirror.glance import Glance, Sight
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import INDEX_FILE, SUFFIX, parent_of
+
+
+class Walk:
+    """
+    A tree; never changes, so that whoever holds the same one again knows that nothing did.
+
+    sights: each directory by its path, the root "" and `assets` too, those above before those below.
+    cards: of all pages; None as long as one of them may change without its stat.
+    """
+
+    def __init__(self, sights: Mapping[str, Sight]) -> None:
+        self.sights = sights
+        self.cards: Mapping[str, Card] | None = None
+
+    def is_same(self, other: "Walk") -> bool:
+        """Whether both were made of the very same sights."""
+        pairs = zip(self.sights.values(), other.sights.values(), strict=False)
+        return len(self.sights) == len(other.sights) and all(
+            one.glance is its.glance and one.stats is its.stats for one, its in pairs
+        )
+
+    @cached_property
+    def pages(self) -> Mapping[str, Stat]:
+        """Every page, in the order of their paths."""
+        return dict(sorted(self._files(Kind.PAGE)))
+
+    @cached_property
+    def attachments(self) -> Mapping[str, Stat]:
+        """Every attachment, in the order of their paths."""
+        return dict(sorted(self._files(Kind.ATTACHMENT)))
+
+    @cached_property
+    def folders(self) -> Collection[str]:
+        """Every directory without a page file."""
+        return [path for path in self.sights if path and not is_in_assets(path) and not self._has_page(path)]
+
+    @cached_property
+    def has_patterns(self) -> bool:
+        """Whether files lie about that keep programs that search out of some pages."""
+        return any(sight.glance.has_patterns for sight in self.sights.values())
+
+    def _has_page(self, directory: str) -> bool:
+        return has_page(directory, self.sights[directory].glance, self.sights[parent_of(directory)].glance)
+
+    def _files(self, kind: Kind) -> Iterator[tuple[str, Stat]]:
+        for directory, sight in self.sights.items():
+            if is_in_assets(directory) is (kind is Kind.ATTACHMENT):
+                for name, stat in sight.stats.items():
+                    yield join(directory, name), stat
+
+
+def has_page(directory: str, here: Glance, above: Glance) -> bool:
+    """Whether a directory is a page's: by the page in it, or by that beside it."""
+    return INDEX_FILE in here.files or directory.rpartition("/")[2] + SUFFIX in above.files
+
+
+def is_in_assets(directory: str) -> bool:
+    """Whether attachments lie in *directory*, and no pages."""
+    return ASSETS in directory.split("/")
+
+
+def join(directory: str, name: str) -> str:
+    """The path of what is called *name* in *directory*."""
+    return f"{directory}/{name}" if directory else name
