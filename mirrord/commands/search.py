@@ -1,6 +1,6 @@
 """The agent searches the pages: by their titles and tags first, then by what they say."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,6 +13,7 @@ from mirrord.errors import Damaged
 from mirrord.mirror.card import Card
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.layout import directory_of
+from mirrord.mirror.roll import Roll
 from mirrord.mirror.searching import Behind, Hit, Hits, lines_matching
 
 MAX_RESULTS = 100
@@ -66,9 +67,9 @@ def search_pages(
     behind = Behind(*place_of(cursor, question)) if cursor is not None else None
     with explained():
         search = _expression if regex else _words
-        snapshot, cards, hits = search(session, query, path, case_sensitive, behind)
+        snapshot, roll, hits = search(session, query, path, case_sensitive, behind)
         found = list(islice(hits, limit + 1))
-        skipped = sorted(path for path, card in cards.items() if not _is_text(snapshot, card))
+        skipped = [card.path for card in roll.doubtful if not _is_text(snapshot, card)]
         ids = snapshot.ids([hit.card for hit in found[:limit]])
     results = [
         SearchResult(hit.card.path, hit.card.title, hit.line, hit.context, str(ids[hit.card.path]))
@@ -80,7 +81,7 @@ def search_pages(
     return SearchResults(results, more, following, skipped[:_MAX_SKIPPED], len(skipped))
 
 
-_Search = tuple[Snapshot, Mapping[str, Card], Iterator[Hit]]
+_Search = tuple[Snapshot, Roll, Iterator[Hit]]
 
 
 def _words(session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None) -> _Search:
@@ -89,20 +90,21 @@ def _words(session: Session, query: str, path: str | None, case_sensitive: bool,
         raise invalid("INVALID_QUERY", "There is nothing to search for.", "Give one word or more.")
     snapshot = session.catalogue.look()
     hits = Hits(snapshot, session.grep, terms)
-    cards = _cards(session, snapshot, path)
-    return snapshot, cards, hits.among(_readable(cards), behind)
+    roll = _roll(session, snapshot, path)
+    return snapshot, roll, hits.among(roll, behind)
 
 
 def _expression(session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None) -> _Search:
     pattern = query if case_sensitive else f"(?i){query}"
     asked = session.grep.files(pattern)  # works while the tree is read
     snapshot = session.catalogue.look()
-    cards = _cards(session, snapshot, path)
+    roll = _roll(session, snapshot, path)
     try:
         matching = asked.result()
     except Damaged as error:
         raise invalid("INVALID_REGEX", f"The regular expression is not valid: {_reason(error)}.", _ADVICE) from error
-    return snapshot, cards, lines_matching(snapshot, session.grep, _readable(cards), pattern, matching, behind)
+    readable = {card.path: card for card in roll.readable}
+    return snapshot, roll, lines_matching(snapshot, session.grep, readable, pattern, matching, behind)
 
 
 _ADVICE = "Mend it, or search for words with regex=false; look-around and back-references are not supported."
@@ -112,16 +114,12 @@ def _reason(error: Damaged) -> str:
     return str(error).rpartition("error: ")[2].removeprefix("Invalid pattern: ").strip().rstrip(".")
 
 
-def _cards(session: Session, snapshot: Snapshot, path: str | None) -> Mapping[str, Card]:
+def _roll(session: Session, snapshot: Snapshot, path: str | None) -> Roll:
     top = directory_card(session, snapshot, path)
     if top is None:
-        return snapshot.every
+        return snapshot.roll
     below = directory_of(top.path, top.kind) + "/"
-    return snapshot.cards(one for one in snapshot.pages if one == top.path or one.startswith(below))
-
-
-def _readable(cards: Mapping[str, Card]) -> Mapping[str, Card]:
-    return {path: card for path, card in cards.items() if card.is_text is not False}
+    return Roll(snapshot.cards(one for one in snapshot.pages if one == top.path or one.startswith(below)))
 
 
 def _is_text(snapshot: Snapshot, card: Card) -> bool:

@@ -20,6 +20,7 @@ from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
 from mirrord.mirror.nearness import nearest
+from mirrord.mirror.roll import Roll
 from mirrord.mirror.tree import Tree
 from mirrord.mirror.walk import Walk, has_page, is_in_assets, join
 
@@ -58,13 +59,13 @@ class Catalogue:
             found[reading.card.path] = reading.card
         return {path: found[path] for path in stats if path in found} if unread else found
 
-    def every(self, walk: Walk) -> Mapping[str, Card]:
-        """The card of every page of *walk*."""
-        found = walk.cards
+    def roll(self, walk: Walk) -> Roll:
+        """Every page of *walk*."""
+        found = walk.roll
         if found is None:
-            found = self.cards(walk.pages)
-            if len(found) == len(walk.pages) and all(map(self._is_known, found.values())):
-                walk.cards = found
+            found = Roll(self.cards(walk.pages))
+            if len(found.cards) == len(walk.pages) and all(map(self._is_known, found.cards.values())):
+                walk.roll = found
         return found
 
     def glance(self, directory: str, patterns: Ignore) -> Glance:
@@ -162,9 +163,14 @@ class Snapshot:
         return self.walk.pages
 
     @cached_property
+    def roll(self) -> Roll:
+        """Every page, as in the look before if nothing changed; looks at the whole tree, and reads what changed."""
+        return self._catalogue.roll(self.walk)
+
+    @property
     def every(self) -> Mapping[str, Card]:
-        """The card of every page, the very same mapping if nothing changed; looks at the whole tree, reads changes."""
-        return self._catalogue.every(self.walk)
+        """The card of every page, as in roll."""
+        return self.roll.cards
 
     @property
     def attachments(self) -> Mapping[str, Stat]:

@@ -4,21 +4,20 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 
-from mirrord.domain.meaning import plain
 from mirrord.domain.query import Term
 from mirrord.errors import Damaged, Unavailable
 from mirrord.mirror.card import Card
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.grep import Grep, Line, Matching
+from mirrord.mirror.roll import Roll
 
 _FEW = 1_000  # files: to read and check that many takes less than to ask for others
 _ASKED = 3  # terms: the longest are the rarest
 _COUNTED = 200  # places of one term in one page that are looked at for the best line
 _CHUNK = 50  # files whose lines are asked for at once
 _AROUND = 240  # characters of a line that are shown
-_BETWEEN = "\x1f"  # names: no phrase goes across
 
 Cards = Mapping[str, Card]
 
@@ -53,30 +52,20 @@ class Hits:
         self._rarest = sorted(terms, key=lambda term: -len(term.text))[:_ASKED]
         self._asked: Future[Matching] | None = grep.files(self._rarest[0].source, _FEW)  # works while the tree is read
 
-    def among(self, cards: Cards, behind: Behind | None) -> Iterator[Hit]:
-        """The hits among *cards*, lazily."""
-        ordered = [cards[path] for path in sorted(cards)]
-        titled = self._named([card.title for card in ordered])
-        named = self._named([_names(card) for card in ordered])
+    def among(self, roll: Roll, behind: Behind | None) -> Iterator[Hit]:
+        """The hits among the pages of *roll*, lazily."""
+        ordered = roll.readable
+        titled = [roll.titles.holding(term) for term in self._terms]
+        named = [roll.names.holding(term) for term in self._terms]
         in_title, in_names = set.intersection(*titled), set.intersection(*named)
         first: Sequence[Card] = [ordered[at] for at in (*sorted(in_title), *sorted(in_names - in_title))]
-        rest = [at for at in range(len(ordered)) if at not in in_names]
-        if behind is not None:
-            first, after = _rest_of(first, behind)
-            rest = [at for at in rest if ordered[at].path > after]
+        first, after = _rest_of(first, behind) if behind is not None else (first, "")
         for card in first:
             whole = self._snapshot.read(card.path)
             if whole is not None and whole.text is not None:
                 yield self._hit(card, whole.text)
+        rest = [at for at in range(len(ordered)) if at not in in_names and ordered[at].path > after]
         yield from self._in_texts(ordered, rest, named)
-
-    def _named(self, names: Sequence[str]) -> list[set[int]]:
-        """For each term, the numbers of the names that hold it: one search of all, where ten thousand would be slow."""
-        lines = [name.replace("\n", " ") for name in names]
-        starts, joined = [0, *accumulate(len(line) + 1 for line in lines)], "\n".join(lines)
-        return [
-            {bisect_right(starts, found.start()) - 1 for found in term.pattern.finditer(joined)} for term in self._terms
-        ]
 
     def _in_texts(self, ordered: Sequence[Card], rest: Sequence[int], named: Sequence[set[int]]) -> Iterator[Hit]:
         candidates = self._candidates(ordered, named) if rest else None
@@ -146,10 +135,6 @@ def _is_there(snapshot: Snapshot, path: str, line: Line) -> bool:
     whole = snapshot.read(path)
     lines = (whole.text or "").split("\n") if whole is not None else []
     return line.number <= len(lines) and lines[line.number - 1].strip("\ufeff\r") == line.text.strip("\ufeff\r")
-
-
-def _names(card: Card) -> str:
-    return _BETWEEN.join((card.title, plain(card.path).rpartition("/")[2], *card.tags, *card.aliases))
 
 
 def _rest_of(first: Sequence[Card], behind: Behind) -> tuple[Sequence[Card], str]:

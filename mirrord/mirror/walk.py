@@ -5,10 +5,10 @@ from functools import cached_property
 
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS
-from mirrord.mirror.card import Card
 from mirrord.mirror.glance import Glance, Sight
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, parent_of
+from mirrord.mirror.roll import Roll
 
 
 class Walk:
@@ -16,12 +16,12 @@ class Walk:
     A tree; never changes, so that whoever holds the same one again knows that nothing did.
 
     sights: each directory by its path, the root "" and `assets` too, those above before those below.
-    cards: of all pages; None as long as one of them may change without its stat.
+    roll: of all pages; None as long as one of them may change without its stat.
     """
 
     def __init__(self, sights: Mapping[str, Sight]) -> None:
         self.sights = sights
-        self.cards: Mapping[str, Card] | None = None
+        self.roll: Roll | None = None
 
     def is_same(self, other: "Walk") -> bool:
         """Whether both were made of the very same sights."""
