@@ -23,6 +23,7 @@ _PIECE = 1 << 20  # bytes
 _NO_HOME = "/nonexistent"  # where the user's own list of ignored files would be looked for
 
 
+_HERE = "./"  # before each path that is asked for or answered
 _PATTERNS = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 
 _Key = tuple[tuple[Stat, ...], frozenset[str]]
@@ -90,15 +91,13 @@ class Grep:
             self._worker.end()
 
     def _files(self, pattern: str, limit: int | None) -> Matching:
-        worker = self._working()
-        found = self._ask({"pattern": pattern, "root": worker.root, "limit": limit})
-        paths = frozenset(path.removeprefix(worker.root + "/") for path in found)
+        found = self._ask({"pattern": pattern, "limit": limit})
+        paths = frozenset(path.removeprefix(_HERE) for path in found)
         return Matching(paths, limit is None or len(found) < limit)
 
     def _lines(self, pattern: str, paths: Sequence[str]) -> dict[str, Line]:
-        root = self._working().root
-        found = self._ask({"pattern": pattern, "files": [f"{root}/{path}" for path in paths]})
-        return {file.removeprefix(root + "/"): _line(written.removeprefix(file + ":")) for file, written in found}
+        found = self._ask({"pattern": pattern, "files": [_HERE + path for path in paths]})
+        return {file.removeprefix(_HERE): _line(written.removeprefix(file + ":")) for file, written in found}
 
     def _working(self) -> "_Worker":
         if self._worker is not None and not self._worker.is_alive():
@@ -117,14 +116,15 @@ class Grep:
 
 
 class _Worker:
-    """The process. root: the tree's root as it has it, open: whatever takes its name meanwhile is not searched."""
+    """The process. It works in the tree's root as it is open here: what takes its name meanwhile is not searched."""
 
     def __init__(self, tree: Tree) -> None:
         # a descriptor of its own: one that shares its locks with the tree's would keep them
         descriptor = os.open(".", contained.DIRECTORY | os.O_CLOEXEC, dir_fd=tree.descriptor)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "mirrord.mirror.grep_worker"],  # -P: nothing from where somebody stands
+                # -P: nothing from where somebody stands
+                [sys.executable, "-P", "-m", "mirrord.mirror.grep_worker", str(descriptor)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -134,7 +134,6 @@ class _Worker:
             )
         finally:
             os.close(descriptor)
-        self.root = f"/proc/self/fd/{descriptor}"
 
     def is_alive(self) -> bool:
         return self._process.poll() is None

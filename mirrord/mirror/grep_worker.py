@@ -5,6 +5,7 @@ The library holds the interpreter's lock as long as it searches, so it must not 
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +14,8 @@ from pyripgrep import Grep
 
 
 def main() -> None:
-    """Answer until the other end closes."""
+    """Answer until the other end closes. The argument is the number of a descriptor of what is searched."""
+    os.fchdir(int(sys.argv[1]))  # a path through /proc takes the library a sixth longer
     grep = Grep()
     for line in sys.stdin.buffer:
         sys.stdout.buffer.write(json.dumps(answer(grep, json.loads(line))).encode() + b"\n")
@@ -24,16 +26,15 @@ def answer(grep: Grep, request: dict[str, Any]) -> dict[str, Any]:
     """
     What a request asks for.
 
-    {pattern, root, limit or null} → {found: [path of a file that matches]}, in no order.
+    {pattern, limit or null} → {found: [path of a file that matches]}, in no order.
     {pattern, files: [path]} → {found: [[path, `path:number:line`]]}, of each that matches the first line that does.
+    Paths begin with `./`.
     A pattern that is none → {error}.
     """
     try:
         if "files" in request:
             return {"found": list(_first_lines(grep, request["pattern"], request["files"]))}
-        found = grep.search(
-            request["pattern"], path=request["root"], output_mode="files_with_matches", head_limit=request["limit"]
-        )
+        found = grep.search(request["pattern"], path=".", output_mode="files_with_matches", head_limit=request["limit"])
         return {"found": found}
     except ValueError as error:
         return {"error": str(error)}

@@ -14,6 +14,7 @@ from mirrord.mirror.grep import Grep, Line, Matching
 from mirrord.mirror.roll import Roll
 
 _FEW = 1_000  # files: to read and check that many takes less than to ask for others
+_DENSE = 4  # parts of _FEW: of one term alone so many are met often enough when all pages are read in turn
 _ASKED = 3  # terms: the longest are the rarest
 _COUNTED = 200  # places of one term in one page that are looked at for the best line
 _CHUNK = 50  # files whose lines are asked for at once
@@ -50,7 +51,8 @@ class Hits:
         self._grep = grep
         self._terms = terms
         self._rarest = sorted(terms, key=lambda term: -len(term.text))[:_ASKED]
-        self._asked: Future[Matching] | None = grep.files(self._rarest[0].source, _FEW)  # works while the tree is read
+        self._few = _FEW if len(terms) > 1 else _FEW // _DENSE
+        self._asked: Future[Matching] | None = self._matching(self._rarest[0])  # works while the tree is read
 
     def among(self, roll: Roll, behind: Behind | None) -> Iterator[Hit]:
         """The hits among the pages of *roll*, lazily."""
@@ -80,7 +82,7 @@ class Hits:
     def _candidates(self, ordered: Sequence[Card], named: Sequence[set[int]]) -> set[str] | None:
         """Paths among which all hits are; None: too many to tell."""
         for term in self._rarest:
-            asked, self._asked = self._asked or self._grep.files(term.source, _FEW), None
+            asked, self._asked = self._asked or self._matching(term), None
             try:
                 found = asked.result()
                 if found.is_complete:
@@ -89,6 +91,9 @@ class Hits:
             except (Damaged, Unavailable):
                 return None  # reading all takes longer, and finds the same
         return None
+
+    def _matching(self, term: Term) -> Future[Matching]:
+        return self._grep.files(term.source, self._few)
 
     def _holds(self, text: str, at: int, named: Sequence[set[int]]) -> bool:
         return all(at in names or term.pattern.search(text) for term, names in zip(self._terms, named, strict=True))
