@@ -7,6 +7,7 @@ Whoever enumerates kills and errors at system calls has to look nowhere else. Li
 import ctypes
 import errno
 import fcntl
+import functools
 import os
 import platform
 import signal
@@ -75,11 +76,16 @@ def stat_of(raw: os.stat_result) -> Stat:
 
 def openat2(directory: int, path: str, flags: int, mode: int = 0) -> int:
     """Open *path* beneath *directory*, through no link at all; O_PATH | O_NOFOLLOW may open a final link."""
+    how, size = _how(flags, mode)
+    return _called(path, _OPENAT2, ctypes.c_int(directory), ctypes.c_char_p(os.fsencode(path)), how, size)
+
+
+@functools.cache
+def _how(flags: int, mode: int) -> tuple[object, object]:
+    """The last two arguments of openat2; made once, since every look and write goes through here."""
     resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
     how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
-    name = ctypes.c_char_p(os.fsencode(path))
-    size = ctypes.c_size_t(ctypes.sizeof(how))
-    return _called(path, _OPENAT2, ctypes.c_int(directory), name, ctypes.byref(how), size)
+    return ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how))
 
 
 def exchange(source_in: int, source: str, target_in: int, target: str) -> None:

@@ -126,10 +126,7 @@ def _locked(descriptor: int) -> int | None:
 
 
 def _try(tree: Tree) -> int | None:
-    tree.make_directories(MACHINE, PRIVATE)
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with tree.directory(MACHINE) as machine:
-        descriptor = os.open("write.lock", flags, 0o600, dir_fd=machine)
+    descriptor = _lock_file(tree)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         found = tree.stat(WRITE_LOCK)
@@ -139,6 +136,16 @@ def _try(tree: Tree) -> int | None:
         pass
     os.close(descriptor)
     return None
+
+
+def _lock_file(tree: Tree) -> int:
+    """Mostly there; then nothing is made."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(FileNotFoundError):
+        return contained.opened(tree.descriptor, WRITE_LOCK, flags, native=tree.native)
+    tree.make_directories(MACHINE, PRIVATE)
+    with tree.directory(MACHINE) as machine:
+        return os.open(WRITE_LOCK.rpartition("/")[2], flags | os.O_CREAT, 0o600, dir_fd=machine)
 
 
 def _leave_pid(directory: int) -> None:
