@@ -2,12 +2,14 @@
 
 import io
 import os
+import subprocess
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 from mirrord.cli.commands import cli
+from tests.system.harness import Mirrord
 
 Command = Callable[..., "Done"]
 
@@ -21,17 +23,30 @@ class Done:
     err: str
 
 
+class Near(Mirrord):
+    """A whole mirrord, its daemon in a process of its own, but whose commands run in this one."""
+
+    def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
+        """As Mirrord.run(), but that nobody watches over *seconds*."""
+        done = _run([*arguments, *self._places()])
+        return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
+
+
 def commands(dsn: str, tenant: object, directory: Path) -> Command:
     """Runs `mirrord` commands for one tenant, named or by its id."""
 
     def run(*arguments: str) -> Done:
         places = ["--dsn", dsn, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")]
-        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
-        with redirect_stdout(out), redirect_stderr(err):
-            code = cli.main([*arguments, *places, "--tenant", str(tenant)], prog_name="mirrord", standalone_mode=False)
-        return Done(code or os.EX_OK, _said(out), _said(err))
+        return _run([*arguments, *places, "--tenant", str(tenant)])
 
     return run
+
+
+def _run(arguments: list[str]) -> Done:
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with redirect_stdout(out), redirect_stderr(err):
+        code = cli.main(arguments, prog_name="mirrord", standalone_mode=False)
+    return Done(code or os.EX_OK, _said(out), _said(err))
 
 
 def _said(stream: io.TextIOWrapper) -> str:

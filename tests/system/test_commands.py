@@ -10,6 +10,7 @@ from mirrord.commands.pages import create_page, read_page, write_page
 from mirrord.commands.removal import delete_page, restore_page
 from mirrord.commands.standing import sync_status
 from tests.system.agents import agent
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
@@ -20,7 +21,7 @@ OLD = "# Plan\n\nBuy bread and milk.\n\nCall the plumber.\n\nWater the plants.\n
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module; each has pages of its own."""
-    with Mirrord(tmp_path_factory.mktemp("commands"), tenant="commands", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("commands"), tenant="commands", dsn=admin_dsn) as started:
         started.up()
         yield started
 

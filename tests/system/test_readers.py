@@ -11,6 +11,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.linkage import Linkage
 from mirrord.mirror.tree import Tree
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Awaited, Mirrord, eventually
 
@@ -31,7 +32,7 @@ TRICKY = {
 
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         shutil.copytree(SAMPLE, installed.root)
         if VAULT.is_dir():
             shutil.copytree(VAULT, installed.root / "Foam")
