@@ -1,6 +1,9 @@
 """What readers know of a tree: all of what is there, in the sidebar's order, and never what was there before."""
 
 import os
+import random
+import shutil
+import tempfile
 import uuid
 from pathlib import Path
 
@@ -48,13 +51,10 @@ def title(snapshot: Snapshot, path: str) -> str:
 
 
 def settle(file: Path) -> None:
-    """Wait until the file's last change is not a moment ago: the kernel's clock for files is a coarse one."""
-    probe = file.parent / ".probe"
-    while True:
-        probe.write_bytes(b"")
-        if probe.stat().st_ctime_ns - file.stat().st_ctime_ns > 60_000_000:
-            break
-    probe.unlink()
+    """Wait until the last change of a file or directory is not a moment ago: the kernel's clock is a coarse one."""
+    with tempfile.NamedTemporaryFile() as probe:
+        while Path(probe.name).stat().st_ctime_ns - file.stat().st_ctime_ns < 60_000_000:
+            os.utime(probe.name)
 
 
 def test_pages_are_listed_in_the_order_of_the_sidebar(root: Path, catalogue: Catalogue) -> None:
@@ -259,3 +259,90 @@ def test_files_that_keep_other_programs_out_are_noticed(root: Path, catalogue: C
 
     write(root, "x/.gitignore")
     assert catalogue.look().has_patterns
+
+
+def change(root: Path, chance: random.Random) -> None:
+    """Something that a person or a program does to a tree."""
+    directory = root / chance.choice(("", "A", "A/B", "A/assets", "C"))
+    name = chance.choice(("_index.md", "x.md", "y.md", "A.md", "B.md", "p.png", ".gitignore", "z.draft.md"))
+    file = directory / name
+    match chance.randrange(8):
+        case 0 | 1 | 2:
+            directory.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"---\ntitle: {chance.randrange(100)}\n---\n")
+        case 3 if file.exists():
+            file.rename(root / chance.choice(("x.md", "moved.md")))
+        case 4 if file.exists():
+            with file.open("r+b") as stream:  # as many bytes, and a time that says nothing
+                stream.write(f"---\ntitle: {chance.randrange(10, 100)}".encode())
+            os.utime(file, ns=(0, 0))
+        case 5:
+            file.unlink(missing_ok=True)
+        case 6 if directory != root and directory.exists():
+            shutil.rmtree(directory)
+        case 7:
+            (root / ".mirrorignore").write_text(chance.choice(("*.draft.md\n", "C/\n", "")))
+        case _:
+            pass
+
+
+def everything(snapshot: Snapshot) -> dict[str, object]:
+    """All that a snapshot says."""
+    return {
+        "titles": {path: card.title for path, card in snapshot.every.items()},
+        "pages": snapshot.pages,
+        "attachments": snapshot.attachments,
+        "folders": sorted(snapshot.folders),
+        "patterns": snapshot.has_patterns,
+        "children": {path: snapshot.children(path) for path in ("", "A", "A/B", "C")},
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_known_is_what_somebody_sees_who_knew_nothing(
+    root: Path, tree: Tree, catalogue: Catalogue, seed: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(80):
+        for _ in range(chance.randrange(3)):
+            change(root, chance)
+        if chance.random() < 0.3:
+            catalogue.look().children("A")
+        found = everything(catalogue.look())
+        assert found == everything(Catalogue(tree, TENANT).look())
+        if chance.random() < 0.1:
+            settle(root)
+
+
+def test_a_tree_that_stays_is_neither_listed_nor_read_again(
+    root: Path, catalogue: Catalogue, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(write(root, "A/B/x.md", "---\ntitle: One\n---\n"))
+    settle(root)
+    before = catalogue.look()
+    assert before.every.keys() == {"A/B/x.md"}
+    read.clear()
+    monkeypatch.setattr(os, "scandir", None)
+
+    after = catalogue.look()
+
+    assert after.roll is before.roll
+    assert after.walk is before.walk
+    assert read == []
+
+
+def test_a_change_of_one_page_leaves_the_others_unread(root: Path, catalogue: Catalogue, read: list[str]) -> None:
+    for name in ("a.md", "b.md", "A/c.md"):
+        settle(write(root, name, "---\ntitle: One\n---\n"))
+    assert len(catalogue.look().every) == 3
+    read.clear()
+
+    settle(write(root, "b.md", "---\ntitle: Two\n---\n"))
+
+    assert title(catalogue.look(), "b.md") == "Two"
+    assert {path: card.title for path, card in catalogue.look().every.items()} == {
+        "A/c.md": "One",
+        "a.md": "One",
+        "b.md": "Two",
+    }
+    assert read == ["b.md"]
