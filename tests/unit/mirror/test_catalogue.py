@@ -127,6 +127,14 @@ def test_a_changed_page_is_seen_at_the_next_look(root: Path, catalogue: Catalogu
     for number in range(30):  # quick changes of the same size, within one tick of the kernel's clock
         file.write_text(f"---\ntitle: {number:03}\n---\n")
         assert title(catalogue.look(), "a.md") == f"{number:03}"
+        assert catalogue.look().every["a.md"].title == f"{number:03}"
+
+
+def test_a_new_page_is_there_at_the_next_look(root: Path, catalogue: Catalogue) -> None:
+    made = set[str]()
+    for number in range(60):  # quick ones, several within one tick of the kernel's clock
+        made.add(write(root, f"{number}.md").name)
+        assert set(catalogue.look().pages) == made
 
 
 def test_a_changed_page_is_seen_also_with_its_time_set_back(root: Path, catalogue: Catalogue) -> None:
