@@ -367,3 +367,13 @@ def test_a_change_of_one_page_leaves_the_others_unread(root: Path, catalogue: Ca
         "b.md": "Two",
     }
     assert read == ["b.md"]
+
+
+def test_a_page_that_may_change_under_its_stat_is_read_at_every_look(
+    root: Path, catalogue: Catalogue, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, "a.md")
+    monkeypatch.setattr(Stat, "is_settled", lambda *_: False)
+
+    assert catalogue.look().every.keys() == catalogue.look().every.keys() == {"a.md"}
+    assert read == ["a.md", "a.md"]
