@@ -17,6 +17,9 @@ sys.exit(0 if new_enough else "mirrord needs Python 3.11 or newer; $(PYTHON) is 
 endef
 export CHECK_PYTHON
 
+# Tests and measurements start hundreds of processes: what one of them compiled the next should not compile again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run test lint types smoke bench bench-codec fault full-fault
