@@ -50,7 +50,10 @@ PURE_EXCEPTIONS = {
 }
 EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 
-BROAD_EXCEPT = {"mirrord.sync.engine": 1}  # one item must not stop the others
+BROAD_EXCEPT = {
+    "mirrord.sync.engine": 1,  # one item must not stop the others
+    "mirrord.mcp.calls": 1,  # one call must not end the connection
+}
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400
 NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc")

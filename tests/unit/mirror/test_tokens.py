@@ -164,7 +164,7 @@ def test_a_token_with_a_wrong_claim_is_refused(
 
 def test_another_algorithm_is_refused(keyring: Keyring, private: Ed25519PrivateKey) -> None:
     key = id_of(private.public_key())
-    bare = jwt.encode(_claims(), None, "none", headers={"kid": key})
+    bare = jwt.encode(_claims(), "", "none", headers={"kid": key})
     rsa = jwt.encode(_claims(), generate_private_key(65537, 2048), "RS256", headers={"kid": key})
     for text in (bare, rsa):
         with pytest.raises(Refused, match="not valid"):
