@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import UUID
 
 from mirrord.domain.entry import Actor, Digest, TenantId
+from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.tree import Tree
 
@@ -16,6 +17,7 @@ class Session:
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached.
+    catalogue: what pages the tree has, at any moment.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -35,6 +37,7 @@ class Session:
         self.actor = actor
         self.writer = writer
         self.attach_from = attach_from
+        self.catalogue = Catalogue(tree, self.tenant_id)
         self.seen: dict[str, Digest] = {}
         self._journal: Journal | None = None
         self._opening = threading.Lock()

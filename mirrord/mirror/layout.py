@@ -4,6 +4,7 @@ PURE: which path of a tree is which entry.
 Paths are relative to the tenant's root, parts joined by "/", no slash at either end; "" is the root.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Kind
@@ -79,6 +80,13 @@ def directory_of(path: str, kind: Kind) -> str:
 def parent_of(path: str) -> str:
     """The directory a file or directory lies in, as the file system has it."""
     return path.rpartition("/")[0]
+
+
+def lineage(path: str) -> Iterator[str]:
+    """*path* and the directories above it, but for the root, from below."""
+    while path:
+        yield path
+        path = parent_of(path)
 
 
 def is_visible(name: str) -> bool:

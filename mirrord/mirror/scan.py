@@ -2,14 +2,13 @@
 
 import os
 import stat as modes
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mirrord.domain.place import ASSETS
 from mirrord.errors import Refused, Unavailable
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.layout import SUFFIX, is_temporary, is_text, parent_of, printable
+from mirrord.mirror.layout import SUFFIX, is_temporary, is_text, lineage, printable
 from mirrord.mirror.tree import Tree
 
 _SPECIAL = {
@@ -46,7 +45,7 @@ class Scan:
         """Whether *path*, which is below the scanned directory, is known not to be there."""
         if path in self.files or path in self.directories or path in self.ignored:
             return False
-        return self.unknown.isdisjoint(_lineage(path))
+        return self.unknown.isdisjoint(lineage(path))
 
 
 def scan(tree: Tree, ignore: Ignore, under: str = "") -> Scan:
@@ -89,8 +88,7 @@ class _Walk:
         self.pending: list[_Directory] = []
 
     def start(self, under: str) -> None:
-        lineage = list(_lineage(under))
-        ignored = any(self.ignore.matches(path, True) for path in lineage)
+        ignored = any(self.ignore.matches(path, True) for path in lineage(under))
         try:
             with self.tree.directory(under) as descriptor:
                 self._list(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
@@ -161,9 +159,3 @@ class _Walk:
         self.found.unknown.add(path)
         if not ignored:
             self.found.troubles.append((printable(path), sentence))
-
-
-def _lineage(path: str) -> Iterator[str]:
-    while path:
-        yield path
-        path = parent_of(path)

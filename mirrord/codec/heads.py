@@ -1,0 +1,119 @@
+"""What lists and searches show of a page: the few keys of its front matter that name it, read quickly."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mirrord.codec.frontmatter import inner, split
+from mirrord.codec.properties import Json
+from mirrord.codec.views import views_of
+
+_SHOWN = ("id", "title", "icon", "position")
+_LISTED = ("tags", "aliases")
+_KNOWN = frozenset(_SHOWN + _LISTED)
+_PLAIN_LENGTH = 4_000  # characters: far from every limit of `properties`
+
+_FOREIGN = r"\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"  # what YAML takes in a line
+_CHARACTERS = rf" -~{_FOREIGN}"
+_SOLID = rf'!"$-9;-~{_FOREIGN}'  # no blank, no `:`, no `#`
+_FIRST = r"[A-Za-z0-9\xa1-\u1fff\u3040-\ud7ff]"
+_ITEM = r"[A-Za-z\xa1-\u1fff\u3040-\ud7ff](?:[A-Za-z0-9/_\xa1-\u1fff\u3040-\ud7ff-]++|[ ](?![ ]*(?:[],]|$)))*+"
+_LINE = re.compile(
+    rf"""(?P<key>[A-Za-z_][A-Za-z0-9_-]*):
+        (?:[ ]+(?: (?P<quote>["'])(?P<quoted>(?:[ !\#-&(-\[\]-~{_FOREIGN}])*+)(?P=quote)
+                 | \[[ ]*(?P<flow>(?:{_ITEM}[ ]*,[ ]*)*(?:{_ITEM}[ ]*)?)\]
+                 | (?P<plain>{_FIRST}(?:[{_SOLID}]++ | :(?![ ]|$) | (?<![ ])\# | [ ]++(?![\#]|$))*+)
+            ))?[ ]*(?:[ ]\#[{_CHARACTERS}]*)?
+      | (?P<indent>[ ]*)-[ ]+(?P<item>{_ITEM})[ ]*
+      | (?P<nothing>(?:\#[{_CHARACTERS}]*)?)""",
+    re.VERBOSE,
+)
+_NO_TEXT = re.compile(r"(?:null|true|false)$", re.IGNORECASE)
+_ENDING = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """
+    A page as lists show it.
+
+    id, title, icon, position: as in `views.Views`, all None where the front matter cannot be read.
+    tags, aliases: as texts; tags without their `#`.
+    """
+
+    id: str | None = None
+    title: str | None = None
+    icon: str | None = None
+    position: str | None = None
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+def head_of(text: str) -> Head:
+    """What the front matter of *text* names; the body need not be whole. Never raises."""
+    source = inner(split(text).head)
+    found = _plain(source) if len(source) <= _PLAIN_LENGTH else None
+    if found is not None:
+        shown = {key: text or None for key, text in found.items() if isinstance(text, str)}
+        return _head({**shown, "id": str(found["id"] or "") if "id" in found else None}, found)
+    views = views_of(text)
+    said = {"id": views.id, "title": views.title, "icon": views.icon, "position": views.position}
+    return _head(said, views.frontmatter)
+
+
+def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
+    words = [word.lstrip("#") for text in _texts(values.get("tags")) for word in re.split(r"[,\s]+", text)]
+    tags, aliases = tuple(filter(None, dict.fromkeys(words))), tuple(_texts(values.get("aliases")))
+    return Head(shown.get("id"), shown.get("title"), shown.get("icon"), shown.get("position"), tags, aliases)
+
+
+def _texts(value: Json) -> list[str]:
+    """The texts of a list or of the only one; numbers as well: `tags: [2024]`."""
+    listed = value if isinstance(value, list) else [value]
+    return [str(one).strip() for one in listed if isinstance(one, str | int | float) and not isinstance(one, bool)]
+
+
+def _plain(source: str) -> dict[str, Json] | None:
+    """The keys a head needs, of front matter as simple as most is; None: it takes a reader of YAML to tell."""
+    found: dict[str, Json] = {}
+    keys, indents = set[str](), set[str]()
+    key = ""
+    items: list[Json] | None = None  # of that key, while it may get some
+    for line in _ENDING.split(source):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            return None
+        if match["nothing"] is not None:
+            continue
+        if match["key"] is None:
+            indents.add(match["indent"])
+            if items is None or key in _SHOWN or len(indents) > 1 or _NO_TEXT.match(match["item"]):
+                return None
+            items.append(match["item"])
+            found[key] = items
+            continue
+        key = match["key"]
+        if key in keys or (key in _KNOWN and not _is_text(key, match)):
+            return None
+        keys.add(key)
+        found[key] = _value(match)
+        indents, items = set(), [] if found[key] is None else None
+    return found
+
+
+def _is_text(key: str, match: re.Match[str]) -> bool:
+    """Whether a value is surely a text, or a list of texts where one may be."""
+    if match["flow"] is not None:
+        return key in _LISTED and not any(map(_NO_TEXT.match, _flow(match["flow"])))
+    plain = match["plain"]
+    return plain is None or not (_NO_TEXT.match(plain) or (key in _LISTED and plain[0].isdigit()))
+
+
+def _value(match: re.Match[str]) -> Json:
+    if match["flow"] is not None:
+        return [*_flow(match["flow"])]
+    return match["quoted"] if match["quoted"] is not None else match["plain"]
+
+
+def _flow(inside: str) -> list[str]:
+    return [item.strip(" ") for item in inside.split(",") if item.strip(" ")]

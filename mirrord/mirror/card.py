@@ -1,0 +1,102 @@
+"""What readers keep of a page between two looks, and the reading of it from the first bytes of its file."""
+
+import os
+import re
+import time
+from dataclasses import dataclass
+
+from mirrord.codec.heads import Head, head_of
+from mirrord.domain.entry import Kind
+from mirrord.mirror import contained
+from mirrord.mirror.kernel import Stat, stat_of
+from mirrord.mirror.layout import spot_of_file
+
+RACY = 20_000_000  # nanoseconds: a file changed that shortly before it is read may change again under the same stat
+_PIECE = 16_384  # bytes: most pages are shorter
+_HEAD = 300_000  # bytes that the longest front matter YAML is read of can take
+_FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """
+    A page, or a folder without a page file, as lists show it.
+
+    path: of the page's file, of the directory.
+    position: an opaque key to sort siblings by, as text; None: after those that have one.
+    claimed: the text of `id:`, a UUID or not.
+    is_text: whether the file is UTF-8 without NUL; None: only its beginning was read.
+    """
+
+    path: str
+    kind: Kind
+    title: str
+    icon: str | None = None
+    position: str | None = None
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    claimed: str | None = None
+    is_text: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A card and the stat it belongs to; is_settled: as long as the stat stays, so does the page."""
+
+    card: Card
+    stat: Stat
+    is_settled: bool
+
+
+def folder_card(path: str) -> Card:
+    """The card of a directory without a page file."""
+    return Card(path, Kind.FOLDER, path.rpartition("/")[2])
+
+
+def read_card(directory: int, path: str) -> Reading | None:
+    """The card of the page at *path*, whose directory is open; None if no regular file is there."""
+    began = time.time_ns()
+    try:
+        descriptor = os.open(path.rpartition("/")[2], contained.FILE | os.O_CLOEXEC, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        before = stat_of(os.fstat(descriptor))
+        if not before.is_file:
+            return None
+        data = _beginning(descriptor)
+        is_settled = stat_of(os.fstat(descriptor)) == before and before.ctime_ns < began - RACY
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return Reading(card_of(path, data, is_whole=len(data) >= before.size), before, is_settled)
+
+
+def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
+    """The card of a page of which *data* is known: all, or the beginning."""
+    spot, text = spot_of_file(path), _decoded(data, is_whole=is_whole)
+    head = head_of(text) if text is not None else Head()
+    title = head.title or (spot.name if spot else path)
+    is_text = True if is_whole and text is not None else None if text is not None else False
+    return Card(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text)
+
+
+def _decoded(data: bytes, *, is_whole: bool) -> str | None:
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if is_whole or error.start < len(data) - 3:
+            return None
+        return data[: error.start].decode()  # the piece ends within a character
+
+
+def _beginning(descriptor: int) -> bytes:
+    """A piece; more where front matter goes on behind it."""
+    data = os.read(descriptor, _PIECE)
+    if len(data) == _PIECE and data.lstrip(b"\xef\xbb\xbf").startswith(b"---") and not _FENCE.search(data, 3):
+        while len(data) < _HEAD and (piece := os.read(descriptor, _PIECE)):
+            data += piece
+    return data

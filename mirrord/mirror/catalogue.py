@@ -1,0 +1,242 @@
+"""
+Which pages a tree has, for readers that are not the daemon: never stale, and only read where it is asked.
+
+Every look goes to the disk. What is kept between looks is what was read of files whose stat stays the same.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from mirrord.codec.text import decode
+from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
+from mirrord.domain.place import ASSETS, name_key
+from mirrord.errors import Busy, Damaged, MirrordError, Refused
+from mirrord.mirror import contained, contents, ignore
+from mirrord.mirror.card import Card, Reading, folder_card, read_card
+from mirrord.mirror.glance import Glance, glance
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
+from mirrord.mirror.nearness import nearest
+from mirrord.mirror.state import recorded
+from mirrord.mirror.tree import Tree
+
+LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
+
+
+class Catalogue:
+    """The pages of one tree; safe to use from several threads."""
+
+    def __init__(self, tree: Tree, tenant: TenantId) -> None:
+        self.tree = tree
+        self.tenant = tenant
+        self._readings: dict[str, Reading] = {}
+        self._guard = threading.Lock()
+        self._ignore: tuple[Stat | None, Ignore] = (None, Ignore())
+
+    def look(self) -> "Snapshot":
+        """The tree from now on: each directory is looked at once, when it is first asked for."""
+        return Snapshot(self, self._patterns())
+
+    def cards(self, stats: Mapping[str, Stat]) -> dict[str, Card]:
+        """The cards of those pages that are there; a file is opened only if its stat is not the one it was read at."""
+        found, unread = dict[str, Card](), defaultdict[str, list[str]](list)
+        for path, stat in stats.items():
+            known = self._readings.get(path)
+            if known is not None and known.stat == stat:
+                found[path] = known.card
+            else:
+                unread[parent_of(path)].append(path)
+        for reading in self._read(unread):
+            found[reading.card.path] = reading.card
+        return found
+
+    def keep_only(self, paths: Collection[str]) -> None:
+        """Forget pages that are gone."""
+        with self._guard:
+            if len(self._readings) > len(paths):
+                self._readings = {path: known for path, known in self._readings.items() if path in paths}
+
+    def _read(self, unread: Mapping[str, list[str]]) -> Iterator[Reading]:
+        for directory, paths in unread.items():
+            try:
+                with self.tree.directory(directory) as descriptor:
+                    readings = [reading for path in paths if (reading := read_card(descriptor, path))]
+            except (OSError, MirrordError):
+                continue  # gone since it was listed
+            with self._guard:
+                self._readings |= {one.card.path: one for one in readings if one.is_settled}
+            yield from readings
+
+    def _patterns(self) -> Ignore:
+        """`.mirrorignore` as it is now; as it was, while it cannot be taken."""
+        stat, known = self._ignore
+        found = self.tree.stat(ignore.PATH)
+        if found != stat:
+            try:
+                known = Ignore.load(self.tree)
+            except (Busy, Damaged, Refused):
+                return known
+            self._ignore = found, known
+        return known
+
+
+class Snapshot:
+    """
+    The tree as one question sees it.
+
+    A page is known by the path of its file, with `.md`: `W/_index.md` is the page of the directory W, or else `W.md`
+    beside it. A directory without either is a folder, known by its own path.
+    """
+
+    def __init__(self, catalogue: Catalogue, patterns: Ignore) -> None:
+        self._catalogue = catalogue
+        self._tree = catalogue.tree
+        self._patterns = patterns
+        self._glances: dict[str, Glance] = {}
+        self._cards: dict[str, Card] = {}
+
+    @cached_property
+    def directories(self) -> list[str]:
+        """Every directory, the root "" and `assets` too, those above before those below."""
+        found = [""]
+        for directory in found:
+            here = self._glance(directory)
+            found += [_join(directory, name) for name in (*here.directories, *([ASSETS] if here.has_assets else []))]
+        return found
+
+    @cached_property
+    def pages(self) -> dict[str, Stat]:
+        """Every page; looks at the whole tree."""
+        found = dict(self._files(Kind.PAGE))
+        self._catalogue.keep_only(found)
+        return found
+
+    @cached_property
+    def attachments(self) -> dict[str, Stat]:
+        """Every attachment; looks at the whole tree."""
+        return dict(self._files(Kind.ATTACHMENT))
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether files lie about that keep programs that search out of some pages; looks at the whole tree."""
+        return any(self._glance(directory).has_patterns for directory in self.directories)
+
+    def page(self, path: str) -> Card | None:
+        """The page whose file is exactly *path*."""
+        return self.cards([path]).get(path) if _is_page(path) else None
+
+    def find(self, path: str) -> Card | None:
+        """What a person means by *path*: a page with or without `.md`, the page of a directory, or a folder; "" no."""
+        path = path.strip("/")
+        if not path:
+            return None
+        index = _join(path, INDEX_FILE)
+        return self.page(path) or self.page(index) or self.page(path + SUFFIX) or self._folder(path)
+
+    def cards(self, paths: Iterable[str]) -> dict[str, Card]:
+        """The cards of pages that are still there, in the order of *paths*."""
+        paths = list(paths)
+        missing = [path for path in paths if path not in self._cards]
+        stats = {path: stat for path in missing if (stat := self._stat(path)) is not None}
+        self._cards |= self._catalogue.cards(stats)
+        return {path: self._cards[path] for path in paths if path in self._cards}
+
+    def children(self, directory: str) -> list[Card]:
+        """The pages and folders right below *directory*, in the order of the sidebar: by position, then by title."""
+        if _is_in_assets(directory):
+            return []
+        here = self._glance(directory)
+        pages = [name for name in here.files if name != INDEX_FILE or not directory]
+        folders = []
+        for name in here.directories:
+            if INDEX_FILE in self._glance(_join(directory, name)).files:
+                pages.append(f"{name}/{INDEX_FILE}")
+            elif name + SUFFIX not in here.files:
+                folders.append(folder_card(_join(directory, name)))
+        found = [*self.cards(_join(directory, name) for name in pages).values(), *folders]
+        return sorted(found, key=_in_sidebar)
+
+    def has_children(self, card: Card) -> bool:
+        """Whether a page or folder holds pages or folders."""
+        here = self._glance(directory_of(card.path, card.kind))
+        return bool(here.directories) or any(name != INDEX_FILE for name in here.files)
+
+    def nearest(self, path: str) -> tuple[str, ...]:
+        """Up to three pages that may have been meant; looks at the whole tree."""
+        return nearest(path, self.pages)
+
+    def id_of(self, card: Card) -> EntryId:
+        """The id of one page or folder; see ids()."""
+        return self.ids([card])[card.path]
+
+    def ids(self, cards: Sequence[Card]) -> dict[str, EntryId]:
+        """
+        The ids by which Postgres knows pages and folders.
+
+        What the daemon noted of the file as it is now; else its own `id:`; else what was noted of the path; else the
+        id that a path has by itself.
+        """
+        noted = recorded(self._tree, [card.path for card in cards])
+        found = {}
+        for card in cards:
+            seen, stat = noted.get(card.path), self._stat(card.path)
+            is_same = seen is not None and (stat is None or seen.matches(stat))
+            own = None if is_same else parse_id(card.claimed)
+            found[card.path] = own or (seen.entry if seen else id_of_path(self._catalogue.tenant, card.path))
+        return found
+
+    def text(self, path: str) -> str | None:
+        """All of a page as it is right now; None if it is gone, being written, or not text."""
+        try:
+            with self._tree.opened(path, contained.FILE) as descriptor:
+                data, _ = contents.snapshot(descriptor, path, LIMIT)
+            return decode(data)
+        except (OSError, MirrordError):
+            return None
+
+    def _folder(self, path: str) -> Card | None:
+        here = self._glance(parent_of(path))
+        return folder_card(path) if path.rpartition("/")[2] in here.directories and not _is_in_assets(path) else None
+
+    def _stat(self, path: str) -> Stat | None:
+        return self._glance(parent_of(path)).files.get(path.rpartition("/")[2])
+
+    def _files(self, kind: Kind) -> Iterator[tuple[str, Stat]]:
+        for directory in self.directories:
+            if _is_in_assets(directory) is (kind is Kind.ATTACHMENT):
+                for name, stat in self._glance(directory).files.items():
+                    yield _join(directory, name), stat
+
+    def _glance(self, directory: str) -> Glance:
+        found = self._glances.get(directory)
+        if found is None:
+            found = glance(self._tree, self._patterns, directory) if self._is_open(directory) else Glance()
+            self._glances[directory] = found
+        return found
+
+    def _is_open(self, directory: str) -> bool:
+        """Whether neither a dot-name nor `.mirrorignore` keeps it out; what a glance listed is."""
+        if not directory or parent_of(directory) in self._glances:
+            return True
+        shown = all(map(is_visible, directory.split("/")))
+        return shown and not any(self._patterns.matches(path, True) for path in lineage(directory))
+
+
+def _in_sidebar(card: Card) -> tuple[bool, str, str, str, str]:
+    return card.position is None, card.position or "", name_key(card.title), card.title, card.path
+
+
+def _is_page(path: str) -> bool:
+    spot = spot_of_file(path)
+    return spot is not None and spot.kind is Kind.PAGE
+
+
+def _is_in_assets(directory: str) -> bool:
+    return ASSETS in directory.split("/")
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name
