@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -22,7 +23,10 @@ class Arguments(BaseModel):
 def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
     """The arguments of one call. Raises Failed with code INVALID_ARGUMENTS, naming what is wrong."""
     try:
+        orjson.dumps(given)  # lone surrogates would fail later, where files are written
         return kind.model_validate(given, by_alias=True, by_name=False)
+    except TypeError:
+        raise invalid("INVALID_ARGUMENTS", f"An argument of {tool} is not Unicode text.", "Send plain text.") from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     raise invalid("INVALID_ARGUMENTS", _sentence(kind, tool, first), f"Call {tool} with: {_summary(kind)}.")
