@@ -32,6 +32,16 @@ def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
     raise invalid("INVALID_ARGUMENTS", _sentence(kind, tool, first), f"Call {tool} with: {_summary(kind)}.")
 
 
+def from_json(value: object) -> object:
+    """An array or object as it is; some clients send them as JSON text."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
+
+
 def schema_of(kind: type[Arguments]) -> Schema:
     """The JSON Schema of a tool's input, without what no model needs."""
     schema: Schema = _slim(kind.model_json_schema(by_alias=True))

@@ -26,9 +26,14 @@ def success(value: Mapping[str, Any]) -> CallToolResult:
 
 def failure(failed: Failed) -> CallToolResult:
     """The result of a call that did nothing."""
+    return _reply({"success": False, **told(failed)}, is_error=True)
+
+
+def told(failed: Failed) -> dict[str, object]:
+    """What a client is told of a failure."""
     facts = {to_camel(key): value for key, value in failed.facts.items()}
-    told = {"error": str(failed), "code": failed.code, "error_type": failed.kind, "instruction": failed.instruction}
-    return _reply({"success": False, **told, **facts}, is_error=True)
+    known = {"error": str(failed), "code": failed.code, "error_type": failed.kind, "instruction": failed.instruction}
+    return {**known, **facts}
 
 
 def explained(error: MirrordError) -> Failed:
