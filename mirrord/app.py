@@ -21,7 +21,7 @@ from mirrord.errors import Halted, MirrordError, UserError
 from mirrord.mirror import marker
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
-from mirrord.mirror.journal import Journal
+from mirrord.mirror.journal import DAEMON, Journal
 from mirrord.mirror.layout import MACHINE
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.marker import Marker
@@ -30,8 +30,6 @@ from mirrord.mirror.tree import Tree
 from mirrord.sync.look import Looker
 from mirrord.sync.sides import Sides
 from mirrord.sync.start import Circumstances, Decision, Known, Start, decide
-
-WRITER = "daemon"  # the journal's name of the daemon
 
 
 class Postgres:
@@ -184,7 +182,7 @@ async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> 
         mirror = decision.mirror or MirrorId(new_id())
         had_state = tree.stat(f"{MACHINE}/state.db") is not None
         marker.write(tree, Marker(name, tenant, mirror))
-        journal = Journal(tree, WRITER)
+        journal = Journal(tree, DAEMON)
         state = State(tree)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)

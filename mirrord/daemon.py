@@ -17,7 +17,7 @@ from mirrord.db.connect import Database
 from mirrord.db.ticker import choose
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Fenced, Halted, Refused, Unavailable
-from mirrord.heartbeat import Heartbeat, requests_in
+from mirrord.mirror.heartbeat import Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.lock import Lock
@@ -331,6 +331,8 @@ class Daemon:
                 "last_file_to_row": worked.engine.pulse.last_file_to_row,
                 "last_row_to_file": worked.engine.pulse.last_row_to_file,
                 "derived": worked.derived,
+                "problems": worked.engine.problems.sentences(),
+                "halted": worked.engine.brake.halted,
             }
             for name, worked in self.worked.items()
         }

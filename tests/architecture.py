@@ -12,7 +12,7 @@ FLOORS = (
     {"cli"},
     {"daemon", "mcp", "web"},
     {"app"},
-    {"config", "telemetry", "heartbeat"},
+    {"config", "telemetry"},
     {"sync", "commands"},
     {"mirror", "db"},
     {"codec"},

@@ -63,7 +63,7 @@ def test_every_module_says_what_it_is() -> None:
         ("mirrord.mirror.tree", "from mirrord.db import connect"),
         ("mirrord.sync.engine", "def work():\n    from mirrord.commands.pages import move"),
         ("mirrord.errors", "from mirrord.domain.entry import Place"),
-        ("mirrord.heartbeat", "from mirrord.config import Config"),
+        ("mirrord.telemetry", "from mirrord.app import Config"),
         ("mirrord.web.console", "from mirrord import daemon"),
     ],
 )

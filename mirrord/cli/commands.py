@@ -22,7 +22,7 @@ from mirrord.db import migrate, tenants
 from mirrord.db.connect import app_dsn, daemon_dsn
 from mirrord.db.embedded import Embedded
 from mirrord.errors import Unavailable
-from mirrord.heartbeat import ask_flush
+from mirrord.mirror.heartbeat import ask_flush
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 from mirrord.sync.check import Finding, Verdict

@@ -12,8 +12,8 @@ from mirrord.config import Config
 from mirrord.db import attention, overview, tenants
 from mirrord.db.connect import Database
 from mirrord.errors import MirrordError, Unavailable
-from mirrord.heartbeat import Heartbeat
 from mirrord.mirror import trash
+from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.tree import Tree
 
 MOST = 50  # problems shown a tenant

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal
 
-from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable
+from mirrord.codec.editing import Missed
+from mirrord.errors import Busy, Damaged, MirrordError, Refused, Unavailable
 
 Kind = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable"]
 
@@ -59,18 +60,38 @@ def modified(path: str, digest: bytes | None) -> Failed:
     )
 
 
+def missed(error: Missed) -> Failed:
+    """An edit does not fit the page, or a section is not there."""
+    if error.headings is not None:
+        listed = ", ".join(error.headings)
+        return Failed(
+            "HEADING_NOT_FOUND" if not error.found else "HEADING_AMBIGUOUS",
+            "not_found" if not error.found else "invalid",
+            str(error),
+            f"The headings there are: {listed or 'none'}.",
+            {"headings": list(error.headings)},
+        )
+    return Failed(
+        "TEXT_NOT_FOUND",
+        "not_found",
+        str(error),
+        "Read the page again and copy the text exactly, with enough around it to be the only one, or give count.",
+        {"found": error.found},
+    )
+
+
 def invalid(code: str, sentence: str, instruction: str) -> Failed:
     """An argument that no page, name or edit can have."""
     return Failed(code, "invalid", sentence, instruction)
 
 
 @contextmanager
-def explained(path: str) -> Iterator[None]:
-    """Say what mirror and codec refuse about the page at *path* as Failed, for the length of a `with`."""
+def explained() -> Iterator[None]:
+    """Say what mirror and codec refuse as Failed, for the length of a `with`."""
     try:
         yield
-    except (Refused, Damaged, Busy, Stale, Unavailable) as error:
-        raise _explanation(path, error) from error
+    except (Refused, Damaged, Busy, Unavailable) as error:
+        raise _explanation(error) from error
     except OSError as error:
         if error.errno not in _FULL:
             raise
@@ -79,7 +100,7 @@ def explained(path: str) -> Iterator[None]:
         ) from error
 
 
-def _explanation(path: str, error: MirrordError) -> Failed:
+def _explanation(error: MirrordError) -> Failed:
     match error:
         case Refused():
             return Failed("REFUSED", "forbidden", str(error), "Use another path: this one is not open to pages.")
@@ -87,8 +108,6 @@ def _explanation(path: str, error: MirrordError) -> Failed:
             return Failed("INVALID_PAGE", "invalid", _sentence(error), "Mend the text, then try again.")
         case Busy():
             return Failed("BUSY", "busy", str(error), "Try again in a moment.")
-        case Stale():
-            return modified(path, None)
         case _:
             return Failed("UNAVAILABLE", "unavailable", str(error), "Try again later; an operator may have to help.")
 

@@ -1,12 +1,17 @@
 """One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
 
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
+from mirrord.commands.failure import explained
 from mirrord.domain.entry import Actor, Digest, TenantId
+from mirrord.mirror import relocation
+from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.journal import Journal
+from mirrord.mirror.journal import Journal, writers
+from mirrord.mirror.lock import write_lock
 from mirrord.mirror.tree import Tree
 
 
@@ -16,7 +21,8 @@ class Session:
 
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name that no other process has.
-    attach_from: absolute directories below which files may be attached.
+    attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
+        such as the data directory. The mirror's own root is always kept.
     catalogue: what pages the tree has, at any moment.
     seen: by path, the digest of each page as this session last saw or left it.
     """
@@ -30,6 +36,7 @@ class Session:
         writer: str,
         *,
         attach_from: tuple[Path, ...] = (),
+        kept_from: tuple[Path, ...] = (),
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -37,21 +44,58 @@ class Session:
         self.actor = actor
         self.writer = writer
         self.attach_from = attach_from
+        self.kept_from = kept_from
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.seen: dict[str, Digest] = {}
+        self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None
-        self._opening = threading.Lock()
 
-    @property
-    def journal(self) -> Journal:
-        """This session's journal, opened by the first write: reading leaves no trace."""
-        with self._opening:
-            if self._journal is None:
-                self._journal = Journal(self.tree, self.writer)
-            return self._journal
+    @contextmanager
+    def writing(self) -> Iterator[Journal]:
+        """
+        The journal to write with, while no other command works on this tenant.
+
+        What dead processes left half done is finished before. Raises Failed for what files and codec refuse inside, and
+        if another command does not end.
+        """
+        with explained(), write_lock(self.tree):
+            yield self._opened()
+
+    def _opened(self) -> Journal:
+        """Opened by the first write: reading leaves no trace."""
+        if self._journal is None:
+            self._journal = Journal(self.tree, self.writer)
+            adopt(self.tree, self._journal, living=False)
+        elif any(relocation.waits(self.tree, writer) for writer in writers(self.tree)):
+            relocation.finish(self.tree, self._journal)
+            adopt(self.tree, self._journal, living=False)
+        return self._journal
+
+    def saw(self, path: str, digest: Digest, *, until: int | None = None) -> None:
+        """
+        This session was shown the page at *path*, or left it, with this *digest*.
+
+        until: the first character that it was not shown, though all before; None: it was shown all.
+        """
+        self.seen[path] = digest
+        self._shown[path] = until
+
+    def shown_until(self, path: str, digest: Digest) -> int:
+        """How many characters from the beginning on this session was shown of a page as it is now."""
+        return (self._shown.get(path) or 0) if self.seen.get(path) == digest else 0
+
+    def has_seen(self, path: str) -> bool:
+        """Whether this session was shown all of a page at some time."""
+        return self._shown.get(path, 0) is None
+
+    def forget(self, path: str) -> None:
+        """The page is gone."""
+        self.seen.pop(path, None)
+        self._shown.pop(path, None)
 
     def close(self) -> None:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
+        self.catalogue.close()
         self.tree.close()

@@ -229,6 +229,18 @@ async def seen_versions(
     return await _versions(connection, tenant, questions, "page_revision AS r", "page_id")
 
 
+async def seen_texts(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
+) -> frozenset[tuple[EntryId, Digest]]:
+    """Which of *questions*, each (entry, digest), a page's history answers: some version had these bytes."""
+    cursor = await connection.execute(
+        "SELECT r.page_id, r.digest FROM mirrord.page_revision AS r WHERE r.tenant_id = %s "
+        "AND r.page_id = ANY (%s) AND r.digest = ANY (%s)",
+        (tenant, [entry for entry, _ in questions], [digest for _, digest in questions]),
+    )
+    return frozenset((entry, digest) for entry, digest in await cursor.fetchall()) & frozenset(questions)
+
+
 async def seen_attachments(
     connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
 ) -> dict[EntryId, int]:

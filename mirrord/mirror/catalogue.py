@@ -14,13 +14,13 @@ from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import ASSETS, name_key
 from mirrord.errors import Busy, Damaged, MirrordError, Refused
 from mirrord.mirror import contained, contents, ignore
+from mirrord.mirror.agreed import Agreed
 from mirrord.mirror.card import Card, Reading, folder_card, read_card
 from mirrord.mirror.glance import Glance, glance
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
 from mirrord.mirror.nearness import nearest
-from mirrord.mirror.state import recorded
 from mirrord.mirror.tree import Tree
 
 LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
@@ -32,9 +32,14 @@ class Catalogue:
     def __init__(self, tree: Tree, tenant: TenantId) -> None:
         self.tree = tree
         self.tenant = tenant
+        self.agreed = Agreed(tree)
         self._readings: dict[str, Reading] = {}
         self._guard = threading.Lock()
         self._ignore: tuple[Stat | None, Ignore] = (None, Ignore())
+
+    def close(self) -> None:
+        """Give back what is open; the tree is not."""
+        self.agreed.close()
 
     def look(self) -> "Snapshot":
         """The tree from now on: each directory is looked at once, when it is first asked for."""
@@ -179,7 +184,7 @@ class Snapshot:
         What the daemon noted of the file as it is now; else its own `id:`; else what was noted of the path; else the
         id that a path has by itself.
         """
-        noted = recorded(self._tree, [card.path for card in cards])
+        noted = self._catalogue.agreed.of([card.path for card in cards])
         found = {}
         for card in cards:
             seen, stat = noted.get(card.path), self._stat(card.path)

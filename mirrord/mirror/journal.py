@@ -4,7 +4,8 @@ The journal of writes: `.mirrord/tmp/{writer}/`, where bytes wait that are not y
 A name tells what became of a file whose writer died: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for
 none. `p` is unfinished and ours; `w` holds the new text before the swap and the displaced file after it;
 `d` holds a file that was moved out of its place. A `d` with a note `NAME.path` was to be followed by the new
-text under that path: if that never came, the file belongs back there. `m` is parked, see `parking`.
+text under that path: if that never came, the file belongs back there. `m` is parked, see `parking`; `a` is a copy,
+see `copies`; `r` waits for its turn, see `relocation`.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mirrord.domain.entry import Digest
+from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import contained, contents, kernel, parking, redo
 from mirrord.mirror.kernel import Stat, stat_of
@@ -26,12 +27,18 @@ from mirrord.mirror.parking import NOTE
 from mirrord.mirror.redo import Redo
 from mirrord.mirror.tree import Tree
 
+DAEMON = "daemon"  # the name of the daemon's journal
+COPY = "a."  # how names of copies begin
 TMP = f"{MACHINE}/tmp"
 TRASH = f"{MACHINE}/trash"
 PRIVATE = 0o700
 
 
 log = logging.getLogger(__name__)
+
+
+def as_it_is(_: int) -> None:
+    """For files nobody but mirrord reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ class Journal:
     """
     One writer's directory, flocked as long as the writer lives.
 
+    copies: names of the copies this writer made, by whose they are and what they hold.
     Raises Busy on construction if another process writes under this name.
     """
 
@@ -55,6 +63,7 @@ class Journal:
         self.path = f"{TMP}/{writer}"
         self._guard = threading.Lock()
         self._at_work: set[str] = set()
+        self.copies: dict[tuple[EntryId, Digest | None], str] = {}
         self.descriptor = self._open()
         tree.probe(self.descriptor)
 
@@ -72,9 +81,26 @@ class Journal:
         name = name_of("w", label)
         with self._protected(name):
             unfinished = "p" + name[1:]
-            made = self._create(unfinished, data, mode, dress)
+            made = self.create(unfinished, data, mode, dress)
             kernel.rename(self.descriptor, unfinished, self.descriptor, name)
             yield name, made
+
+    def create(self, name: str, data: bytes, mode: int = 0o600, dress: Callable[[int], None] = as_it_is) -> Stat:
+        """A new durable file of the journal; its name is not, until the directory is synced. dress: as for put()."""
+        try:
+            descriptor = kernel.create(self.descriptor, name, mode)
+        except FileNotFoundError:  # somebody deleted `.mirrord`
+            self._reopen()
+            descriptor = kernel.create(self.descriptor, name, mode)
+        with contextlib.ExitStack() as opened, contextlib.ExitStack() as undone:
+            opened.callback(os.close, descriptor)
+            undone.callback(kernel.unlink, self.descriptor, name)
+            kernel.write(descriptor, data)
+            dress(descriptor)
+            kernel.fsync(descriptor)
+            made = stat_of(os.fstat(descriptor))
+            undone.pop_all()
+        return made
 
     def leftovers(self) -> list[Leftover]:
         """
@@ -89,7 +115,7 @@ class Journal:
         return [
             Leftover(name, label, self._digest(name))
             for name in names
-            if name not in at_work and (label := label_of(name))
+            if name not in at_work and not name.startswith(COPY) and (label := label_of(name))
         ]
 
     def read(self, name: str) -> bytes:
@@ -130,36 +156,37 @@ class Journal:
         return os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=self.descriptor)
 
     @contextlib.contextmanager
-    def aside(self, label: Label, path: str | None) -> Iterator[str]:
+    def aside(self, label: Label, path: str | None, key: str | None = None) -> Iterator[str]:
         """
         A name to move the file at *path* to.
 
         path: where it belongs if the new text never gets there; None: it is meant to be gone. A file still
             aside when an exception passes keeps the note of that: the next start puts it back.
+        key: as in name_of().
         """
-        name = name_of("d", label)
+        name = name_of("d", label, key)
         with self._protected(name):
             if path is not None:
-                self._create(name + NOTE, os.fsencode(path), 0o600, _as_it_is)
+                self.create(name + NOTE, os.fsencode(path))
                 kernel.fsync(self.descriptor)
             try:
                 yield name
             finally:
-                if path is not None and (sys.exc_info()[0] is None or not self._has(name)):
+                if path is not None and (sys.exc_info()[0] is None or not self.has(name)):
                     self.discard(name + NOTE)
 
     @contextlib.contextmanager
     def intending(self, steps: Sequence[Redo]) -> Iterator[None]:
         """Renames that belong together, for the length of a `with`: if this process dies in it, the next goes on."""
         self.discard(redo.PLAN)  # of a plan that an error ended
-        self._create(redo.PLAN, redo.spelled(steps), 0o600, _as_it_is)
+        self.create(redo.PLAN, redo.spelled(steps))
         kernel.fsync(self.descriptor)
         yield
         self.discard(redo.PLAN)
 
     def park(self, path: str, name: str, target: str) -> None:
         """Take the file or directory at *path* out of its place for a moment, as *name*, on its way to *target*."""
-        self._create(name + NOTE, parking.note_of(target, path), 0o600, _as_it_is)
+        self.create(name + NOTE, parking.note_of(target, path))
         kernel.fsync(self.descriptor)
         try:
             parking.leave(self.tree, path, self.descriptor, name)
@@ -215,22 +242,6 @@ class Journal:
             log.warning("file_put_back", extra={"path": path})
         kernel.unlink(directory, note)
 
-    def _create(self, name: str, data: bytes, mode: int, dress: Callable[[int], None]) -> Stat:
-        try:
-            descriptor = kernel.create(self.descriptor, name, mode)
-        except FileNotFoundError:  # somebody deleted `.mirrord`
-            self._reopen()
-            descriptor = kernel.create(self.descriptor, name, mode)
-        with contextlib.ExitStack() as opened, contextlib.ExitStack() as undone:
-            opened.callback(os.close, descriptor)
-            undone.callback(kernel.unlink, self.descriptor, name)
-            kernel.write(descriptor, data)
-            dress(descriptor)
-            kernel.fsync(descriptor)
-            made = stat_of(os.fstat(descriptor))
-            undone.pop_all()
-        return made
-
     def _reopen(self) -> None:
         with self._guard:
             if os.fstat(self.descriptor).st_nlink == 0:
@@ -245,7 +256,8 @@ class Journal:
             return contents.digest_now(descriptor)
         return None
 
-    def _has(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
+        """Whether *name* is in the journal."""
         try:
             os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
@@ -261,10 +273,6 @@ class Journal:
         finally:
             with self._guard:
                 self._at_work.difference_update(names)
-
-
-def _as_it_is(_: int) -> None:
-    """For files nobody but mirrord reads."""
 
 
 def writers(tree: Tree) -> list[str]:

@@ -9,7 +9,7 @@ from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror.layout import PARKED
 
 _DIGEST = "([0-9a-f]{64}|-)"
-_NAME = re.compile(rf"([wd])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f]{{16}}")
+_NAME = re.compile(rf"([wda])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f]{{16}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,20 @@ def relabelled(name: str, expected: Digest) -> str:
     return ".".join((kind, entry, expected.hex(), new, random))
 
 
-def name_of(kind: str, label: Label) -> str:
-    """A new name of *kind* that tells *label*."""
+def name_of(kind: str, label: Label, key: str | None = None) -> str:
+    """A new name of *kind* that tells *label*. key: its last part, 16 hex digits; None: any."""
     digests = (digest.hex() if digest else "-" for digest in (label.expected, label.new))
-    return ".".join((kind, str(label.entry), *digests, secrets.token_hex(8)))
+    return ".".join((kind, str(label.entry), *digests, key or new_key()))
+
+
+def new_key() -> str:
+    """The last part of a name, by which it is the only one."""
+    return secrets.token_hex(8)
+
+
+def key_of(name: str) -> str:
+    """The last part of a name in the journal or the trash."""
+    return name.rpartition(".")[2]
 
 
 def _digest_from(text: str) -> Digest | None:

@@ -94,9 +94,10 @@ def remove(
     over: Digest,
     reason: str,
     title: str | None = None,
+    key: str | None = None,
 ) -> Displaced | None:
     """
-    Move the file at *path* to the trash, if it still is *over*.
+    Move the file at *path* to the trash, if it still is *over*. key: the last part of its name there; None: any.
 
     Returns a save that came in between and could not be put back, because its name was taken again.
 
@@ -109,7 +110,7 @@ def remove(
     with ExitStack() as stack:
         place = Place(tree, path, stack.enter_context(tree.directory(parent_of(path))), _name(path))
         _open_expected(stack, place, over)
-        name = stack.enter_context(journal.aside(label, None))
+        name = stack.enter_context(journal.aside(label, None, key))
         aside.move_aside(place, journal, name)
         if not aside.holds(journal, name, over):
             return aside.give_back(place, journal, name)

@@ -8,14 +8,12 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple, TypeVar
-from urllib.parse import quote
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId
-from mirrord.errors import Refused
 from mirrord.mirror import kernel
 from mirrord.mirror.journal import PRIVATE
 from mirrord.mirror.kernel import Stat
@@ -25,7 +23,6 @@ from mirrord.mirror.tree import Tree
 PATH = f"{MACHINE}/state.db"
 
 _VERSION = 1
-_MANY = 2_000  # paths: reading all there are is quicker then
 _SCHEMA = f"""
 CREATE TABLE seen (
     path TEXT PRIMARY KEY, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
@@ -90,7 +87,7 @@ class State:
 
         def load() -> dict[str, Seen]:
             rows = self._database.execute("SELECT * FROM seen")
-            return {path: _seen_from(numbers, digest, entry) for path, *numbers, digest, entry in rows}
+            return {path: seen_from(*values) for path, *values in rows}
 
         return self._run(load, {})
 
@@ -167,24 +164,6 @@ class State:
                     kernel.unlink(machine, "state.db" + suffix)
 
 
-def recorded(tree: Tree, paths: Sequence[str]) -> dict[str, Seen]:
-    """What the cache says of *paths*, for readers beside the daemon; nothing of a cache that cannot be read now."""
-    try:
-        found = tree.stat(PATH)
-        if not found or not found.is_file:
-            return {}
-        with closing(
-            sqlite3.connect(f"file:{quote(str(tree.root / PATH))}?mode=ro", uri=True, timeout=0.05)
-        ) as database:
-            if len(paths) > _MANY:
-                rows = database.execute("SELECT * FROM seen").fetchall()
-            else:
-                rows = [row for path in paths for row in database.execute("SELECT * FROM seen WHERE path = ?", [path])]
-        return {path: _seen_from(numbers, digest, entry) for path, *numbers, digest, entry in rows}
-    except (sqlite3.Error, OSError, Refused, ValueError):
-        return {}
-
-
 def _prepare(database: sqlite3.Connection) -> None:
     version = database.execute("PRAGMA user_version").fetchone()[0]
     if version not in (0, _VERSION):
@@ -207,8 +186,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             database.execute("ROLLBACK")
 
 
-def _seen_from(numbers: list[int], digest: bytes, entry: bytes) -> Seen:
-    device, inode, size, mtime_ns, ctime_ns = numbers
+def seen_from(device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes) -> Seen:
+    """What a row of the table `seen` says, its path aside."""
     times = mtime_ns, ctime_ns  # before 1970 they are negative
     return Seen(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
 

@@ -19,7 +19,7 @@ from mirrord.errors import Busy, Refused
 from mirrord.mirror import contents, kernel
 from mirrord.mirror.journal import PRIVATE, TRASH
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.label import Label, label_of, relabelled
+from mirrord.mirror.label import Label, key_of, label_of, relabelled
 from mirrord.mirror.tree import Tree
 
 RETENTION = timedelta(days=30)
@@ -69,6 +69,20 @@ def put_card(tree: Tree, name: str, label: Label, card: Card) -> None:
 def contents_of(tree: Tree) -> list[Trashed]:
     """Everything in the trash, oldest arrival first."""
     return [Trashed(name, label, _card(tree, name), stat) for name, label, stat in _files(tree)]
+
+
+def find(tree: Tree, key: str) -> Trashed | None:
+    """What was removed under this key, the last part of its name; None: nothing, or it is gone for good."""
+    for name, label, stat in _files(tree):
+        if key_of(name) == key and (card := _card(tree, name)) is not None:
+            return Trashed(name, label, card, stat)
+    return None
+
+
+def take_out(tree: Tree, found: Trashed) -> None:
+    """Forget what is back in the tree; a save that came later stays."""
+    assert found.label.expected is not None
+    _purge(tree, found.name, found.label)
 
 
 def late_saves(tree: Tree, seen: MutableMapping[str, Stat]) -> list[tuple[str, Label, Digest]]:

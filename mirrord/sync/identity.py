@@ -37,6 +37,7 @@ class Memory:
     missing: base paths that were looked at and hold nothing now, or nothing that is still what it was.
     old_path: where the cache last saw an inode.
     rewound: the tree went back in time: a page that is missing elsewhere may be back where it was first.
+    written: whose the bytes are that commands wrote lately.
     """
 
     bases: list[Base]
@@ -44,6 +45,7 @@ class Memory:
     missing: frozenset[str] = frozenset()
     old_path: Mapping[Inode, str] = field(default_factory=dict)
     rewound: bool = False
+    written: Mapping[Digest, EntryId] = field(default_factory=dict)
     at_path: dict[str, Base] = field(init=False)
     of_entry: dict[EntryId, Base] = field(init=False)
     of_digest: dict[Digest, list[Base]] = field(init=False)
@@ -92,6 +94,7 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
         or (here.entry if here is not None else None)
         or _by_inode(found, memory)
         or _by_digest(found, memory)
+        or _by_writer(found, memory)
         or _by_note(found, memory)
     )
 
@@ -230,6 +233,21 @@ def _by_digest(found: Found, memory: Memory) -> EntryId | None:
         if base.path in memory.missing and _same_sort(base.kind, found.spot.kind)
     ]
     return min(lost, key=lambda base: base.path or "").entry if lost else None
+
+
+def _by_writer(found: Found, memory: Memory) -> EntryId | None:
+    """
+    What a command said whose it is.
+
+    It moved a page and changed its links: neither inode nor bytes came along. Or it brought a page back.
+    """
+    entry = memory.written.get(found.digest)
+    if entry is None:
+        return None
+    base, row = memory.of_entry.get(entry), memory.rows.get(entry)
+    if base is not None:
+        return entry if base.path in memory.missing and _same_sort(base.kind, found.spot.kind) else None
+    return entry if row is not None and row.deleted and _same_sort(row.kind, found.spot.kind) else None
 
 
 def _by_note(found: Found, memory: Memory) -> EntryId | None:

@@ -1,6 +1,7 @@
 """The list of problems: what is wrong with a path is listed once, and taken off when it is over."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 from mirrord.db import attention
 from mirrord.db.attention import Problem
@@ -18,6 +19,8 @@ _ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "r
 _ENDED_BY_GOING = frozenset({"twin"})
 _SEEN_IN_TREE = _SEEN_BY_LOOKING | _SEEN_BY_READING | _ENDED_BY_GOING
 
+MOST = 50
+
 
 class ProblemList:
     """What is listed for one mirror now."""
@@ -29,6 +32,10 @@ class ProblemList:
     def in_tree(self) -> list[str]:
         """Paths listed for what was seen in the tree."""
         return [path for path, code in self._listed if code in _SEEN_IN_TREE]
+
+    def sentences(self) -> list[tuple[str, str]]:
+        """(path, sentence) of the first MOST problems, for who cannot ask the database."""
+        return [(one.path, one.sentence) for one in islice(self._listed.values(), MOST)]
 
     def entries(self) -> set[EntryId]:
         """Entries that something hinders, until it is carried out or no longer to be done."""

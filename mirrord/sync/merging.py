@@ -84,7 +84,7 @@ async def _settle(sides: Sides, clash: Clash) -> list[EntryId]:
         merged = await asyncio.to_thread(merge, base_text, file_text, row_text)
     if merged is None:
         return [entry, await _keep_both(sides, clash, base_text, row_text)]
-    await _store_merged(sides, clash, merged, (base_text, file_text, row_text))
+    await store_merged(sides, clash, merged, (base_text, file_text, row_text))
     return [entry]
 
 
@@ -92,7 +92,7 @@ async def _text(connection: Connection, sides: Sides, entry: EntryId, digest: Di
     return await views.text_of_digest(connection, sides.tenant, entry, digest) if digest else None
 
 
-async def _store_merged(sides: Sides, clash: Clash, merged: str, texts: tuple[str | None, str, str | None]) -> None:
+async def store_merged(sides: Sides, clash: Clash, merged: str, texts: tuple[str | None, str, str | None]) -> None:
     """
     The file's text becomes a version, the merge the next; the file itself follows as for any change of a row.
 

@@ -10,6 +10,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, Kind, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
 from mirrord.errors import Refused, reason_of
+from mirrord.mirror import copies
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of
 from mirrord.sync.assembly import Assembly, owner_paths
@@ -144,13 +145,15 @@ async def _remember(connection: Connection, sides: Sides, look: Look, known: lis
             paths.update(owner_paths(found.path))
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
     homes = [id_of_path(sides.tenant, found.path) for found in founds]
-    wanted = states.Wanted(sorted(paths), claims + homes if rewound else claims, digests)
+    written = await asyncio.to_thread(copies.written, sides.tree)
+    known_by = [*claims, *(written[digest] for digest in digests if digest in written)]
+    wanted = states.Wanted(sorted(paths), known_by + homes if rewound else known_by, digests)
     bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
     bases = list({base.entry: base for base in [*bases, *known]}.values())
-    candidates = [*claims, *homes]
+    candidates = [*known_by, *homes]
     rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
     missing = await asyncio.to_thread(_missing, sides, bases, look)
-    return Memory(bases, rows, missing, look.old_path, rewound)
+    return Memory(bases, rows, missing, look.old_path, rewound, written)
 
 
 def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,15 +13,19 @@ from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
 from mirrord.mirror import replace as replacing
 from mirrord.mirror import trash
-from mirrord.mirror.journal import TRASH, Leftover
+from mirrord.mirror.adoption import adopt
+from mirrord.mirror.journal import DAEMON, TRASH, Leftover, writers
 from mirrord.mirror.kernel import Stat
+from mirrord.mirror.lock import write_lock
 from mirrord.mirror.replace import Displaced
+from mirrord.sync import overwritten
 from mirrord.sync.look import LIMIT
 from mirrord.sync.merging import Clash, settle
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
+ADOPTION = 1.0  # seconds between looks at what commands left
 LATE_SAVE = "saved after its page became the index file of its directory"
 
 
@@ -41,6 +46,7 @@ class Recovery:
         self._sides = sides
         self._pending: list[_Save] = []
         self._late: dict[str, Stat] = {}
+        self._adopted_at = 0.0
 
     def add(self, entry: EntryId, path: str, over: Digest | None, displaced: Displaced) -> None:
         """A write displaced a save."""
@@ -90,15 +96,34 @@ class Recovery:
         return entries
 
     async def absorb_pending(self) -> list[EntryId]:
-        """Take in every save that nobody is writing any more; entries to look at."""
+        """Take in every save that nobody is writing any more, those of other writers too; entries to look at."""
+        entries = await self._adopt()
         pending, self._pending = self._pending, []
-        entries: list[EntryId] = []
         for save in pending:
             try:
                 entries += await self._absorb(save)
             except (Busy, Stale):
                 self._pending.append(save)
         return entries
+
+    async def _adopt(self) -> list[EntryId]:
+        """What commands left: of those that died, and of those that live. Entries to look at."""
+        if time.monotonic() - self._adopted_at < ADOPTION:
+            return []
+        self._adopted_at = time.monotonic()
+        if await asyncio.to_thread(self._took_over):
+            for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
+                await self._settle_leftover(leftover)
+        return await overwritten.take_in(self._sides)
+
+    def _took_over(self) -> bool:
+        tree = self._sides.tree
+        if writers(tree) == [DAEMON]:
+            return False
+        with suppress(Busy), write_lock(tree, patience=0.0):
+            adopt(tree, self._sides.journal, living=True)
+            return True
+        return False
 
     async def _settle_leftover(self, leftover: Leftover) -> None:
         label, journal = leftover.label, self._sides.journal

@@ -19,7 +19,7 @@ from mirrord.db.embedded import Embedded
 from mirrord.db.migrate import migrate
 from mirrord.db.postmaster import Postmaster, serves
 from mirrord.domain.entry import TenantId
-from mirrord.heartbeat import Heartbeat, ask_flush
+from mirrord.mirror.heartbeat import Heartbeat, ask_flush
 from tests.system.harness import Mirrord, eventually
 from tests.system.rows import Connection
 

@@ -7,7 +7,7 @@ from mirrord.cli.status import gather
 from mirrord.config import Config
 from mirrord.db import tenants
 from mirrord.db.connect import Database
-from mirrord.heartbeat import ask_flush
+from mirrord.mirror.heartbeat import ask_flush
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 from mirrord.sync.check import Verdict, check

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mirrord.errors import Unavailable
+from mirrord.mirror.layout import MACHINE
 
-MACHINE = ".mirrord"
 STALE = 10.0  # seconds without a beat
 
 

@@ -1,0 +1,145 @@
+"""Edits of a page as agents give them: each a pure function from text to text, all other bytes stay."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mirrord.codec.frontmatter import Json, Removed, with_keys
+from mirrord.codec.sections import Section, named, sections_of, shown
+from mirrord.codec.text import newline, unix
+from mirrord.errors import UserError
+
+_LISTED = 30  # headings in a message
+
+
+class Action(StrEnum):
+    """What becomes of a section."""
+
+    REPLACE = "replace"  # all that stands below its heading
+    APPEND = "append"  # below its heading, before those of its subsections
+    PREPEND = "prepend"
+    INSERT_BEFORE = "insert_before"
+    INSERT_AFTER = "insert_after"  # behind its subsections
+
+
+class Missed(UserError):
+    """
+    The text does not have what an edit is about, or has it too often.
+
+    found: how often; headings: those there are, where a heading was sought, else None.
+    """
+
+    def __init__(self, sentence: str, found: int, headings: Sequence[str] | None = None) -> None:
+        super().__init__(sentence)
+        self.found = found
+        self.headings = headings
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """*find* is in the text exactly *count* times, and is *replace* then."""
+
+    find: str
+    replace: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SectionEdit:
+    """*text*, whole blocks of Markdown, for or beside the section of *heading*."""
+
+    heading: str
+    action: Action
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEdit:
+    """Top-level keys of the front matter that get a value or are REMOVED."""
+
+    changes: Mapping[str, Json | Removed]
+
+
+Edit = Substitution | SectionEdit | KeyEdit
+
+
+def edited(text: str, edits: Sequence[Edit]) -> str:
+    """
+    *text* after all *edits*, in order.
+
+    Raises:
+        Missed: one of them does not fit.
+        Damaged: the front matter cannot take a change.
+    """
+    for edit in edits:
+        match edit:
+            case Substitution():
+                text = _substituted(text, edit)
+            case SectionEdit():
+                text = _with_section(text, edit)
+            case KeyEdit():
+                text = with_keys(text, edit.changes)
+    return text
+
+
+def section_of(text: str, heading: str) -> Section:
+    """The section of a heading. Raises Missed if there is none, or more than one."""
+    sections = sections_of(text)
+    found = named(sections, heading)
+    if len(found) == 1:
+        return found[0]
+    listed = [shown(section) for section in sections[:_LISTED]]
+    if found:
+        raise Missed(f"{len(found)} sections are called {heading!r}.", len(found), listed)
+    raise Missed(f"No section is called {heading!r}.", 0, listed)
+
+
+def _substituted(text: str, edit: Substitution) -> str:
+    ending = newline(text)
+    for find, new in ((edit.find, edit.replace), (_ended(edit.find, ending), _ended(edit.replace, ending))):
+        if (found := text.count(find)) == edit.count:
+            return text.replace(find, new)
+    often = "does not occur" if not found else f"occurs {found} times, not {edit.count},"
+    raise Missed(f"The text to be replaced {often} in the page.", found)
+
+
+def _with_section(text: str, edit: SectionEdit) -> str:
+    section = section_of(text, edit.heading)
+    new = _ended(edit.text, newline(text)).strip("\r\n")
+    match edit.action:
+        case Action.REPLACE:
+            return _placed(text, section.content, section.end, _without_heading(new, section))
+        case Action.PREPEND:
+            return _placed(text, section.content, section.content, new)
+        case Action.INSERT_BEFORE:
+            return _placed(text, section.start, section.start, new)
+        case Action.APPEND:
+            return _placed(text, section.own_end, section.own_end, new)
+        case Action.INSERT_AFTER:
+            return _placed(text, section.end, section.end, new)
+
+
+def _without_heading(new: str, section: Section) -> str:
+    """Whoever replaces a section often repeats its heading."""
+    first = next(iter(sections_of(new)), None)
+    if first is None or first.start != 0 or (first.level, first.title) != (section.level, section.title):
+        return new
+    return new[first.content :].lstrip("\r\n")
+
+
+def _placed(text: str, start: int, end: int, new: str) -> str:
+    """*new* in place of what is from *start* to *end*, a blank line before and behind it."""
+    before, after, ending = text[:start], text[end:], newline(text)
+    if not new:
+        return before + (ending if after and before and not _ends_blank(before) else "") + after
+    gap = "" if not before or _ends_blank(before) else ending if before[-1] in "\r\n" else ending * 2
+    behind = ending if not after or after[0] in "\r\n" else ending * 2
+    return before + gap + new + behind + after
+
+
+def _ends_blank(text: str) -> bool:
+    return unix(text[-4:]).endswith("\n\n")
+
+
+def _ended(text: str, ending: str) -> str:
+    return text if ending == "\n" else unix(text).replace("\n", ending)

@@ -1,0 +1,81 @@
+"""The sections of a page: what stands below each heading, up to the next of its level or above."""
+
+import re
+from dataclasses import dataclass
+from itertools import accumulate
+
+from mirrord.codec.bounds import TRIPS
+from mirrord.codec.dialect import parse_blocks
+from mirrord.codec.frontmatter import split
+from mirrord.codec.segments import MAX_CHARACTERS
+from mirrord.codec.text import lines
+
+_MARKS = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """
+    A heading and what belongs to it. Offsets are code points of the whole text.
+
+    title: as it stands in Markdown. start: of the heading; content: where the line behind it begins; own_end: where
+    the next heading of any level begins, end: the next of the same level or above, or the text ends.
+    """
+
+    level: int
+    title: str
+    start: int
+    content: int
+    own_end: int
+    end: int
+
+
+def sections_of(text: str) -> list[Section]:
+    """The sections of *text* in order; none where it cannot be cut. Headings in quotes and lists begin none."""
+    body = split(text).body
+    headings = _headings(body)
+    offset = len(text) - len(body)
+    found = []
+    for number, (level, title, start, content) in enumerate(headings):
+        following = headings[number + 1 :]
+        own_end = following[0][2] if following else len(body)
+        end = next((other[2] for other in following if other[0] <= level), len(body))
+        found.append(Section(level, title, *(offset + at for at in (start, content, own_end, end))))
+    return found
+
+
+def named(sections: list[Section], name: str) -> list[Section]:
+    """
+    Those that *name* may mean: of exactly that title, else of that title without case.
+
+    name: a title, or with `#` before it, of that level only.
+    """
+    marks = _MARKS.fullmatch(name.strip())
+    level, title = (len(marks[1]), marks[2]) if marks else (0, name.strip())
+    of_level = [section for section in sections if level in (0, section.level)]
+    exact = [section for section in of_level if section.title == title]
+    return exact or [section for section in of_level if _folded(section.title) == _folded(title)]
+
+
+def shown(section: Section) -> str:
+    """The heading on a line: `## Title`."""
+    return f"{'#' * section.level} {section.title}"
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.casefold().split())
+
+
+def _headings(body: str) -> list[tuple[int, str, int, int]]:
+    """Level, title, where the heading begins and where the line behind it does."""
+    try:
+        tokens = parse_blocks(body) if len(body) <= MAX_CHARACTERS else None
+    except TRIPS:
+        tokens = None
+    offsets = [0, *accumulate(map(len, lines(body)))]
+    found = []
+    for number, token in enumerate(tokens or ()):
+        if token.type == "heading_open" and token.level == 0 and token.map and tokens:
+            title = " ".join(tokens[number + 1].content.split())
+            found.append((int(token.tag[1]), title, offsets[token.map[0]], offsets[token.map[1]]))
+    return found

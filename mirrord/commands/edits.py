@@ -1,0 +1,144 @@
+"""The agent edits parts of a page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+
+from mirrord.codec import editing
+from mirrord.codec.editing import Action, Edit, KeyEdit, Missed, SectionEdit, Substitution
+from mirrord.codec.frontmatter import REMOVED, Json, Removed
+from mirrord.codec.text import unix
+from mirrord.commands import writing
+from mirrord.commands.failure import Failed, explained, invalid, missed
+from mirrord.commands.session import Session
+from mirrord.domain.entry import parse_id
+
+_FORMS = (
+    "An edit is {find, replace, count?}, {heading, action, text} with action one of "
+    f"{', '.join(Action)}, or {{front_matter: {{set, remove}}}}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """
+    A page after edits, or as it would be.
+
+    diff: unified, of what changed; "" if nothing did. written: False after a dry run.
+    """
+
+    path: str
+    page_id: str
+    digest: str
+    diff: str
+    written: bool
+
+
+def edit_page(
+    session: Session,
+    path: str,
+    edits: Sequence[Mapping[str, object]],
+    expected_digest: str | None = None,
+    *,
+    dry_run: bool = False,
+) -> Edited:
+    """
+    Make all *edits* in order, or none.
+
+    edits: each {find, replace, count = 1}, {heading, action, text} with an `editing.Action`, or
+        {front_matter: {set: {key: value}, remove: [key]}}.
+    expected_digest: as for write_page.
+    """
+    parsed = [_parsed(number, edit) for number, edit in enumerate(edits, 1)]
+    if dry_run:
+        page = writing.find(session, path)
+        new = _applied(page, parsed)
+        return _edited(session, page, new, page.digest.hex(), written=False)
+    with session.writing() as journal:
+        page = writing.find(session, path)
+        writing.check_unchanged(session, page, expected_digest)
+        new = _applied(page, parsed)
+        whole = session.has_seen(page.path)
+        digest = writing.overwrite(session, journal, page, new)
+        if not whole:  # who changes a part has not seen the rest
+            session.saw(page.path, digest, until=0)
+        return _edited(session, page, new, digest.hex(), written=True)
+
+
+def _edited(session: Session, page: writing.Page, new: str, digest: str, *, written: bool) -> Edited:
+    lines = unified_diff(unix(page.text).splitlines(), unix(new).splitlines(), page.path, page.path, lineterm="", n=3)
+    return Edited(page.path, str(writing.page_id(session, page)), digest, "\n".join(lines), written)
+
+
+def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:
+    text = page.text
+    for number, edit in enumerate(edits, 1):
+        _check_id(page, edit)
+        try:
+            with explained():
+                text = editing.edited(text, [edit])
+        except Missed as error:
+            raise _numbered(missed(error), number, len(edits)) from error
+    writing.check_front_matter(text, page.text)
+    return text
+
+
+def _numbered(failed: Failed, number: int, count: int) -> Failed:
+    if count == 1:
+        return failed
+    sentence = f"Edit {number} of {count}: {failed} Nothing was changed."
+    return Failed(failed.code, failed.kind, sentence, failed.instruction, {**failed.facts, "edit": number})
+
+
+def _check_id(page: writing.Page, edit: Edit) -> None:
+    if isinstance(edit, KeyEdit) and "id" in edit.changes and parse_id(page.views.id) is not None:
+        raise invalid("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
+
+
+def _parsed(number: int, edit: Mapping[str, object]) -> Edit:
+    keys = set(edit)
+    if {"find", "replace"} <= keys <= {"find", "replace", "count"}:
+        found = _substitution(edit)
+    elif keys == {"heading", "action", "text"}:
+        found = _section_edit(edit)
+    elif keys == {"front_matter"}:
+        found = _key_edit(edit["front_matter"])
+    else:
+        found = None
+    if found is None:
+        raise invalid("INVALID_EDIT", f"Edit {number} is of no known form.", _FORMS)
+    return found
+
+
+def _substitution(edit: Mapping[str, object]) -> Edit | None:
+    find, replace, count = edit["find"], edit["replace"], edit.get("count", 1)
+    if not (isinstance(find, str) and find and isinstance(replace, str)):
+        return None
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        return None
+    return Substitution(find, replace, count)
+
+
+def _section_edit(edit: Mapping[str, object]) -> Edit | None:
+    heading, action, text = edit["heading"], edit["action"], edit["text"]
+    if not (isinstance(heading, str) and isinstance(text, str) and isinstance(action, str) and action in set(Action)):
+        return None
+    return SectionEdit(heading, Action(action), text)
+
+
+def _key_edit(change: object) -> Edit | None:
+    if not isinstance(change, Mapping) or not set(change) <= {"set", "remove"} or not change:
+        return None
+    new, gone = change.get("set", {}), change.get("remove", [])
+    if not (isinstance(new, Mapping) and _is_json(dict(new)) and isinstance(gone, list) and _is_json(gone)):
+        return None
+    removed: dict[str, Json | Removed] = {key: REMOVED for key in gone if isinstance(key, str)}
+    return KeyEdit({**removed, **new}) if len(removed) == len(set(map(str, gone))) else None
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) for key in value) and all(map(_is_json, value.values()))
+    return value is None or isinstance(value, str | int | float)

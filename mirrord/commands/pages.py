@@ -1,0 +1,208 @@
+"""The agent reads, writes and creates pages."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mirrord.codec.editing import Missed, section_of
+from mirrord.codec.frontmatter import Json, split, with_keys
+from mirrord.codec.text import newline
+from mirrord.codec.views import views_of
+from mirrord.commands import events, paths, promotion, siblings, writing
+from mirrord.commands.failure import Failed, invalid, missed, modified
+from mirrord.commands.session import Session
+from mirrord.domain.entry import EntryId, Kind, id_of_path, new_id, parse_id
+from mirrord.domain.event import Type
+from mirrord.errors import Damaged, Stale
+from mirrord.mirror.journal import Journal
+from mirrord.mirror.layout import directory_of
+
+_TRIES = 20  # names somebody else may take at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """
+    A page, or a part of it.
+
+    content: of the whole file, front matter included, what was asked for. path: of its file, with `.md`.
+    digest: of all of its bytes, in hex. start, total_chars: characters of the whole. next_offset: where to go on;
+    None: this was the end, or a section.
+    """
+
+    content: str
+    frontmatter: dict[str, Json]
+    path: str
+    page_id: str
+    digest: str
+    start: int
+    total_chars: int
+    next_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A page that was written. created: there was none before."""
+
+    page_id: str
+    path: str
+    digest: str
+    created: bool
+
+
+def read_page(
+    session: Session, path: str, section: str | None = None, offset: int = 0, limit: int | None = None
+) -> Shown:
+    """
+    Show a page.
+
+    section: only what belongs to this heading, itself included. offset, limit: characters of the whole, or of the
+        section; None: all.
+    """
+    page = writing.find(session, path)
+    start, end = _asked(page.text, section)
+    first = min(start + max(offset, 0), end)
+    last = end if limit is None else min(first + max(limit, 0), end)
+    _remember(session, page, first, last)
+    return Shown(
+        content=page.text[first:last],
+        frontmatter=page.views.frontmatter,
+        path=page.path,
+        page_id=str(writing.page_id(session, page)),
+        digest=page.digest.hex(),
+        start=first,
+        total_chars=len(page.text),
+        next_offset=last - start if last < end else None,
+    )
+
+
+def read_pages(session: Session, paths: Sequence[str]) -> list[Shown | Failed]:
+    """Show several pages, each or why it cannot be, in this order."""
+    return [_shown_or_failed(session, path) for path in paths]
+
+
+def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Written:
+    """
+    Make *content* the whole of a page; one that does not exist is made.
+
+    expected_digest: what the page must have, in hex; None: what this session last saw of it.
+    """
+    with session.writing() as journal:
+        found = paths.existing(session, path)
+        if found is None:
+            return _created(session, journal, path, content, expected_digest)
+        page = writing.read(session, found)
+        writing.check_front_matter(content, page.text)
+        if page.text != content:
+            writing.check_seen(session, page, expected_digest)
+        digest = writing.overwrite(session, journal, page, content)
+        return Written(str(writing.page_id(session, page)), page.path, digest.hex(), created=False)
+
+
+def create_page(
+    session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
+) -> Written:
+    """
+    Make a page of that title below another page or folder, or at the root; never over another: then `Title (2)`.
+
+    content: its body, or with front matter of its own, to which id, title and icon are added.
+    """
+    if not title.strip():
+        raise invalid("INVALID_TITLE", "A page needs a title.", "Give it one.")
+    writing.check_front_matter(content)
+    with session.writing() as journal:
+        directory = _directory_for(session, parent_path)
+        entry = new_id()
+        changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
+        text = _headed(content, changes | ({"icon": icon} if icon else {}))
+        for _ in range(_TRIES):
+            path = siblings.free_path(session.tree, directory, title, entry.hex[-8:])
+            promotion.promote(session, journal, path)
+            with suppress(Stale):
+                return _made(session, journal, path, _ended(text), entry)
+    raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
+
+
+def _created(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> Written:
+    writing.check_front_matter(content)
+    gone = [one for one in paths.spellings(path) if one in session.seen]
+    if expected is not None or gone:
+        for one in gone:
+            session.forget(one)
+        raise modified(path, None)
+    target = paths.fresh(session, path)
+    entry, text = _identified(session, target, content)
+    promotion.promote(session, journal, target)
+    try:
+        return _made(session, journal, target, text, entry)
+    except Stale as error:
+        raise writing.is_taken(error) from error
+
+
+def _made(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Written:
+    digest = writing.make(session, journal, path, text, entry)
+    events.record(session, Type.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()})
+    return Written(str(entry), path, digest.hex(), created=True)
+
+
+def _identified(session: Session, path: str, text: str) -> tuple[EntryId, str]:
+    """A new page's id, and its text with that; an `id:` that is no UUID is the user's own key and stays."""
+    own = views_of(text).id
+    if own and parse_id(own) is None:
+        return id_of_path(session.tenant_id, path), text
+    entry = new_id()
+    return entry, _headed(text, {"id": str(entry)})
+
+
+def _headed(text: str, changes: dict[str, Json]) -> str:
+    parts = split(text)
+    if not parts.head and parts.body and parts.body[0] not in "\r\n":
+        text = parts.bom + newline(text) + parts.body
+    try:
+        return with_keys(text, changes)
+    except Damaged as error:
+        raise invalid("INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it.") from error
+
+
+def _ended(text: str) -> str:
+    return text if text[-1:] in ("\n", "\r") else text + newline(text)
+
+
+def _directory_for(session: Session, parent: str | None) -> str:
+    """Where the children of a page or folder are; "" is the root."""
+    if parent is None or not parent.strip("/"):
+        return ""
+    found = paths.existing(session, parent)
+    if found is not None:
+        return directory_of(found, Kind.PAGE)
+    folder = paths.folder(session, parent)
+    if folder is None:
+        raise writing.not_found(session, parent)
+    return folder
+
+
+def _asked(text: str, section: str | None) -> tuple[int, int]:
+    if section is None:
+        return 0, len(text)
+    try:
+        found = section_of(text, section)
+    except Missed as error:
+        raise missed(error) from error
+    return found.start, found.end
+
+
+def _remember(session: Session, page: writing.Page, first: int, last: int) -> None:
+    """Parts that follow each other add up; only who saw all may replace all."""
+    until = session.shown_until(page.path, page.digest)
+    if session.seen.get(page.path) == page.digest and session.has_seen(page.path):
+        return
+    if first <= until:
+        until = max(until, last)
+    session.saw(page.path, page.digest, until=None if until >= len(page.text) else until)
+
+
+def _shown_or_failed(session: Session, path: str) -> Shown | Failed:
+    try:
+        return read_page(session, path)
+    except Failed as failed:
+        return failed

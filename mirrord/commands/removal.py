@@ -1,0 +1,154 @@
+"""The agent deletes pages, and brings them back from the trash."""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mirrord.codec.text import decode
+from mirrord.commands import events, paths, promotion, writing
+from mirrord.commands.failure import Failed, explained, modified
+from mirrord.commands.session import Session
+from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.event import Type
+from mirrord.domain.place import ASSETS
+from mirrord.errors import Refused, Stale
+from mirrord.mirror import replace, trash
+from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.journal import TRASH, Journal
+from mirrord.mirror.label import new_key
+from mirrord.mirror.layout import directory_of, page_path, parent_of, spot_of_file
+from mirrord.mirror.scan import scan
+from mirrord.mirror.trash import Trashed
+from mirrord.mirror.tree import Tree
+
+REASON = "deleted by a tool"
+_KEY = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """
+    A page that went to the trash.
+
+    trash_id: what restore_page takes. below: the same for the pages below it that went too, by their paths.
+    """
+
+    page_id: str
+    trash_id: str
+    path: str
+    below: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A page that came back."""
+
+    page_id: str
+    path: str
+    digest: str
+
+
+def delete_page(session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False) -> Deleted:
+    """
+    Move a page to the trash, from which restore_page brings it back for 30 days.
+
+    recursive: with the pages below it; without, a page that has some is refused. Attachments stay where they are.
+    """
+    with session.writing() as journal:
+        page = writing.find(session, path)
+        writing.check_unchanged(session, page, expected_digest)
+        children = [writing.read(session, child) for child in below(session.tree, page.path)]
+        if children and not recursive:
+            raise _has_children(page.path, len(children))
+        for child in children:
+            writing.check_unchanged(session, child, None)
+        gone = {child.path: _remove(session, journal, child)[1] for child in reversed(children)}
+        entry, trash_id = _remove(session, journal, page)
+        _tidy(session.tree, page.path)
+        return Deleted(str(entry), trash_id, page.path, gone)
+
+
+def restore_page(session: Session, trash_id: str, path: str | None = None) -> Restored:
+    """
+    Bring a deleted page back; the pages that were below it come back by their own ids.
+
+    path: where to; None: where it was. Raises Failed, EXISTS, if a page is there by now.
+    """
+    with session.writing() as journal:
+        found, text = _trashed(session, trash_id)
+        asked = path if path is not None else found.card.path if found.card is not None else ""
+        if paths.existing(session, asked) is not None:
+            raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
+        target = paths.fresh(session, asked)
+        promotion.promote(session, journal, target)
+        entry = found.label.entry
+        try:
+            digest = writing.make(session, journal, target, text, entry)
+        except Stale as error:
+            raise writing.is_taken(error) from error
+        trash.take_out(session.tree, found)
+        facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
+        events.record(session, Type.PAGE_RESTORED, facts)
+        return Restored(str(entry), target, digest.hex())
+
+
+def below(tree: Tree, path: str) -> list[str]:
+    """The pages below the page at *path*, those above before those below."""
+    directory = directory_of(path, Kind.PAGE)
+    if path != (index := page_path("", directory, index=True)) and tree.stat(index) is not None:
+        return []  # beside `W/_index.md`, `W/` is not the directory of `W.md`
+    found = scan(tree, Ignore(), directory).files
+    pages = [one for one in found if one != path and (spot := spot_of_file(one)) and spot.kind is Kind.PAGE]
+    return sorted(pages, key=lambda one: (one.count("/"), one))
+
+
+def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
+    entry, trash_id = writing.page_id(session, page), new_key()
+    title = page.views.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
+    with explained():
+        try:
+            save = replace.remove(
+                *(session.tree, journal, page.path),
+                entry=entry,
+                over=page.digest,
+                reason=REASON,
+                title=title,
+                key=trash_id,
+            )
+        except Stale:
+            raise modified(page.path, writing.digest_now(session, page.path)) from None
+    if save is not None:  # somebody's, which is taken in
+        raise modified(page.path, None)
+    session.forget(page.path)
+    facts = {"page_id": str(entry), "path": page.path, "trash_id": trash_id}
+    events.record(session, Type.PAGE_DELETED, facts)
+    return entry, trash_id
+
+
+def _tidy(tree: Tree, path: str) -> None:
+    """Empty directories that belonged to the page go, its `assets` too."""
+    directory = directory_of(path, Kind.PAGE)
+    with suppress(FileNotFoundError, Refused, OSError):
+        found = [*scan(tree, Ignore(), directory).directories, directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
+        for one in sorted(found, key=lambda one: one.count("/"), reverse=True):
+            tree.remove_directory(one)
+
+
+def _trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:
+    found = trash.find(session.tree, trash_id) if _KEY.fullmatch(trash_id) else None
+    if found is None:
+        raise Failed("NOT_IN_TRASH", "not_found", f"The trash holds nothing called {trash_id!r}.", "Use a trashId.")
+    with explained():
+        data, _ = session.tree.read(f"{TRASH}/{found.name}", writing.MAX_BYTES)
+        return found, decode(data)
+
+
+def _has_children(path: str, count: int) -> Failed:
+    pages = "a page" if count == 1 else f"{count} pages"
+    return Failed(
+        "HAS_CHILDREN",
+        "conflict",
+        f"{path} has {pages} below it.",
+        "Delete it with recursive to delete them too, or move them away first.",
+        {"children": count},
+    )

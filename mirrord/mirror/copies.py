@@ -1,0 +1,74 @@
+"""
+Copies of what commands wrote, for who comes between: a page may be overwritten before the daemon looked at it.
+
+A copy stays in the journal, under the name `a.…`, until the daemon finds its bytes in the page's history; bytes that
+it does not find are taken in then. What another command replaces is in the trash and needs no copy any more.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from mirrord.domain.entry import Digest, EntryId
+from mirrord.mirror import kernel
+from mirrord.mirror.journal import COPY, TMP, TRASH, Journal, writers
+from mirrord.mirror.label import Label, label_of, name_of
+from mirrord.mirror.tree import Tree
+
+
+@contextmanager
+def kept(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
+    """Keep a copy of *data*, which is written in the `with`, durably; if that ends in an exception, none is kept."""
+    unfinished = name_of("p", label)
+    journal.create(unfinished, data)
+    with ExitStack() as undone:
+        undone.callback(journal.discard, unfinished)
+        yield
+        keep(journal, unfinished, label)
+        undone.pop_all()
+
+
+def keep(journal: Journal, name: str, label: Label) -> None:
+    """Let the file *name* of the journal be the copy that *label* tells of, in place of one of what was replaced."""
+    copy = name_of("a", label)
+    kernel.rename(journal.descriptor, name, journal.descriptor, copy)
+    if (old := journal.copies.pop((label.entry, label.expected), None)) is not None:
+        journal.discard(old)
+    journal.copies[label.entry, label.new] = copy
+    kernel.fsync(journal.descriptor)
+
+
+def written(tree: Tree) -> dict[Digest, EntryId]:
+    """Whose new bytes commands wrote lately, as far as copies tell."""
+    found: dict[Digest, EntryId] = {}
+    for writer in writers(tree):
+        with suppress(FileNotFoundError), tree.directory(f"{TMP}/{writer}") as journal:
+            found |= {label.new: label.entry for label in _labels(journal).values() if label.new is not None}
+    return found
+
+
+def waiting(journal: Journal) -> dict[str, Label]:
+    """The copies in one journal by their names."""
+    return _labels(journal.descriptor)
+
+
+def retire(journal: Journal, name: str, label: Label) -> None:
+    """Move a copy into the trash: there is no page any more that it could be a version of."""
+    assert label.new is not None
+    trashed = name_of("w", Label(label.entry, label.new, None))
+    kernel.rename(journal.descriptor, name, journal.descriptor, trashed)
+    journal.settle(trashed, keep=True)
+
+
+def was_replaced(tree: Tree, label: Label) -> bool:
+    """Whether somebody who had seen the bytes of a copy replaced them: then they are in the trash."""
+    try:
+        labels = map(label_of, tree.names(TRASH))
+    except FileNotFoundError:
+        return False
+    return any(found is not None and (found.entry, found.expected) == (label.entry, label.new) for found in labels)
+
+
+def _labels(directory: int) -> dict[str, Label]:
+    names = [name for name in os.listdir(directory) if name.startswith(COPY)]
+    return {name: label for name in names if (label := label_of(name)) is not None}

@@ -1,0 +1,251 @@
+"""
+Renames and new texts of several files that belong together: done as a whole, also if this process dies in the midst.
+
+All new texts are in the journal (`r.…`) before the plan is; once the plan is there the next who may write in this
+journal goes on with it. Either every rename is done, or none; a text is there in full, or the file is as it was.
+"""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import replace as changed
+
+from mirrord.domain.entry import Digest, EntryId, digest_of
+from mirrord.errors import Busy, Refused, Stale
+from mirrord.mirror import copies, kernel, replace
+from mirrord.mirror.appending import append
+from mirrord.mirror.journal import TMP, Journal
+from mirrord.mirror.label import Label, label_of, name_of
+from mirrord.mirror.layout import parent_of, printable
+from mirrord.mirror.tree import Tree
+
+_PLAN = "t.plan"
+_TRIES = 40  # of one text, against somebody who keeps saving the file
+_PAUSE = 0.05  # seconds between them
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A file or directory that gets another path; nothing is there yet. inode: what it is, to do it once."""
+
+    source: str
+    target: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A file that gets another text. path: where it is after the renames. staged: the text's name in the journal."""
+
+    path: str
+    staged: str
+
+    @property
+    def label(self) -> Label:
+        """Whose text it is, what it replaces, and what it is."""
+        found = label_of(f"w{self.staged[1:]}")
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    What belongs together, in this order.
+
+    emptied: directories that go if nothing is left in them. note: a file and the line to be added to it at the end.
+    """
+
+    renames: Sequence[Rename] = ()
+    rewrites: Sequence[Rewrite] = ()
+    emptied: Sequence[str] = ()
+    note: tuple[str, str] | None = None
+
+
+Again = Callable[[str], tuple[Digest, bytes] | None]
+
+
+def stage(journal: Journal, path: str, entry: EntryId, over: Digest, data: bytes) -> Rewrite:
+    """Put the new text of the file that is *over* into the journal."""
+    staged = name_of("r", Label(entry, over, digest_of(data)))
+    journal.create(staged, data)
+    return Rewrite(path, staged)
+
+
+def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[str]:
+    """
+    Do all of *plan*, under the write lock; the paths whose text could not be changed.
+
+    again: the digest and the new text of a file that somebody saved meanwhile; None: it is to stay as it is.
+    Raises Stale or Refused if a rename is not possible any more: nothing is changed then.
+    """
+    _note(journal, plan)
+    try:
+        _rename_all(tree, plan.renames)
+    except _Stuck:  # half done: another time
+        raise
+    except (Stale, Refused, OSError):
+        _forget(journal)
+        raise
+    left = _rewrite_all(tree, journal, plan, again)
+    for path in plan.emptied:
+        with suppress(OSError, Refused):
+            tree.remove_directory(path)
+    if plan.note is not None:
+        append(tree, plan.note[0], plan.note[1].encode())
+    _forget(journal)
+    return left
+
+
+def waits(tree: Tree, writer: str) -> bool:
+    """Whether there is a plan in the journal of *writer*, who may be at it."""
+    return tree.stat(f"{TMP}/{writer}/{_PLAN}") is not None
+
+
+def finish(tree: Tree, journal: Journal) -> None:
+    """Go on with the plan of a writer that died, if there is one; under the write lock."""
+    try:
+        with journal.opened(_PLAN) as descriptor:
+            plan = _read(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+    except FileNotFoundError:
+        plan = None
+    if plan is None:
+        _forget(journal)
+        return
+    try:
+        left = carry_out(tree, journal, plan, lambda _: None)
+    except (Stale, Refused) as error:
+        log.warning("plan_dropped", extra={"reason": str(error)})
+    else:
+        log.warning("plan_finished", extra={"left": left})
+
+
+class _Stuck(OSError):
+    """A rename failed, and so did taking back those before it."""
+
+
+def _rename_all(tree: Tree, renames: Sequence[Rename]) -> None:
+    done: list[Rename] = []
+    made: list[str] = []
+    for rename in renames:
+        try:
+            if tree.stat(parent_of(rename.target)) is None:
+                made.append(parent_of(rename.target))
+            if _is_open(tree, rename):
+                tree.make_directories(parent_of(rename.target))
+                tree.move(rename.source, rename.target)
+            done.append(rename)
+        except (Stale, Refused, OSError):
+            _take_back(tree, done, made)
+            raise
+
+
+def _is_open(tree: Tree, rename: Rename) -> bool:
+    """Whether it is still to be done. Raises Stale if it can neither be done nor was."""
+    source, target = tree.stat(rename.source), tree.stat(rename.target)
+    is_there = source is not None and source.inode == rename.inode
+    if is_there and target is not None and target.inode != rename.inode:
+        raise Stale(f"{printable(rename.target)!r} exists already.")
+    if not is_there and target is None:
+        raise Stale(f"{printable(rename.source)!r} is no longer what was there.")
+    return is_there
+
+
+def _take_back(tree: Tree, done: Sequence[Rename], made: Sequence[str]) -> None:
+    try:
+        for rename in reversed(done):
+            tree.move(rename.target, rename.source)
+        for path in reversed(made):
+            tree.remove_directory(path)
+    except (OSError, Stale, Refused) as error:
+        raise _Stuck(f"Renames could not be taken back: {error}") from error
+
+
+def _rewrite_all(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[str]:
+    rewrites, left = list(plan.rewrites), []
+    for number, rewrite in enumerate(rewrites):
+        for _ in range(_TRIES):
+            if _is_rewritten(tree, journal, rewrite):
+                break
+            fresh = again(rewrite.path)
+            if fresh is None:
+                left.append(rewrite.path)
+                break
+            rewrite = rewrites[number] = stage(journal, rewrite.path, rewrite.label.entry, *fresh)
+            _note(journal, changed(plan, rewrites=rewrites))
+        else:
+            left.append(rewrite.path)
+    return left
+
+
+def _is_rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool:
+    """Whether the file has its new text; somebody's save is never dropped for that."""
+    label = rewrite.label
+    assert label.expected is not None
+    assert label.new is not None
+    try:
+        data = journal.read(rewrite.staged)
+        written = replace.write(tree, journal, rewrite.path, data, entry=label.entry, over=label.expected)
+        if written.displaced is not None:
+            replace.retract(tree, journal, rewrite.path, written.displaced, ours=label.new)
+            return False
+    except FileNotFoundError:  # its text was kept already, or its directory has gone
+        return not journal.has(rewrite.staged)
+    except Stale:
+        if not _holds(tree, rewrite.path, label.new):
+            return False
+    except Busy:
+        time.sleep(_PAUSE)
+        return False
+    except (Refused, OSError) as error:
+        log.warning("not_rewritten", extra={"path": rewrite.path, "error": str(error)})
+        return False
+    copies.keep(journal, rewrite.staged, label)
+    return True
+
+
+def _holds(tree: Tree, path: str, digest: Digest) -> bool:
+    try:
+        return tree.digest(path)[0] == digest
+    except (Busy, Refused, OSError):
+        return False
+
+
+def _note(journal: Journal, plan: Plan) -> None:
+    facts = {
+        "renames": [[one.source, one.target, one.inode] for one in plan.renames],
+        "rewrites": [[one.path, one.staged] for one in plan.rewrites],
+        "emptied": list(plan.emptied),
+        "note": plan.note,
+    }
+    unfinished = f"p.{_PLAN}"
+    journal.discard(unfinished)
+    journal.create(unfinished, json.dumps(facts).encode())
+    kernel.rename(journal.descriptor, unfinished, journal.descriptor, _PLAN)
+    kernel.fsync(journal.descriptor)
+
+
+def _read(text: bytes) -> Plan | None:
+    """None: it is torn, so nothing of it was done."""
+    try:
+        raw = json.loads(text)
+        note = (str(raw["note"][0]), str(raw["note"][1])) if raw["note"] else None
+        renames = [Rename(*one) for one in raw["renames"]]
+        return Plan(renames, [Rewrite(*one) for one in raw["rewrites"]], raw["emptied"], note)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _forget(journal: Journal) -> None:
+    """The plan first: without it, texts that wait are nothing."""
+    journal.discard(_PLAN)
+    kernel.fsync(journal.descriptor)
+    for name in os.listdir(journal.descriptor):
+        if name.startswith("r."):
+            journal.discard(name)

@@ -1,0 +1,65 @@
+"""Sessions on real trees in tmp_path."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mirrord.commands.session import Session
+from mirrord.domain.entry import Actor, TenantId, new_id
+from mirrord.mirror.process import prepare_process
+from mirrord.mirror.tree import Tree
+
+AGENT = Actor("agent", "writer")
+TENANT = TenantId(new_id())
+
+Open = Callable[..., Session]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _prepared() -> None:
+    prepare_process()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "mirror" / "acme"
+    made.mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def connect(root: Path) -> Iterator[Open]:
+    """Opens sessions of one tenant, as several clients would; all end with the test."""
+    opened: list[Session] = []
+
+    def open_session(actor: Actor = AGENT, attach_from: tuple[Path, ...] = ()) -> Session:
+        writer = f"mcp-{len(opened)}"
+        opened.append(Session(Tree(root), "acme", TENANT, actor, writer, attach_from=attach_from))
+        return opened[-1]
+
+    yield open_session
+    for session in opened:
+        session.close()
+
+
+@pytest.fixture
+def session(connect: Open) -> Session:
+    return connect()
+
+
+def page(root: Path, path: str, text: str) -> Path:
+    """A page somebody made with an editor."""
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def events(root: Path) -> list[tuple[str, dict[str, object]]]:
+    """The type and the data of every event, in order."""
+    lines = [
+        line for file in sorted((root / ".records/events").glob("*.jsonl")) for line in file.read_text().splitlines()
+    ]
+    return [(event["type"], event["data"]) for event in map(json.loads, lines)]
