@@ -28,7 +28,8 @@ def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
     except TypeError:
         raise invalid("INVALID_ARGUMENTS", f"An argument of {tool} is not Unicode text.", "Send plain text.") from None
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+    first = min(found, key=lambda one: one["type"] != "extra_forbidden")  # a misspelt name explains a missing one
     raise invalid("INVALID_ARGUMENTS", _sentence(kind, tool, first), f"Call {tool} with: {_summary(kind)}.")
 
 

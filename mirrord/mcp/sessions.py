@@ -63,7 +63,15 @@ def attachable(config: Config) -> tuple[Path, ...]:
 
 def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
-    return Session(opened(tenant), tenant.name, tenant.id, actor, writer, attach_from=attachable(config))
+    return Session(
+        opened(tenant),
+        tenant.name,
+        tenant.id,
+        actor,
+        writer,
+        attach_from=attachable(config),
+        kept_from=(config.data,),  # Postgres and the private key
+    )
 
 
 def _always() -> None:

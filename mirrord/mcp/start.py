@@ -1,7 +1,6 @@
 """`mirrord mcp`: starts the server on stdio, or over HTTP; `mirrord mcp config` says how clients start it."""
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +42,6 @@ def _act(config: Config, chosen: argparse.Namespace) -> int:
         return 0
     from mirrord.mcp.stdio import serve  # noqa: PLC0415  (as above)
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     serve(config)
     return 0
 

@@ -41,7 +41,9 @@ def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None 
     return Tenant(name, tenant_id, root)
 
 
-def process(mirror: Path, *arguments: str, sealed: bool = False, **environment: str) -> StdioServerParameters:
+def process(
+    mirror: Path, environment: Mapping[str, str] | None = None, *, sealed: bool = False
+) -> StdioServerParameters:
     """`mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token."""
     (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-c", _PROGRAM]
@@ -49,8 +51,8 @@ def process(mirror: Path, *arguments: str, sealed: bool = False, **environment: 
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return StdioServerParameters(
         command=command[0],
-        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data"), *arguments],
-        env={**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **environment},
+        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data")],
+        env={**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **(environment or {})},
         cwd=mirror.parent,
     )
 

@@ -110,7 +110,7 @@ async def test_a_token_that_may_read_only_reads(config: Config, tenant: Tenant) 
 
 async def test_without_a_token_of_this_tenant_nobody_is_answered(config: Config, tenant: Tenant) -> None:
     elsewhere = tenant_in(config.mirror, "elsewhere")
-    wrong = ["", "nonsense", token(config, elsewhere), token(config, tenant, hours=-1)]
+    wrong = ["nonsense", "a.b.c", token(config, elsewhere), token(config, tenant, hours=-1)]
     async with served(config, tenant) as url:
         assert await answer(url) == 401
         assert [await answer(url, authorization=f"Bearer {one}") for one in wrong] == [401] * len(wrong)

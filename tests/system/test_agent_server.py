@@ -36,6 +36,7 @@ NAMES = [
     *("write_page", "edit_page", "create_page", "add_attachment", "move_page", "delete_page", "restore_page"),
 ]
 PATIENCE = 20  # seconds
+ROOT = Path(__file__).parents[2]
 LEGACY, MODERN = "legacy", "2026-07-28"
 both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])
 
@@ -149,12 +150,12 @@ async def test_the_server_works_where_the_kernel_forbids_the_network(tenant: Ten
 
 def test_a_sealed_process_is_killed_when_it_opens_a_socket() -> None:
     command = [sys.executable, "-m", "tests.system.sealed", sys.executable, "-c", "import socket; socket.socket()"]
-    assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode < 0
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode < 0
 
 
 def test_the_server_never_imports_postgres() -> None:
     source = "import sys, mirrord.mcp.stdio, mirrord.mcp.start; print([m for m in sys.modules if 'psycopg' in m])"
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -169,7 +170,7 @@ def test_the_server_never_imports_postgres() -> None:
 def test_a_server_that_may_not_serve_says_why(
     tenant: Tenant, environment: dict[str, str], code: int, said: str
 ) -> None:
-    parameters = process(tenant.root.parent, **environment)
+    parameters = process(tenant.root.parent, environment)
     done = subprocess.run(
         [parameters.command, *parameters.args],
         cwd=parameters.cwd,
@@ -186,7 +187,7 @@ def test_a_server_that_may_not_serve_says_why(
 
 async def test_a_token_works_on_stdio_until_it_is_revoked(tenant: Tenant, tmp_path: Path) -> None:
     text, number = token(tmp_path, tenant)
-    async with on_stdio(process(tenant.root.parent, MIRRORD_TOKEN=text, MIRRORD_DSN="host=nowhere")) as agent:
+    async with on_stdio(process(tenant.root.parent, {"MIRRORD_TOKEN": text, "MIRRORD_DSN": "host=nowhere"})) as agent:
         await agent.call("read_page", path="Welcome.md")
         Keyring(tmp_path / "mirror").revoke(number)
         refused = await agent.refused("read_page", path="Welcome.md")
@@ -267,6 +268,7 @@ async def test_streams_of_the_newest_protocol_hear_of_changed_pages(tenant: Tena
                         break
 
 
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
 async def test_clients_of_the_handshake_era_hear_of_changed_pages(tenant: Tenant) -> None:
     heard: list[Any] = []
     arrived = anyio.Event()

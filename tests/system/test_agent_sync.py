@@ -29,7 +29,7 @@ def mirrord(tmp_path: Path, fresh_dsn: str) -> Any:
 async def agent(mirrord: Mirrord) -> AsyncIterator[Agent]:
     token = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "tester")
     assert token.returncode == 0, token.stderr
-    async with on_stdio(process(mirrord.mirror, MIRRORD_TOKEN=token.stdout.strip())) as connected:
+    async with on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token.stdout.strip()})) as connected:
         yield connected
 
 
@@ -49,7 +49,7 @@ def words(row: Page) -> str:
 
 
 def _words(node: dict[str, Any]) -> str:
-    return node.get("text", "") + " ".join(map(_words, node.get("content", [])))
+    return " ".join([node.get("text", ""), *map(_words, node.get("content", []))])
 
 
 async def test_create_page_appears_in_the_database_visible_in_the_browser(mirrord: Mirrord, agent: Agent) -> None:

@@ -47,7 +47,8 @@ def _read(session: Session, given: Read) -> Wire:
 
 def _read_several(session: Session, given: ReadSeveral) -> Wire:
     found, omitted = read_pages(session, given.paths, MOST)
-    pages = [_shown(one) if isinstance(one, Shown) else _refused(one, path) for one, path in zip(found, given.paths)]
+    answers = zip(found, given.paths, strict=False)  # without what was omitted
+    pages = [_shown(one) if isinstance(one, Shown) else _refused(one, path) for one, path in answers]
     return {"pages": pages, **({"omitted": omitted} if omitted else {})}
 
 
@@ -70,8 +71,8 @@ def _refused(failed: Failed, path: str) -> Wire:
 READ_PAGE = Tool(
     "read_page",
     "Read a page",
-    "Returns a page's whole Markdown text, front matter included, and the digest that later writes are checked against. "
-    "Long pages come in parts: go on with offset = nextOffset, or ask for one section. "
+    "Returns a page's whole Markdown text, front matter included, and the digest that later writes are held "
+    "against. Long pages come in parts: go on with offset = nextOffset, or ask for one section. "
     'Example: {"path": "Projects/Alpha.md"} or {"path": "Projects/Alpha", "section": "Timeline"}.',
     Read,
     result(_PAGE),
@@ -80,8 +81,8 @@ READ_PAGE = Tool(
 READ_PAGES = Tool(
     "read_pages",
     "Read several pages",
-    "Reads up to 50 pages at once, in the order asked for; a page that cannot be read has error and instruction instead "
-    "of content. What did not fit is named in omitted: ask for it again. "
+    "Reads up to 50 pages at once, in the order asked for; a page that cannot be read has error and instruction "
+    "instead of content. What did not fit is named in omitted: ask for it again. "
     'Example: {"paths": ["Welcome.md", "Projects/Alpha.md"]}.',
     ReadSeveral,
     result({"pages": listed({"type": "object"}), "omitted?": listed(TEXT)}),

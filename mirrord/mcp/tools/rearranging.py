@@ -9,7 +9,7 @@ from mirrord.commands.moves import move_page
 from mirrord.commands.removal import delete_page, restore_page
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Arguments
-from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, result
+from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, listed, result
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
 from mirrord.mcp.tools.writing import Digest
@@ -49,6 +49,15 @@ class Attach(Arguments):
     file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
 
 
+def _move(session: Session, given: Move) -> Wire:
+    done = move_page(
+        session, given.source_path, given.destination_path, given.expected_digest, rewrite_links=given.rewrite_links
+    )
+    answer = {"success": True, "pageId": done.page_id, "newPath": done.new_path, "digest": done.digest}
+    left = {"linksLeft": done.left} if done.left else {}
+    return {**answer, "linksRewritten": done.links_rewritten, **left}
+
+
 def _delete(session: Session, given: Delete) -> Wire:
     done = delete_page(session, given.path, given.expected_digest, recursive=given.recursive)
     below = {"below": done.below} if done.below else {}
@@ -60,14 +69,28 @@ def _restore(session: Session, given: Restore) -> Wire:
     return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
+def _attach(session: Session, given: Attach) -> Wire:
+    done = add_attachment(session, given.page_path, given.file_path, given.file_name)
+    return {"relativePath": done.relative_path, "markdownSyntax": done.markdown_syntax, "digest": done.digest}
+
+
 MOVE_PAGE = Tool(
     "move_page",
     "Move or rename a page",
-    "Moves a page with the pages and attachments below it; links in other pages follow. A page that gets its first child "
-    f"becomes Folder/_index.md.{_TOLD} "
+    "Moves a page with the pages and attachments below it; links in other pages follow. A page that gets its first "
+    f"child becomes Folder/_index.md.{_TOLD} "
     'Example: {"sourcePath": "Projects/Alpha.md", "destinationPath": "Archive/Alpha.md"}.',
     Move,
-    result({"success": FLAG, "newPath": TEXT, "linksRewritten": COUNT}),
+    result(
+        {
+            "success": FLAG,
+            "pageId": TEXT,
+            "newPath": TEXT,
+            "digest": TEXT,
+            "linksRewritten": COUNT,
+            "linksLeft?": listed(TEXT),
+        }
+    ),
     _move,
     writes=True,
     idempotent=False,
@@ -99,8 +122,8 @@ RESTORE_PAGE = Tool(
 ADD_ATTACHMENT = Tool(
     "add_attachment",
     "Attach a file to a page",
-    "Copies a file (at most 50 MB) into the page's assets folder, never over another one, and returns the Markdown to put "
-    "into the page with edit_page. Only files below directories that the operator allows. "
+    "Copies a file (at most 50 MB) into the page's assets folder, never over another one, and returns the Markdown "
+    "to put into the page with edit_page. Only files below directories that the operator allows. "
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
     result({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),

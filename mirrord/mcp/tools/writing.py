@@ -35,7 +35,7 @@ class Create(Arguments):
 class FrontMatter(Arguments):
     """Keys to set and to remove."""
 
-    set: dict[str, Any] = {}
+    set: dict[str, Any] = Field(default_factory=dict)
     remove: tuple[str, ...] = ()
 
 
@@ -77,7 +77,7 @@ def _create(session: Session, given: Create) -> Wire:
 
 
 def _edit(session: Session, given: Edit) -> Wire:
-    edits = [change.model_dump(exclude_none=True, exclude_unset=True) for change in given.edits]
+    edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in given.edits]
     done = edit_page(session, given.path, edits, given.expected_digest, dry_run=given.dry_run)
     return {
         "success": True,
@@ -92,8 +92,8 @@ def _edit(session: Session, given: Edit) -> Wire:
 WRITE_PAGE = Tool(
     "write_page",
     "Write a page",
-    "Replaces a page's whole text, or makes the page. Read it first: writing over a page that you have not read, or that "
-    "changed since, is refused; the id in the front matter is kept. For small changes use edit_page. "
+    "Replaces a page's whole text, or makes the page. Read it first: writing over a page that you have not read, "
+    "or that changed since, is refused; the id in the front matter is kept. For small changes use edit_page. "
     'Example: {"path": "Projects/Alpha.md", "content": "---\\ntitle: Alpha\\n---\\n\\n# Alpha\\n"}.',
     Write,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),
@@ -118,8 +118,8 @@ EDIT_PAGE = Tool(
 CREATE_PAGE = Tool(
     "create_page",
     "Create a page",
-    "Makes a new page from a title, under another page if you like, and never writes over one: if the name is taken, the "
-    "new page is called Title (2). The front matter with id and title is added. "
+    "Makes a new page from a title, under another page if you like, and never writes over one: if the name is "
+    "taken, the new page is called Title (2). The front matter with id and title is added. "
     'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n\\nNew project."}.',
     Create,
     result({"pageId": TEXT, "path": TEXT, "digest": TEXT}),

@@ -11,6 +11,7 @@ import pytest
 from mirrord.config import Agents, Config
 from mirrord.errors import UserError
 from mirrord.mcp.clients import settings
+from mirrord.mcp.start import main
 from tests.system.agents import tenant_in
 
 
@@ -70,3 +71,12 @@ def test_without_a_name_all_clients_are_shown_with_their_places(config: Config) 
 def test_an_unknown_client_is_refused_with_those_there_are(config: Config) -> None:
     with pytest.raises(UserError, match="claude-code, claude-desktop, cursor, vscode, codex"):
         settings(config, "emacs")
+
+
+def test_the_command_line_prints_them(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--mirror", str(config.mirror), "--data", str(config.data)]
+
+    assert main(["config", "codex", *places]) == 0
+    assert capsys.readouterr().out == f"{settings(config, 'codex')}\n"
+    assert main(["config", "emacs", *places]) == 2
+    assert "There is no client 'emacs'" in capsys.readouterr().err
