@@ -38,7 +38,7 @@ class Head:
     A page as lists show it.
 
     id, title, icon, position: as in `views.Views`, all None where the front matter cannot be read.
-    tags, aliases: as texts; tags without their `#`.
+    tags: as texts without their `#`, numbers as well. aliases: those that are text.
     """
 
     id: str | None = None
@@ -62,15 +62,16 @@ def head_of(text: str) -> Head:
 
 
 def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
-    words = [word.lstrip("#") for text in _texts(values.get("tags")) for word in re.split(r"[,\s]+", text)]
-    tags, aliases = tuple(filter(None, dict.fromkeys(words))), tuple(_texts(values.get("aliases")))
+    tagged = [str(tag) for tag in _listed(values.get("tags")) if not isinstance(tag, bool | dict | list | None)]
+    words = [word.lstrip("#") for text in tagged for word in re.split(r"[,\s]+", text)]
+    aliases = tuple(alias.strip() for alias in _listed(values.get("aliases")) if isinstance(alias, str))
+    tags = tuple(filter(None, dict.fromkeys(words)))
     return Head(shown.get("id"), shown.get("title"), shown.get("icon"), shown.get("position"), tags, aliases)
 
 
-def _texts(value: Json) -> list[str]:
-    """The texts of a list or of the only one; numbers as well: `tags: [2024]`."""
-    listed = value if isinstance(value, list) else [value]
-    return [str(one).strip() for one in listed if isinstance(one, str | int | float) and not isinstance(one, bool)]
+def _listed(value: Json) -> list[Json]:
+    """The values of a list; what is none counts as the only value."""
+    return value if isinstance(value, list) else [value]
 
 
 def _plain(source: str) -> dict[str, Json] | None:

@@ -91,7 +91,7 @@ def _numbered(failed: Failed, number: int, count: int) -> Failed:
 
 
 def _check_id(page: writing.Page, edit: Edit) -> None:
-    if isinstance(edit, KeyEdit) and "id" in edit.changes and parse_id(page.views.id) is not None:
+    if isinstance(edit, KeyEdit) and "id" in edit.changes and parse_id(page.head.id) is not None:
         raise invalid("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
 
 

@@ -1,7 +1,7 @@
 """What commands did, appended to the tenant's event files, where sync takes it up; also what this actor did lately."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from mirrord.commands.session import Session
@@ -15,9 +15,15 @@ _TAIL = 256 << 10  # bytes of an event file that are looked at for that
 
 def record(session: Session, kind: Type, data: Mapping[str, object]) -> None:
     """Append that *session*'s actor did something, durably; under the write lock. data: as Type says."""
+    file, text = lines(session, [(kind, data)])
+    append(session.tree, file, text.encode())
+
+
+def lines(session: Session, happened: Sequence[tuple[Type, Mapping[str, object]]]) -> tuple[str, str]:
+    """The file, and the lines to be added to it, that say what *session*'s actor did."""
     now = datetime.now(UTC)
-    event = Event(new_id(), kind, now, session.tenant_name, session.actor, data)
-    append(session.tree, file_of(now, os.uname().nodename), encode(event))
+    made = [Event(new_id(), kind, now, session.tenant_name, session.actor, data) for kind, data in happened]
+    return file_of(now, os.uname().nodename), b"".join(map(encode, made)).decode()
 
 
 def wrote_lately(session: Session, path: str, digest: Digest) -> bool:

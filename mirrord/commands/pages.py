@@ -66,7 +66,7 @@ def read_page(
     _remember(session, page, first, last)
     return Shown(
         content=page.text[first:last],
-        frontmatter=page.views.frontmatter,
+        frontmatter=views_of(page.text).frontmatter,
         path=page.path,
         page_id=str(writing.page_id(session, page)),
         digest=page.digest.hex(),

@@ -1,23 +1,164 @@
-"""Files get other paths, as one plan."""
+"""Files get other paths and links follow them, as one plan: all or none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
-from mirrord.commands.failure import modified
+from mirrord.codec.frontmatter import with_keys
+from mirrord.commands import events, writing
+from mirrord.commands.failure import MODIFIED, Failed, modified
+from mirrord.commands.linkage import Linkage
 from mirrord.commands.session import Session
-from mirrord.errors import Stale
+from mirrord.domain.entry import Digest, digest_of
+from mirrord.domain.event import Type
+from mirrord.errors import Damaged, Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.relocation import Plan, Rename
+from mirrord.mirror.relocation import Plan, Rename, Rewrite
 
 
-def relocate(session: Session, journal: Journal, moves: Mapping[str, str]) -> None:
-    """Give files and directories other paths, in this order: all or none."""
-    renames = []
-    for source, target in moves.items():
-        if (found := session.tree.stat(source)) is None:
-            raise modified(source, None)
-        renames.append(Rename(source, target, found.inode))
+@dataclass(frozen=True, slots=True)
+class Change:
+    """
+    What is to become of a tree.
+
+    renames: of files and directories, each source and target as they are when the ones before are done.
+    pages: those it is about, by their paths before and after; they become events. titles: new ones, by paths before.
+    emptied: directories that go if nothing is left in them. links: whether they follow.
+    """
+
+    renames: Sequence[tuple[str, str]]
+    pages: Mapping[str, str]
+    titles: Mapping[str, str]
+    emptied: Sequence[str] = ()
+    links: bool = True
+
+    def moved(self, path: str) -> str:
+        """Where a file or directory is afterwards."""
+        for source, target in self.renames:
+            if path == source or path.startswith(source + "/"):
+                path = target + path[len(source) :]
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Relocated:
+    """links: how many were written anew. left: pages whose links could not be, and are as they were."""
+
+    links: int
+    left: tuple[str, ...]
+
+
+def relocate(session: Session, journal: Journal, change: Change) -> Relocated:
+    """
+    Carry *change* out, inside `writing()`.
+
+    Raises Failed, CONFLICT, if somebody moved something meanwhile; then nothing is changed.
+    """
+    renames = [Rename(source, target, _inode(session, source)) for source, target in change.renames]
+    texts = _Texts(session, change)
+    edits = texts.changed()
+    rewrites = [_staged(session, journal, change, page, text) for page, text in edits]
+    plan = Plan(renames, rewrites, change.emptied, _note(session, change, edits))
     try:
-        relocation.carry_out(session.tree, journal, Plan(renames), lambda _: None)
-    except Stale:
-        raise modified(next(iter(moves)), None) from None
+        left = relocation.carry_out(session.tree, journal, plan, texts.again)
+    except Stale as error:
+        raise Failed("CONFLICT", "conflict", MODIFIED, f"{error} Look again, then retry.") from error
+    _remember(session, change, {page.path: (page.digest, _digest(text)) for page, text in edits})
+    return Relocated(texts.links, tuple(left))
+
+
+Edits = Sequence[tuple[writing.Page, str]]
+
+
+class _Texts:
+    """The texts of pages after one change."""
+
+    def __init__(self, session: Session, change: Change) -> None:
+        self._session, self._change = session, change
+        self._snapshot = session.catalogue.look()
+        self._linkage = (
+            Linkage(self._snapshot, session.tenant_id, change.moved, change.titles) if change.links else None
+        )
+        self._before = {change.moved(path): path for path in self._snapshot.pages}
+        self._counts: dict[str, int] = {}
+
+    @property
+    def links(self) -> int:
+        """How many links were written anew."""
+        return sum(self._counts.values())
+
+    def changed(self) -> Edits:
+        """Pages whose text is another afterwards, with that text."""
+        return [found for path in self._snapshot.pages if (found := self._edit(path)) is not None]
+
+    def again(self, path: str) -> tuple[Digest, bytes] | None:
+        """What a page that is at *path* now, and was saved meanwhile, holds and is to hold."""
+        try:
+            page = writing.read(self._session, path)
+            text = self._text(self._before[path], page.text)
+        except Failed:
+            return None
+        return (page.digest, text.encode()) if text != page.text else None
+
+    def _edit(self, path: str) -> tuple[writing.Page, str] | None:
+        if self._change.moved(path) == path and path not in self._change.titles:
+            text = self._snapshot.text(path) if self._linkage is not None else None
+            if text is None or self._linkage is None or not self._linkage.touches(text):
+                return None
+        try:
+            page = writing.read(self._session, path)
+        except Failed:
+            if path in self._change.pages:
+                raise
+            return None  # cannot be read now: it keeps its links
+        text = self._text(path, page.text)
+        return (page, text) if text != page.text else None
+
+    def _text(self, path: str, text: str) -> str:
+        if self._linkage is not None:
+            new = self._linkage.relinked(path, text)
+            text = new.text
+            self._counts[path] = new.count
+        if path in self._change.titles:
+            with suppress(Damaged):
+                text = with_keys(text, {"title": self._change.titles[path]})
+        return text
+
+
+def _inode(session: Session, path: str) -> int:
+    found = session.tree.stat(path)
+    if found is None:
+        raise modified(path, None)
+    return found.inode
+
+
+def _staged(session: Session, journal: Journal, change: Change, page: writing.Page, text: str) -> Rewrite:
+    entry = writing.page_id(session, page)
+    return relocation.stage(journal, change.moved(page.path), entry, page.digest, text.encode())
+
+
+def _note(session: Session, change: Change, edits: Edits) -> tuple[str, str]:
+    """The events, to be added when all is done."""
+    lines = []
+    new = {page.path: text for page, text in edits}
+    for path, target in change.pages.items():
+        page = writing.read(session, path)
+        facts = {"page_id": str(writing.page_id(session, page)), "path": target, "old_path": path}
+        lines.append((Type.PAGE_MOVED, {**facts, "digest": _digest(new.get(path, page.text)).hex()}))
+    for page, text in edits:
+        if page.path not in change.pages:
+            facts = {"page_id": str(writing.page_id(session, page)), "path": change.moved(page.path)}
+            lines.append((Type.PAGE_WRITTEN, {**facts, "digest": _digest(text).hex()}))
+    return events.lines(session, lines)
+
+
+def _remember(session: Session, change: Change, digests: Mapping[str, tuple[Digest, Digest]]) -> None:
+    """What this session saw, it has seen where it is now, and with the links it has now."""
+    for path in list(session.seen):
+        old, new = digests.get(path, (None, None))
+        session.follow(path, change.moved(path), new if new is not None and session.seen[path] == old else None)
+
+
+def _digest(text: str) -> Digest:
+    return digest_of(text.encode())

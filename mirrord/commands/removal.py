@@ -104,7 +104,7 @@ def below(tree: Tree, path: str) -> list[str]:
 
 def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
     entry, trash_id = writing.page_id(session, page), new_key()
-    title = page.views.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
+    title = page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
     with explained():
         try:
             save = replace.remove(

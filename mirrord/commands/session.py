@@ -11,6 +11,7 @@ from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.journal import Journal, writers
+from mirrord.mirror.linkage import Linkage
 from mirrord.mirror.lock import write_lock
 from mirrord.mirror.tree import Tree
 
@@ -23,7 +24,7 @@ class Session:
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
-    catalogue: what pages the tree has, at any moment.
+    catalogue: what pages the tree has, at any moment; linkage: how they link.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -46,6 +47,7 @@ class Session:
         self.attach_from = attach_from
         self.kept_from = kept_from
         self.catalogue = Catalogue(tree, self.tenant_id)
+        self.linkage = Linkage()
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None
@@ -87,6 +89,11 @@ class Session:
     def has_seen(self, path: str) -> bool:
         """Whether this session was shown all of a page at some time."""
         return self._shown.get(path, 0) is None
+
+    def follow(self, path: str, target: str, digest: Digest | None) -> None:
+        """What was seen at *path* is at *target* now; digest: what it holds since; None: the same."""
+        seen, until = self.seen.pop(path), self._shown.pop(path)
+        self.saw(target, digest or seen, until=until)
 
     def forget(self, path: str) -> None:
         """The page is gone."""

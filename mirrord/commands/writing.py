@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from mirrord.codec.frontmatter import with_keys
+from mirrord.codec.heads import Head, head_of
 from mirrord.codec.text import decode
-from mirrord.codec.views import Views, views_of
+from mirrord.codec.views import views_of
 from mirrord.commands import events, paths
 from mirrord.commands.failure import Failed, explained, invalid, modified, page_not_found
 from mirrord.commands.session import Session
@@ -30,9 +31,9 @@ class Page:
     stat: Stat
 
     @property
-    def views(self) -> Views:
-        """What its front matter says."""
-        return views_of(self.text)
+    def head(self) -> Head:
+        """What its front matter names."""
+        return head_of(self.text)
 
 
 def find(session: Session, path: str) -> Page:
@@ -66,7 +67,7 @@ def page_id(session: Session, page: Page) -> EntryId:
     that a path has by itself.
     """
     seen = session.catalogue.agreed.of([page.path]).get(page.path)
-    own = parse_id(page.views.id) if seen is None or not seen.matches(page.stat) else None
+    own = parse_id(page.head.id) if seen is None or not seen.matches(page.stat) else None
     return own or (seen.entry if seen is not None else id_of_path(session.tenant_id, page.path))
 
 
@@ -164,8 +165,8 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
 
 def _with_id_of(page: Page, text: str) -> str:
     """*text* with the UUID in `id:` that the page has; a key of the user's own is the text's."""
-    shown = page.views.id
-    if parse_id(shown) is None or views_of(text).id == shown:
+    shown = page.head.id
+    if parse_id(shown) is None or head_of(text).id == shown:
         return text
     try:
         return with_keys(text, {"id": shown})

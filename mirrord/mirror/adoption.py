@@ -13,12 +13,13 @@ from mirrord.mirror.tree import Tree
 log = logging.getLogger(__name__)
 
 
-def adopt(tree: Tree, journal: Journal, *, living: bool) -> None:
+def adopt(tree: Tree, journal: Journal, *, living: bool) -> bool:
     """
-    Take over what all other writers but the daemon left. Call it under the write lock: then none of them is at work.
+    Take over what all other writers but the daemon left; whether there is more in *journal* than there was.
 
-    living: also what writers left that are still alive.
+    Call it under the write lock: then none of them is at work. living: also what those left that are still alive.
     """
+    took = False
     for writer in writers(tree):
         path = f"{TMP}/{writer}"
         if path in (journal.path, f"{TMP}/{DAEMON}"):
@@ -27,26 +28,28 @@ def adopt(tree: Tree, journal: Journal, *, living: bool) -> None:
             try:
                 dead = Journal(tree, writer)
             except Busy:
-                if living:
-                    _take_leftovers(tree, journal, path)
+                took |= living and _take_leftovers(tree, journal, path)
             else:
-                _take_all(tree, journal, dead)
+                took |= _take_all(tree, journal, dead)
+    return took
 
 
-def _take_all(tree: Tree, journal: Journal, dead: Journal) -> None:
+def _take_all(tree: Tree, journal: Journal, dead: Journal) -> bool:
+    took = False
     try:
         relocation.finish(tree, dead)
         dead.bring_back()
-        _take_leftovers(tree, journal, dead.path)
+        took = _take_leftovers(tree, journal, dead.path)
         with tree.directory(TMP) as above, suppress(OSError):
             kernel.rmdir(above, dead.path.rpartition("/")[2])
     except OSError as error:  # the disk is full, or worse: what is there stays for another time
         log.warning("writer_not_adopted", extra={"writer": dead.path, "error": str(error)})
     finally:
         dead.close()
+    return took
 
 
-def _take_leftovers(tree: Tree, journal: Journal, path: str) -> None:
+def _take_leftovers(tree: Tree, journal: Journal, path: str) -> bool:
     with tree.directory(path) as theirs:
         found = [name for name in os.listdir(theirs) if label_of(name) is not None]
         for name in found:
@@ -54,3 +57,4 @@ def _take_leftovers(tree: Tree, journal: Journal, path: str) -> None:
         if found:
             kernel.fsync(journal.descriptor)
             kernel.fsync(theirs)
+    return bool(found)

@@ -6,11 +6,15 @@ import time
 from dataclasses import dataclass
 
 from mirrord.codec.heads import Head, head_of
+from mirrord.codec.text import decode
 from mirrord.domain.entry import Kind
-from mirrord.mirror import contained
+from mirrord.errors import Damaged, MirrordError
+from mirrord.mirror import contained, contents
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.layout import spot_of_file
+from mirrord.mirror.tree import Tree
 
+LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
 RACY = 20_000_000  # nanoseconds: a file changed that shortly before it is read may change again under the same stat
 _PIECE = 16_384  # bytes: most pages are shorter
 _HEAD = 300_000  # bytes that the longest front matter YAML is read of can take
@@ -25,6 +29,7 @@ class Card:
     path: of the page's file, of the directory.
     position: an opaque key to sort siblings by, as text; None: after those that have one.
     claimed: the text of `id:`, a UUID or not.
+    is_titled: whether the page gives itself its title; else it is the name.
     is_text: whether the file is UTF-8 without NUL; None: only its beginning was read.
     """
 
@@ -37,6 +42,7 @@ class Card:
     aliases: tuple[str, ...] = ()
     claimed: str | None = None
     is_text: bool | None = None
+    is_titled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,30 @@ class Reading:
     card: Card
     stat: Stat
     is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The text of a page, None if it is none, and the stat it belongs to; is_settled: as in Reading."""
+
+    text: str | None
+    stat: Stat
+    is_settled: bool
+
+
+def read_whole(tree: Tree, path: str) -> Whole | None:
+    """All of the page at *path* as it is right now; None if it is gone, too large, or changes while it is read."""
+    began = time.time_ns()
+    try:
+        with tree.opened(path, contained.FILE) as descriptor:
+            data, stat = contents.snapshot(descriptor, path, LIMIT)
+    except (OSError, MirrordError):
+        return None
+    try:
+        text = decode(data)
+    except Damaged:
+        return Whole(None, stat, stat.ctime_ns < began - RACY)
+    return Whole(text, stat, stat.ctime_ns < began - RACY)
 
 
 def folder_card(path: str) -> Card:
@@ -79,7 +109,9 @@ def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
     head = head_of(text) if text is not None else Head()
     title = head.title or (spot.name if spot else path)
     is_text = True if is_whole and text is not None else None if text is not None else False
-    return Card(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text)
+    return Card(
+        path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text, bool(head.title)
+    )
 
 
 def _decoded(data: bytes, *, is_whole: bool) -> str | None:

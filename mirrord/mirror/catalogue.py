@@ -9,21 +9,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from mirrord.codec.text import decode
 from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import ASSETS, name_key
 from mirrord.errors import Busy, Damaged, MirrordError, Refused
-from mirrord.mirror import contained, contents, ignore
+from mirrord.mirror import ignore
 from mirrord.mirror.agreed import Agreed
-from mirrord.mirror.card import Card, Reading, folder_card, read_card
+from mirrord.mirror.card import Card, Reading, Whole, folder_card, read_card, read_whole
 from mirrord.mirror.glance import Glance, glance
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
 from mirrord.mirror.nearness import nearest
 from mirrord.mirror.tree import Tree
-
-LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
 
 
 class Catalogue:
@@ -113,11 +110,21 @@ class Snapshot:
         return found
 
     @cached_property
+    def folders(self) -> list[str]:
+        """Every directory without a page file; looks at the whole tree."""
+        return [path for path in self.directories if path and not _is_in_assets(path) and not self._has_page(path)]
+
+    @cached_property
     def pages(self) -> dict[str, Stat]:
         """Every page; looks at the whole tree."""
         found = dict(self._files(Kind.PAGE))
         self._catalogue.keep_only(found)
         return found
+
+    @cached_property
+    def every(self) -> dict[str, Card]:
+        """The card of every page; looks at the whole tree, and reads what changed."""
+        return self._catalogue.cards(self.pages)
 
     @cached_property
     def attachments(self) -> dict[str, Stat]:
@@ -159,7 +166,7 @@ class Snapshot:
         for name in here.directories:
             if INDEX_FILE in self._glance(_join(directory, name)).files:
                 pages.append(f"{name}/{INDEX_FILE}")
-            elif name + SUFFIX not in here.files:
+            elif not self._has_page(_join(directory, name)):
                 folders.append(folder_card(_join(directory, name)))
         found = [*self.cards(_join(directory, name) for name in pages).values(), *folders]
         return sorted(found, key=_in_sidebar)
@@ -193,18 +200,17 @@ class Snapshot:
             found[card.path] = own or (seen.entry if seen else id_of_path(self._catalogue.tenant, card.path))
         return found
 
-    def text(self, path: str) -> str | None:
-        """All of a page as it is right now; None if it is gone, being written, or not text."""
-        try:
-            with self._tree.opened(path, contained.FILE) as descriptor:
-                data, _ = contents.snapshot(descriptor, path, LIMIT)
-            return decode(data)
-        except (OSError, MirrordError):
-            return None
+    def read(self, path: str) -> Whole | None:
+        """All of a page as it is right now; see card.read_whole()."""
+        return read_whole(self._tree, path)
 
     def _folder(self, path: str) -> Card | None:
         here = self._glance(parent_of(path))
         return folder_card(path) if path.rpartition("/")[2] in here.directories and not _is_in_assets(path) else None
+
+    def _has_page(self, directory: str) -> bool:
+        name = directory.rpartition("/")[2] + SUFFIX
+        return INDEX_FILE in self._glance(directory).files or name in self._glance(parent_of(directory)).files
 
     def _stat(self, path: str) -> Stat | None:
         return self._glance(parent_of(path)).files.get(path.rpartition("/")[2])

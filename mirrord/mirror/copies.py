@@ -18,24 +18,44 @@ from mirrord.mirror.tree import Tree
 
 @contextmanager
 def kept(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
-    """Keep a copy of *data*, which is written in the `with`, durably; if that ends in an exception, none is kept."""
-    unfinished = name_of("p", label)
-    journal.create(unfinished, data)
-    with ExitStack() as undone:
-        undone.callback(journal.discard, unfinished)
+    """
+    Keep a copy of *data*, which is written in the `with`, durably; if that ends in an exception, none is kept.
+
+    It is there before the write: of a writer that dies in between, the text not yet in place tells (see `unwritten`).
+    """
+    name = name_of("a", label)
+    with ExitStack() as opened, ExitStack() as undone:
+        descriptor = journal.begin(name)
+        opened.callback(os.close, descriptor)
+        undone.callback(journal.discard, name)
+        kernel.write(descriptor, data)
+        kernel.start_writing(descriptor)  # together with the text that is put in place
         yield
-        keep(journal, unfinished, label)
+        kernel.fsync(descriptor)
         undone.pop_all()
+    _replaces(journal, name, label)
 
 
-def keep(journal: Journal, name: str, label: Label) -> None:
-    """Let the file *name* of the journal be the copy that *label* tells of, in place of one of what was replaced."""
-    copy = name_of("a", label)
-    kernel.rename(journal.descriptor, name, journal.descriptor, copy)
+def keep(journal: Journal, staged: str, label: Label) -> None:
+    """Let a file of the journal, which holds what was written, be the copy of it."""
+    name = name_of("a", label)
+    kernel.rename(journal.descriptor, staged, journal.descriptor, name)
+    kernel.fsync(journal.descriptor)
+    _replaces(journal, name, label)
+
+
+def unwritten(journal: Journal, label: Label) -> None:
+    """Drop the copies of a text that never got to its place."""
+    for name, found in waiting(journal).items():
+        if found == label:
+            journal.discard(name)
+
+
+def _replaces(journal: Journal, name: str, label: Label) -> None:
+    """What this writer wrote before, and has replaced now, is in the trash."""
     if (old := journal.copies.pop((label.entry, label.expected), None)) is not None:
         journal.discard(old)
-    journal.copies[label.entry, label.new] = copy
-    kernel.fsync(journal.descriptor)
+    journal.copies[label.entry, label.new] = name
 
 
 def written(tree: Tree) -> dict[Digest, EntryId]:

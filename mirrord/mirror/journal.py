@@ -87,11 +87,7 @@ class Journal:
 
     def create(self, name: str, data: bytes, mode: int = 0o600, dress: Callable[[int], None] = as_it_is) -> Stat:
         """A new durable file of the journal; its name is not, until the directory is synced. dress: as for put()."""
-        try:
-            descriptor = kernel.create(self.descriptor, name, mode)
-        except FileNotFoundError:  # somebody deleted `.mirrord`
-            self._reopen()
-            descriptor = kernel.create(self.descriptor, name, mode)
+        descriptor = self.begin(name, mode)
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as undone:
             opened.callback(os.close, descriptor)
             undone.callback(kernel.unlink, self.descriptor, name)
@@ -101,6 +97,14 @@ class Journal:
             made = stat_of(os.fstat(descriptor))
             undone.pop_all()
         return made
+
+    def begin(self, name: str, mode: int = 0o600) -> int:
+        """A descriptor of a new, empty file of the journal."""
+        try:
+            return kernel.create(self.descriptor, name, mode)
+        except FileNotFoundError:  # somebody deleted `.mirrord`
+            self._reopen()
+            return kernel.create(self.descriptor, name, mode)
 
     def leftovers(self) -> list[Leftover]:
         """

@@ -59,7 +59,7 @@ class Plan:
     """
     What belongs together, in this order.
 
-    emptied: directories that go if nothing is left in them. note: a file and the line to be added to it at the end.
+    emptied: directories that go if nothing is left in them. note: a file and the lines to be added to it at the end.
     """
 
     renames: Sequence[Rename] = ()

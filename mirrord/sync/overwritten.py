@@ -10,7 +10,7 @@ from psycopg.errors import UniqueViolation
 
 from mirrord.codec.text import decode
 from mirrord.db import states, views
-from mirrord.domain.entry import Digest, EntryId, Kind
+from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import copies
@@ -89,7 +89,9 @@ async def _keep(sides: Sides, name: str, label: Label, row: Row) -> list[EntryId
         sides.journal.discard(name)
         return []
     try:
-        await _store(sides, label, row, await asyncio.to_thread(sides.journal.read, name))
+        data = await asyncio.to_thread(sides.journal.read, name)
+        if digest_of(data) == label.new:  # else a crash cut it short, and the text never got to its place
+            await _store(sides, label, row, data)
     except (Stale, Busy):
         return [label.entry]  # another time
     except UniqueViolation as error:

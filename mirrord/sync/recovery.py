@@ -11,8 +11,8 @@ from mirrord.db import states
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
+from mirrord.mirror import copies, trash
 from mirrord.mirror import replace as replacing
-from mirrord.mirror import trash
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.journal import DAEMON, TRASH, Leftover, writers
 from mirrord.mirror.kernel import Stat
@@ -59,10 +59,7 @@ class Recovery:
         Returns entries to look at.
         """
         await asyncio.to_thread(self._sides.journal.bring_back)  # where that failed, the disk was full
-        waiting = {save.name for save in self._pending}
-        for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
-            if leftover.name not in waiting:
-                await self._settle_leftover(leftover)
+        await self._settle_all()
         return await self.absorb_pending()
 
     async def sweep_trash(self) -> list[EntryId]:
@@ -112,8 +109,7 @@ class Recovery:
             return []
         self._adopted_at = time.monotonic()
         if await asyncio.to_thread(self._took_over):
-            for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
-                await self._settle_leftover(leftover)
+            await self._settle_all()
         return await overwritten.take_in(self._sides)
 
     def _took_over(self) -> bool:
@@ -121,15 +117,21 @@ class Recovery:
         if writers(tree) == [DAEMON]:
             return False
         with suppress(Busy), write_lock(tree, patience=0.0):
-            adopt(tree, self._sides.journal, living=True)
-            return True
+            return adopt(tree, self._sides.journal, living=True)
         return False
+
+    async def _settle_all(self) -> None:
+        waiting = {save.name for save in self._pending}
+        for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
+            if leftover.name not in waiting:
+                await self._settle_leftover(leftover)
 
     async def _settle_leftover(self, leftover: Leftover) -> None:
         label, journal = leftover.label, self._sides.journal
         if leftover.digest is None:
             log.warning("leftover_kept", extra={"leftover": leftover.name})
         elif leftover.digest == label.new:
+            await asyncio.to_thread(copies.unwritten, journal, label)
             await asyncio.to_thread(journal.settle, leftover.name, keep=False)
         elif leftover.digest == label.expected or await self._is_known(label.entry, leftover.digest):
             await asyncio.to_thread(journal.settle, leftover.name, keep=True)

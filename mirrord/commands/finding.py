@@ -1,0 +1,23 @@
+"""From what somebody wrote to what the catalogue has there."""
+
+from mirrord.commands import paths
+from mirrord.commands.failure import page_not_found
+from mirrord.commands.session import Session
+from mirrord.mirror.card import Card
+from mirrord.mirror.catalogue import Snapshot
+
+_ROOT = ("", "/", ".")
+
+
+def directory_card(session: Session, snapshot: Snapshot, path: str | None) -> Card | None:
+    """The page or folder below which somebody looks; None: the root. Raises Failed if there is none."""
+    return None if path is None or path in _ROOT else found_card(session, snapshot, path)
+
+
+def found_card(session: Session, snapshot: Snapshot, path: str) -> Card:
+    """The page or folder that *path* means, with or without `.md`. Raises Failed if there is none."""
+    page, folder = paths.existing(session, path), paths.folder(session, path)
+    card = (snapshot.page(page) if page else None) or (snapshot.find(folder) if folder else None)
+    if card is None:
+        raise page_not_found(path, snapshot.nearest(path))
+    return card

@@ -1,0 +1,175 @@
+"""The agent moves and renames pages."""
+
+from collections.abc import Set
+from dataclasses import dataclass
+from itertools import count
+
+from mirrord.commands import paths, promotion, writing
+from mirrord.commands.belongings import own_attachments
+from mirrord.commands.failure import Failed, invalid
+from mirrord.commands.relocating import Change, relocate
+from mirrord.commands.session import Session
+from mirrord.domain.entry import Kind
+from mirrord.domain.place import ASSETS, name_key, numbered_attachment
+from mirrord.mirror.layout import INDEX_FILE, SUFFIX, attachment_path, directory_of, page_path, parent_of
+from mirrord.mirror.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """
+    A page that has another path.
+
+    moved: every page whose path is another now, by its path before. links_rewritten: in how many links of all pages
+    paths or names were changed; left: pages whose links could not be, because somebody was writing them.
+    """
+
+    page_id: str
+    new_path: str
+    digest: str
+    moved: dict[str, str]
+    links_rewritten: int
+    left: tuple[str, ...]
+
+
+def move_page(
+    session: Session,
+    source_path: str,
+    destination_path: str,
+    expected_digest: str | None = None,
+    *,
+    rewrite_links: bool = True,
+) -> Moved:
+    """
+    Move a page, with the pages below it and the attachments only it uses, to another path; or rename it.
+
+    destination_path: the page's new path, or, if it ends in `/` or is a folder, or a page with pages below it, where
+        it goes under its name. Missing folders are made; a leaf that gets its first child becomes the page of a
+        folder, and one that loses its last a leaf again.
+    rewrite_links: whether links, of other pages to it and of its own, go on meaning what they meant.
+    """
+    with session.writing() as journal:
+        page = writing.find(session, source_path)
+        writing.check_unchanged(session, page, expected_digest)
+        target = _target(session, page.path, destination_path)
+        if target == page.path:
+            entry = str(writing.page_id(session, page))
+            return Moved(entry, page.path, page.digest.hex(), {}, 0, ())
+        change = _change(session, page, target, links=rewrite_links)
+        known = list(session.catalogue.look().pages)
+        done = relocate(session, journal, change)
+        now = writing.read(session, change.moved(page.path))
+        moved = {path: new for path in known if (new := change.moved(path)) != path}
+        entry = str(writing.page_id(session, now))
+        return Moved(entry, now.path, now.digest.hex(), moved, done.links, done.left)
+
+
+def _target(session: Session, source: str, destination: str) -> str:
+    """The path of the page's file afterwards. Raises Failed if something is there, or it would be below itself."""
+    stem, wanted = _stem(source), _wanted(session, source, destination)
+    if wanted.startswith(stem + "/"):
+        raise invalid("CYCLE", f"{source} cannot go below itself.", "Choose a place outside of it.")
+    if name_key(wanted) == name_key(stem):  # the same name, or another spelling of it
+        name = wanted.rpartition("/")[2]
+        paths.check_name(name, destination)
+        return page_path(parent_of(stem), name, source.endswith("/" + INDEX_FILE))
+    if (found := paths.existing(session, wanted + SUFFIX)) is not None:
+        raise _taken(found)
+    target = paths.fresh(session, wanted + SUFFIX)
+    if not target.endswith("/" + INDEX_FILE):
+        return f"{_stem(target)}/{INDEX_FILE}" if source.endswith("/" + INDEX_FILE) else target
+    if own_directory(session.tree, source) is not None:
+        raise _taken(parent_of(target))
+    return target
+
+
+def _wanted(session: Session, source: str, destination: str) -> str:
+    """Its path without `.md`."""
+    name = _stem(source).rpartition("/")[2]
+    if not destination.strip("/"):
+        return name
+    found = paths.existing(session, destination)
+    is_place = not destination.endswith(SUFFIX)
+    if is_place and found is not None and found != source:
+        directory = own_directory(session.tree, found)
+        if directory is None and not destination.endswith("/"):
+            raise _taken(found)
+        return f"{_stem(found)}/{name}"
+    if is_place and found is None and (folder := paths.folder(session, destination)) is not None:
+        return f"{folder}/{name}"
+    asked = paths.checked(destination)
+    return f"{asked}/{name}" if destination.endswith("/") else _stem(asked)
+
+
+def _change(session: Session, page: writing.Page, target: str, *, links: bool) -> Change:
+    tree, source = session.tree, page.path
+    promoted = promotion.renames(tree, target)
+    own, renames = own_directory(tree, source), list(promoted)
+    if own is None or not source.endswith("/" + INDEX_FILE):
+        renames.append((source, target))
+    if own is not None:
+        renames.append((own, _stem(target)))
+    attachments = {} if own is not None and source.endswith("/" + INDEX_FILE) else _attachments(session, page, target)
+    renames += attachments.items()
+    above = parent_of(_stem(source))
+    demoted = _demoted(tree, above, {source, own, *attachments}, target)
+    renames += demoted.items()
+    pages = {source: target} | dict(promoted) | demoted
+    beside = f"{parent_of(source)}/{ASSETS}".lstrip("/")
+    emptied = ([beside] if attachments else []) + ([f"{above}/{ASSETS}", above] if demoted else [])
+    return Change(renames, pages, _titles(page, target), emptied, links)
+
+
+def own_directory(tree: Tree, path: str) -> str | None:
+    """The directory where the pages below the page at *path* are; None: there is none."""
+    stem = _stem(path)
+    found = tree.stat(stem)
+    if found is None or not found.is_directory:
+        return None
+    index = f"{stem}/{INDEX_FILE}"
+    return stem if path == index or tree.stat(index) is None else None
+
+
+def _attachments(session: Session, page: writing.Page, target: str) -> dict[str, str]:
+    """Where the attachments go that only a leaf uses."""
+    if parent_of(page.path) == parent_of(target):
+        return {}
+    found = {}
+    for path in own_attachments(session, page):
+        name = path[len(parent_of(page.path)) :].lstrip("/").removeprefix(f"{ASSETS}/")
+        numbers = (name if number == 1 else numbered_attachment(name, number) for number in count(1))
+        places = (attachment_path(parent_of(target), one) for one in numbers)
+        found[path] = next(place for place in places if session.tree.stat(place) is None)
+    return found
+
+
+def _demoted(tree: Tree, directory: str, leaving: Set[str | None], target: str) -> dict[str, str]:
+    """The page of a directory that loses its last page, as a leaf."""
+    index = f"{directory}/{INDEX_FILE}"
+    if not directory or target.startswith(directory + "/") or tree.stat(index) is None:
+        return {}
+    left = {f"{directory}/{name}" for name in tree.names(directory)} - leaving - {index}
+    assets = f"{directory}/{ASSETS}"
+    if assets in left and {f"{assets}/{name}" for name in tree.names(assets)} <= leaving:
+        left.remove(assets)
+    return {index: directory + SUFFIX} if not left and tree.stat(directory + SUFFIX) is None else {}
+
+
+def _titles(page: writing.Page, target: str) -> dict[str, str]:
+    """A title that was the file's name stays so."""
+    old, new = (_stem(path).rpartition("/")[2] for path in (page.path, target))
+    return {page.path: new} if old != new and page.head.title == old else {}
+
+
+def _stem(path: str) -> str:
+    return directory_of(path, Kind.PAGE)
+
+
+def _taken(path: str) -> Failed:
+    return Failed(
+        "EXISTS",
+        "conflict",
+        f"There is a page or folder at {path} already.",
+        f"Choose another path; to move below it, end the path in a slash: {_stem(path)}/",
+        {"path": path},
+    )

@@ -1,0 +1,166 @@
+"""
+The links between the pages of a tree: what they mean, and what links where. Kept up between looks, never stale.
+
+A link is found in two steps: of every page it is known which keys its links may have; which links those are, which
+takes a parser to tell from what only looks like a link, only of pages that may ask for what is sought.
+"""
+
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from mirrord.codec.links import links_of, mentions_of
+from mirrord.codec.relinking import relinked
+from mirrord.domain.entry import EntryId
+from mirrord.domain.linking import Origin, key_of, target_key
+from mirrord.domain.meaning import Names, plain, site_of
+from mirrord.mirror.card import Whole
+from mirrord.mirror.catalogue import Snapshot
+from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import lineage
+from mirrord.mirror.naming import Naming
+
+_NOBODY = EntryId(UUID(int=0))
+
+Links = tuple[tuple[str, str], ...]  # kind and target of each link of a page
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a page links to. written: as it stands there; path: of the file or folder, None: nothing, or several."""
+
+    written: str
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A page whose links have to be written anew. path: before the move; count: of links that change."""
+
+    path: str
+    old: str
+    new: str
+    count: int
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the links of a page ask for. keys: all they may have, and more; links: None while nobody asked for them."""
+
+    stat: Stat
+    keys: frozenset[str]
+    links: Links | None = None
+
+
+class Linkage:
+    """The links of one tree; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._naming = Naming()
+        self._asked: dict[str, _Asked] = {}
+
+    def outgoing(self, snapshot: Snapshot, path: str) -> list[Target]:
+        """What the page at *path* links to, each once, in the order of the page; not to places in itself."""
+        with self._guard:
+            self._naming.update(snapshot)
+            found = {target: self._meaning(path, kind, target) for kind, target in self._links(snapshot, path)}
+        return [
+            Target(written, None if entry is None else self._naming.path(entry)) for written, entry in found.items()
+        ]
+
+    def incoming(self, snapshot: Snapshot, path: str) -> list[str]:
+        """The pages that link to what is at *path*, by their paths."""
+        with self._guard:
+            self._naming.update(snapshot)
+            meant = self._naming.entry(path)
+            asking = self._asking(snapshot, self._naming.keys(path))
+            return sorted(
+                page
+                for page in asking
+                if page != path and any(self._meaning(page, *link) == meant for link in self._links(snapshot, page))
+            )
+
+    def after(self, snapshot: Snapshot, moves: Mapping[str, str]) -> list[Rewriting]:
+        """
+        The pages of which links have to be written anew once files and directories move, old path -> new.
+
+        Pages that move themselves are among them, for links based on where they were.
+        """
+        with self._guard:
+            self._naming.update(snapshot)
+            files = dict(_each_file(snapshot, moves))
+            before, after = self._naming.names, self._naming.after(files)
+            keys = {key for path in files for key in self._naming.keys(path)}
+            keys |= {key_of(plain(path)) for path in files.values()}
+            touched = {path for path in files if path in snapshot.pages} | set(self._asking(snapshot, keys))
+            found = (self._rewriting(snapshot, path, files.get(path, path), before, after) for path in sorted(touched))
+            return [one for one in found if one is not None]
+
+    def _rewriting(self, snapshot: Snapshot, path: str, new: str, before: Names, after: Names) -> Rewriting | None:
+        entry, whole = self._naming.entry(path), snapshot.read(path)
+        if entry is None or whole is None or whole.text is None:
+            return None
+        result = relinked(whole.text, site_of(entry, path, before), site_of(entry, new, after))
+        return Rewriting(path, whole.text, result.text, result.count) if result.count else None
+
+    def _meaning(self, path: str, kind: str, target: str) -> EntryId | None:
+        entry = self._naming.entry(path)
+        return site_of(entry, path, self._naming.names).meaning(kind, target) if entry is not None else None
+
+    def _asking(self, snapshot: Snapshot, keys: Collection[str]) -> list[str]:
+        """The pages with links that may have one of *keys*."""
+        keys, found = frozenset(keys), []
+        self._asked = {path: known for path, known in self._asked.items() if path in snapshot.pages}
+        for path, stat in snapshot.pages.items():
+            known = self._asked.get(path)
+            if known is None or known.stat != stat:
+                known = self._read(snapshot, path)
+            if known is not None and not keys.isdisjoint(known.keys):
+                found.append(path)
+        return found
+
+    def _read(self, snapshot: Snapshot, path: str) -> _Asked | None:
+        whole = snapshot.read(path)
+        if whole is None or whole.text is None:
+            return None
+        asked = _Asked(whole.stat, frozenset(_keys(whole.text, path)))
+        self._remember(path, whole, asked)
+        return asked
+
+    def _links(self, snapshot: Snapshot, path: str) -> Links:
+        """The links of a page to others, each once."""
+        known = self._asked.get(path)
+        if known is not None and known.stat == snapshot.pages.get(path) and known.links is not None:
+            return known.links
+        whole = snapshot.read(path)
+        if whole is None or whole.text is None:
+            return ()
+        links = {(link.kind, link.target): None for link in links_of(whole.text) if link.target.strip()}
+        self._remember(path, whole, _Asked(whole.stat, frozenset(_keys(whole.text, path)), tuple(links)))
+        return tuple(links)
+
+    def _remember(self, path: str, whole: Whole, asked: _Asked) -> None:
+        if whole.is_settled:
+            self._asked[path] = asked
+        else:
+            self._asked.pop(path, None)
+
+
+def _keys(text: str, path: str) -> Iterator[str]:
+    """The keys of whatever may be a link in the page at *path*."""
+    origin = Origin(_NOBODY, tuple(path.split("/")[:-1]))
+    for kind, target in dict.fromkeys(mentions_of(text)):
+        key = target_key(kind, target, origin)
+        if key is not None:
+            yield sys.intern(key)
+
+
+def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each page, folder and attachment that moves, in a directory or by itself."""
+    for path in (*snapshot.pages, *snapshot.attachments, *snapshot.folders):
+        above = next((one for one in lineage(path) if one in moves), None)
+        if above is not None:
+            yield path, moves[above] + path.removeprefix(above)

@@ -1,0 +1,145 @@
+"""What links where, in trees that change: as the links stand now, in pages as they are now."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from mirrord.codec.links import links_of, mentions_of
+from mirrord.domain.entry import TenantId, new_id
+from mirrord.mirror.catalogue import Catalogue
+from mirrord.mirror.linkage import Linkage, Target
+from mirrord.mirror.tree import Tree
+from tests.unit.codec.documents import markdown
+
+
+class Linked:
+    """A tree and its links."""
+
+    def __init__(self, root: Path, tree: Tree) -> None:
+        self.root = root
+        self.catalogue = Catalogue(tree, TenantId(new_id()))
+        self.linkage = Linkage()
+
+    def write(self, **pages: str) -> None:
+        for path, text in pages.items():
+            file = self.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+    def outgoing(self, path: str) -> list[tuple[str, str | None]]:
+        found: list[Target] = self.linkage.outgoing(self.catalogue.look(), path)
+        return [(target.written, target.path) for target in found]
+
+    def incoming(self, path: str) -> list[str]:
+        return self.linkage.incoming(self.catalogue.look(), path)
+
+    def after(self, **moves: str) -> dict[str, str]:
+        return {one.path: one.new for one in self.linkage.after(self.catalogue.look(), moves)}
+
+
+@pytest.fixture
+def linked(root: Path, tree: Tree) -> Linked:
+    return Linked(root, tree)
+
+
+def test_links_of_every_kind_are_followed(linked: Linked) -> None:
+    linked.write(
+        **{
+            "Home.md": "[[Alpha]] [[The second]] [b](Work/Beta.md) ![[map.png]] [[Nowhere]] [[B2|x]] [h](#p)",
+            "Work/Alpha.md": "",
+            "Work/Beta.md": "---\ntitle: The second\naliases: [B2]\n---\n",
+            "Work/assets/map.png": "",
+        }
+    )
+
+    assert linked.outgoing("Home.md") == [
+        ("Alpha", "Work/Alpha.md"),
+        ("The second", "Work/Beta.md"),
+        ("Work/Beta.md", "Work/Beta.md"),
+        ("map.png", "Work/assets/map.png"),
+        ("Nowhere", None),
+        ("B2", "Work/Beta.md"),
+    ]
+    assert linked.incoming("Work/Beta.md") == linked.incoming("Work/assets/map.png") == ["Home.md"]
+    assert linked.incoming("Home.md") == []
+
+
+def test_code_holds_no_links(linked: Linked) -> None:
+    linked.write(**{"a.md": "`[[b]]`\n\n```\n[[b]]\n```\n", "b.md": "", "c.md": "[[b]]"})
+
+    assert linked.outgoing("a.md") == []
+    assert linked.incoming("b.md") == ["c.md"]
+
+
+def test_a_folder_is_linked_to(linked: Linked) -> None:
+    linked.write(**{"a.md": "[[Work]] [w](Work/)", "Work/b.md": ""})
+
+    assert linked.outgoing("a.md") == [("Work", "Work"), ("Work/", "Work")]
+    assert linked.incoming("Work") == ["a.md"]
+
+    linked.write(**{"Work/_index.md": ""})
+    assert linked.outgoing("a.md") == [("Work", "Work/_index.md"), ("Work/", "Work/_index.md")]
+
+
+def test_what_changes_between_two_questions_is_seen(linked: Linked, root: Path) -> None:
+    linked.write(**{"a.md": "[[b]]", "b.md": "", "c.md": ""})
+    assert (linked.outgoing("a.md"), linked.incoming("b.md")) == ([("b", "b.md")], ["a.md"])
+
+    linked.write(**{"a.md": "[[c]]"})
+    assert (linked.outgoing("a.md"), linked.incoming("b.md"), linked.incoming("c.md")) == (
+        [("c", "c.md")],
+        [],
+        ["a.md"],
+    )
+
+    (root / "c.md").rename(root / "d.md")
+    assert (linked.outgoing("a.md"), linked.incoming("d.md")) == ([("c", None)], [])
+
+    linked.write(**{"b.md": "---\ntitle: c\n---\n"})
+    assert (linked.outgoing("a.md"), linked.incoming("b.md")) == ([("c", "b.md")], ["a.md"])
+
+    linked.write(**{"e/c.md": "", "b.md": "---\naliases: c\n---\n"})
+    assert linked.outgoing("a.md") == [("c", "e/c.md")]
+
+    linked.write(**{"f/c.md": ""})
+    assert linked.outgoing("a.md") == [("c", None)]  # either
+
+
+def test_pages_whose_links_a_move_changes_are_named(linked: Linked) -> None:
+    linked.write(
+        **{
+            "Home.md": "[[Work/Alpha]] [[Alpha]]",
+            "Work/Alpha.md": "[b](Beta.md) ![[assets/map.png]]",
+            "Work/Beta.md": "[a](Alpha.md) `[[Work/Alpha]]`",
+            "Work/assets/map.png": "",
+            "Other.md": "[[Beta]]",
+        }
+    )
+
+    assert linked.after(**{"Work/Alpha.md": "Old/Alpha.md"}) == {
+        "Home.md": "[[Old/Alpha]] [[Alpha]]",
+        "Work/Alpha.md": "[b](../Work/Beta.md) ![[assets/map.png]]",
+        "Work/Beta.md": "[a](../Old/Alpha.md) `[[Work/Alpha]]`",
+    }
+    assert (
+        linked.after(Work="Old/Work") == {"Home.md": "[[Old/Work/Alpha]] [[Alpha]]"}
+        or linked.after(Work="Old/Work") == {}
+    )
+    assert linked.after(**{"Work/Beta.md": "Work/Beta/_index.md"}) == {
+        "Work/Alpha.md": "[b](Beta/_index.md) ![[assets/map.png]]",
+        "Work/Beta.md": "[a](../Alpha.md) `[[Work/Alpha]]`",
+    }
+
+
+def test_a_page_that_would_take_a_name_away_is_noticed(linked: Linked) -> None:
+    linked.write(**{"a.md": "[[Note]]", "x/Note.md": "", "b.md": ""})
+
+    assert linked.after(**{"b.md": "Note.md"}) == {"a.md": "[[x/Note]]"}
+
+
+@given(markdown)
+def test_no_link_is_missed_by_the_quick_look(text: str) -> None:
+    asked = {target for _, target in mentions_of(text)}
+
+    assert {link.target for link in links_of(text) if link.target} <= asked
