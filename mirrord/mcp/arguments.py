@@ -45,7 +45,8 @@ def from_json(value: object) -> object:
 
 def schema_of(kind: type[Arguments]) -> Schema:
     """The JSON Schema of a tool's input, without what no model needs."""
-    schema: Schema = _slim(kind.model_json_schema(by_alias=True))
+    whole = kind.model_json_schema(by_alias=True)
+    schema: Schema = _slim(whole, whole.pop("$defs", {}))
     return schema
 
 
@@ -87,18 +88,25 @@ def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _slim(node: Any) -> Any:
-    """Without titles, null defaults and the null that stands for a missing argument."""
+def _slim(node: Any, definitions: Schema) -> Any:
+    """Without titles, natural defaults, the null that stands for a missing argument, and names for parts."""
     if isinstance(node, list):
-        return [_slim(one) for one in node]
+        return [_slim(one, definitions) for one in node]
     if not isinstance(node, dict):
         return node
+    if "$ref" in node:
+        node = definitions[node["$ref"].rpartition("/")[2]]
     if "anyOf" in node:
-        kept = [one for one in node["anyOf"] if one != {"type": "null"}]
-        rest = {key: value for key, value in node.items() if key != "anyOf"}
-        node = {**rest, **kept[0]} if len(kept) == 1 else {**rest, "anyOf": kept}
+        (kept,) = (one for one in node["anyOf"] if one != {"type": "null"})
+        return _slim({**kept, **{key: value for key, value in node.items() if key != "anyOf"}}, definitions)
+    if "properties" in node:
+        properties = {name: _slim(one, definitions) for name, one in node["properties"].items()}
+        required = {"required": node["required"]} if "required" in node else {}
+        return {"type": "object", "properties": properties, **required, "additionalProperties": False}
     return {
-        key: {name: _slim(one) for name, one in value.items()} if key in ("properties", "$defs") else _slim(value)
-        for key, value in node.items()
-        if key != "title" and not (key == "default" and value is None)
+        key: _slim(value, definitions) for key, value in node.items() if key != "title" and (key, value) not in _NATURAL
     }
+
+
+# What goes without saying.
+_NATURAL = (*(("default", value) for value in (None, False, "", [], {})), ("additionalProperties", True))

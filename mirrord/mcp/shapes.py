@@ -21,21 +21,15 @@ def listed(schema: Schema) -> Schema:
     return {"type": "array", "items": schema}
 
 
-def record(fields: Mapping[str, Schema]) -> Schema:
-    """An object with these keys."""
-    return {"type": "object", "properties": _properties(fields), "required": _required(fields)}
+def record(**fields: Schema) -> Schema:
+    """An object with these keys; which of them must be there is not worth its bytes in every client's context."""
+    return {"type": "object", "properties": fields}
 
 
-def result(fields: Mapping[str, Schema], definitions: Mapping[str, Schema] | None = None) -> Schema:
-    """
-    What a tool answers: an object with these keys, or a failure.
-
-    Clients hold failures against this schema too, so it admits them.
-    definitions: schemas under the names that `{"$ref": "#/$defs/NAME"}` uses.
-    """
-    succeeded, failed = {"required": _required(fields)}, {"required": ["error", "code", "error_type", "instruction"]}
-    schema: Schema = {"type": "object", "properties": _properties(fields), "anyOf": [succeeded, failed]}
-    return {**schema, "$defs": dict(definitions)} if definitions else schema
+def result(fields: Mapping[str, Schema]) -> Schema:
+    """What a tool answers: an object with these keys, or a failure, which clients hold against this schema too."""
+    succeeded, failed = {"required": _required(fields)}, {"required": ["error"]}
+    return {"type": "object", "properties": _properties(fields), "anyOf": [succeeded, failed]}
 
 
 def _properties(fields: Mapping[str, Schema]) -> Schema:

@@ -75,7 +75,9 @@ async def test_the_list_of_tools_takes_at_most_16_kb(tenant: Tenant) -> None:
     async with in_memory(tenant, mode=LEGACY) as agent:
         listed = await agent.client.list_tools()
 
-    wire = json.dumps(listed.model_dump(by_alias=True, mode="json", exclude_none=True), ensure_ascii=False)
+    wire = json.dumps(
+        listed.model_dump(by_alias=True, mode="json", exclude_none=True), ensure_ascii=False, separators=(",", ":")
+    )
     assert len(wire.encode()) <= 16_384
 
 

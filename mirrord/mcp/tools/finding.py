@@ -16,7 +16,11 @@ from mirrord.mcp.tools.reading import PagePath
 
 Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the same question, to go on.")]
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
-_LINK = record({"title": TEXT, "path": nullable(TEXT)})
+_LINK = record(title=TEXT, path=nullable(TEXT))
+_HIT = record(path=TEXT, title=TEXT, matchLine=COUNT, matchContext=TEXT, pageId=TEXT)
+_LISTED = record(
+    path=TEXT, title=TEXT, icon=nullable(TEXT), hasChildren=FLAG, pageId=TEXT, content=TEXT, contentCut=FLAG
+)
 
 
 class List(Arguments):
@@ -129,32 +133,15 @@ LIST_PAGES = Tool(
     "Lists what is below a page or folder, in the order of the sidebar. Long lists go on with cursor = nextCursor. "
     'Example: {"path": "Projects", "depth": 2}.',
     List,
-    result(
-        {
-            "pages": listed(
-                record(
-                    {
-                        "path": TEXT,
-                        "title": TEXT,
-                        "icon": nullable(TEXT),
-                        "hasChildren": FLAG,
-                        "pageId": TEXT,
-                        "content?": TEXT,
-                        "contentCut?": FLAG,
-                    }
-                )
-            ),
-            "nextCursor?": TEXT,
-        }
-    ),
+    result({"pages": listed(_LISTED), "nextCursor?": TEXT}),
     _list,
 )
 GET_TREE = Tool(
     "get_tree",
     "Show the tree of pages",
-    "Returns the hierarchy of all pages, or of one page, nested and in the order of the sidebar. Where it would be too "
-    "long, leftOut counts what is missing: ask for that page's tree, or use list_pages. "
-    'Example: {"depth": 2} or {"path": "Projects", "includeMetadata": true}.',
+    "Returns the hierarchy of all pages, or of one, nested, in the order of the sidebar. Where it would be too "
+    "long, leftOut counts what is missing: ask for that page. "
+    'Example: {"path": "Projects", "depth": 2}.',
     Grow,
     result(
         {
@@ -170,27 +157,18 @@ GET_TREE = Tool(
 SEARCH_PAGES = Tool(
     "search_pages",
     "Search pages",
-    "Finds pages whose title, tags or text hold all the words: titles and tags first, then the text, with the line and "
-    "what is around it. Quotes make a phrase. "
-    'Example: {"query": "architecture diagram", "path": "Projects"} or {"query": "\\"release plan\\" 2026"}.',
+    "Finds pages whose title, tags or text hold all the words: titles and tags first, then the text with its "
+    "line. Quotes make a phrase. "
+    'Example: {"query": "\\"architecture diagram\\" 2026", "path": "Projects"}.',
     Search,
-    result(
-        {
-            "results": listed(
-                record({"path": TEXT, "title": TEXT, "matchLine": COUNT, "matchContext": TEXT, "pageId": TEXT})
-            ),
-            "truncated": FLAG,
-            "nextCursor?": TEXT,
-            "skipped?": listed(TEXT),
-        }
-    ),
+    result({"results": listed(_HIT), "truncated": FLAG, "nextCursor?": TEXT, "skipped?": listed(TEXT)}),
     _search,
 )
 GET_PAGE_LINKS = Tool(
     "get_page_links",
     "Links of a page",
-    "Returns which pages a page links to and which link to it: wikilinks, embeds, aliases and relative Markdown links. "
-    "A path that is null means that the target does not exist. "
+    "Returns which pages a page links to and which link to it: wikilinks, embeds, aliases, relative Markdown "
+    "links. path is null where the target does not exist. "
     'Example: {"path": "Projects/Alpha.md"}.',
     Links,
     result({"outgoing": listed(_LINK), "incoming": listed(_LINK), "leftOut?": COUNT}),

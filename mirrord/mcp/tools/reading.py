@@ -12,7 +12,7 @@ from mirrord.mcp.arguments import Arguments, from_json
 from mirrord.mcp.shapes import ANY, COUNT, TEXT, Schema, listed, result
 from mirrord.mcp.tool import Tool, Wire
 
-PagePath = Annotated[str, Field(description="Path of the page, such as Projects/Alpha.md; .md may be left out.")]
+PagePath = Annotated[str, Field(description="Such as Projects/Alpha.md; .md is optional.")]
 MOST = 80_000  # characters in one answer: about what clients let through
 
 _PAGE: dict[str, Schema] = {
@@ -38,7 +38,7 @@ class Read(Arguments):
 class ReadSeveral(Arguments):
     """What read_pages takes."""
 
-    paths: Annotated[tuple[str, ...], BeforeValidator(from_json), Field(min_length=1, max_length=50)]
+    paths: Annotated[tuple[str, ...], Field(min_length=1, max_length=50), BeforeValidator(from_json)]
 
 
 def _read(session: Session, given: Read) -> Wire:
@@ -71,9 +71,9 @@ def _refused(failed: Failed, path: str) -> Wire:
 READ_PAGE = Tool(
     "read_page",
     "Read a page",
-    "Returns a page's whole Markdown text, front matter included, and the digest that later writes are held "
-    "against. Long pages come in parts: go on with offset = nextOffset, or ask for one section. "
-    'Example: {"path": "Projects/Alpha.md"} or {"path": "Projects/Alpha", "section": "Timeline"}.',
+    "Returns a page's Markdown, front matter included, and the digest that writes are held against. Long pages "
+    "come in parts: go on with offset = nextOffset, or ask for a section. "
+    'Example: {"path": "Projects/Alpha.md", "section": "Timeline"}.',
     Read,
     result(_PAGE),
     _read,
@@ -81,8 +81,8 @@ READ_PAGE = Tool(
 READ_PAGES = Tool(
     "read_pages",
     "Read several pages",
-    "Reads up to 50 pages at once, in the order asked for; a page that cannot be read has error and instruction "
-    "instead of content. What did not fit is named in omitted: ask for it again. "
+    "Reads up to 50 pages at once, in this order; one that cannot be read has error and instruction instead. What "
+    "did not fit is named in omitted. "
     'Example: {"paths": ["Welcome.md", "Projects/Alpha.md"]}.',
     ReadSeveral,
     result({"pages": listed({"type": "object"}), "omitted?": listed(TEXT)}),

@@ -122,8 +122,8 @@ RESTORE_PAGE = Tool(
 ADD_ATTACHMENT = Tool(
     "add_attachment",
     "Attach a file to a page",
-    "Copies a file (at most 50 MB) into the page's assets folder, never over another one, and returns the Markdown "
-    "to put into the page with edit_page. Only files below directories that the operator allows. "
+    "Copies a file (50 MB at most) into the page's assets folder, never over another, and returns the Markdown to "
+    "put into the page. Only from directories the operator allows. "
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
     result({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),

@@ -38,9 +38,8 @@ def _page(path: str, digest: str | None, *, synced: bool | None) -> Wire:
 SYNC_STATUS = Tool(
     "sync_status",
     "How sync stands",
-    "Says whether the daemon runs, what waits, and which pages hold conflicts or have problems. With a path also "
-    "whether that page's text is in the database, after waiting for it if you like. Files can be used while the "
-    "daemon is down. "
+    "Says whether the daemon runs, what waits, which pages hold conflicts or have problems; with a path, whether "
+    "that page's text is in the database. Pages can be used while the daemon is down. "
     'Example: {"path": "Projects/Alpha.md", "wait": 5}.',
     Ask,
     result(
@@ -48,7 +47,7 @@ SYNC_STATUS = Tool(
             "daemon": FLAG,
             "pending": nullable(COUNT),
             "conflicts": listed(TEXT),
-            "problems": listed(record({"path": TEXT, "sentence": TEXT})),
+            "problems": listed(record(path=TEXT, sentence=TEXT)),
             "halted": FLAG,
             "sentences": listed(TEXT),
             "path?": TEXT,

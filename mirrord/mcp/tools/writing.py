@@ -12,7 +12,7 @@ from mirrord.mcp.shapes import FLAG, TEXT, result
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
 
-Digest = Annotated[str | None, Field(description="Digest the page must still have; default: as last read here.")]
+Digest = Annotated[str | None, Field(description="Digest it must have; default: as last read here.")]
 
 
 class Write(Arguments):
@@ -55,7 +55,7 @@ class Edit(Arguments):
     """What edit_page takes."""
 
     path: PagePath
-    edits: Annotated[tuple[Change, ...], BeforeValidator(from_json), Field(min_length=1, max_length=100)]
+    edits: Annotated[tuple[Change, ...], Field(min_length=1, max_length=100), BeforeValidator(from_json)]
     expected_digest: Digest = None
     dry_run: Annotated[bool, Field(description="Only show the diff.")] = False
 
@@ -92,8 +92,8 @@ def _edit(session: Session, given: Edit) -> Wire:
 WRITE_PAGE = Tool(
     "write_page",
     "Write a page",
-    "Replaces a page's whole text, or makes the page. Read it first: writing over a page that you have not read, "
-    "or that changed since, is refused; the id in the front matter is kept. For small changes use edit_page. "
+    "Replaces a page's whole text, or makes the page. Read it first: writing over what you have not read, or what "
+    "changed since, is refused. For small changes use edit_page. "
     'Example: {"path": "Projects/Alpha.md", "content": "---\\ntitle: Alpha\\n---\\n\\n# Alpha\\n"}.',
     Write,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),
@@ -104,10 +104,10 @@ WRITE_PAGE = Tool(
 EDIT_PAGE = Tool(
     "edit_page",
     "Edit parts of a page",
-    "Makes several edits to a page, all or none, and returns the unified diff. find must occur exactly count times; a "
+    "Makes several edits to a page, all or none, and returns the diff. find must occur exactly count times; a "
     "heading must exist; frontMatter sets and removes keys. "
-    'Example: {"path": "Projects/Alpha.md", "edits": [{"find": "draft", "replace": "final"}, {"heading": "Timeline", '
-    '"action": "append", "text": "- May: start"}, {"frontMatter": {"set": {"tags": ["done"]}}}]}.',
+    'Example: {"path": "Projects/Alpha.md", "edits": [{"find": "draft", "replace": "final"}, '
+    '{"heading": "Timeline", "action": "append", "text": "- May"}]}.',
     Edit,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "diff": TEXT, "written": FLAG}),
     _edit,
@@ -118,9 +118,9 @@ EDIT_PAGE = Tool(
 CREATE_PAGE = Tool(
     "create_page",
     "Create a page",
-    "Makes a new page from a title, under another page if you like, and never writes over one: if the name is "
-    "taken, the new page is called Title (2). The front matter with id and title is added. "
-    'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n\\nNew project."}.',
+    "Makes a new page from a title, never over another: a taken name becomes Title (2). Its id and title are put "
+    "into the front matter. "
+    'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n"}.',
     Create,
     result({"pageId": TEXT, "path": TEXT, "digest": TEXT}),
     _create,
