@@ -36,15 +36,18 @@ def _holds(link: Link, entry: EntryId, before: Site, after: Site) -> bool:
     """Whether the link means the same as it stands, and leads to the file if it did."""
     if after.meaning(link.kind, link.target) != entry:
         return False
-    if link.kind not in _BY_PATH or before.names.files[entry] not in _landings(link.target, before):
+    if link.kind not in _BY_PATH:
         return True
-    return after.names.files[entry] in _landings(link.target, after)
+    led = [file == before.names.files[entry] for file in _landings(link.target, before)]
+    leads = [file == after.names.files[entry] for file in _landings(link.target, after)]
+    return not any(led) or leads[led.index(True)]
 
 
-def _landings(target: str, site: Site) -> list[str]:
+def _landings(target: str, site: Site) -> list[str | None]:
     """The files that *target* leads to for programs that know nothing of titles: from the page, from the root."""
     starts: list[Path] = [()] if target.startswith("/") else [site.directory, ()]
-    return ["/".join(steps) for start in starts if (steps := _walk(start, target)) is not None]
+    found = (_walk(start, target) for start in starts)
+    return ["/".join(steps) if steps is not None else None for steps in found]
 
 
 def _walk(start: Path, target: str) -> Path | None:

@@ -135,7 +135,7 @@ def _attachments(session: Session, page: writing.Page, target: str) -> dict[str,
     if parent_of(page.path) == parent_of(target):
         return {}
     found = {}
-    for path in own_attachments(session, page):
+    for path in own_attachments(session, page.path):
         name = path[len(parent_of(page.path)) :].lstrip("/").removeprefix(f"{ASSETS}/")
         numbers = (name if number == 1 else numbered_attachment(name, number) for number in count(1))
         places = (attachment_path(parent_of(target), one) for one in numbers)

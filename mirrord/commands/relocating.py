@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from mirrord.codec.frontmatter import with_keys
 from mirrord.commands import events, writing
 from mirrord.commands.failure import MODIFIED, Failed, modified
-from mirrord.commands.linkage import Linkage
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.event import Type
@@ -76,11 +75,9 @@ class _Texts:
 
     def __init__(self, session: Session, change: Change) -> None:
         self._session, self._change = session, change
-        self._snapshot = session.catalogue.look()
-        self._linkage = (
-            Linkage(self._snapshot, session.tenant_id, change.moved, change.titles) if change.links else None
-        )
-        self._before = {change.moved(path): path for path in self._snapshot.pages}
+        snapshot = session.catalogue.look()
+        self._before = {change.moved(path): path for path in snapshot.pages}
+        self._moving = session.linkage.moving(snapshot, dict(change.renames), change.titles) if change.links else None
         self._counts: dict[str, int] = {}
 
     @property
@@ -90,22 +87,20 @@ class _Texts:
 
     def changed(self) -> Edits:
         """Pages whose text is another afterwards, with that text."""
-        return [found for path in self._snapshot.pages if (found := self._edit(path)) is not None]
+        touched = self._moving.touched if self._moving is not None else ()
+        paths = dict.fromkeys((*touched, *self._change.titles))
+        return [found for path in paths if (found := self._edit(path)) is not None]
 
     def again(self, path: str) -> tuple[Digest, bytes] | None:
         """What a page that is at *path* now, and was saved meanwhile, holds and is to hold."""
         try:
             page = writing.read(self._session, path)
-            text = self._text(self._before[path], page.text)
         except Failed:
             return None
+        text = self._text(self._before[path], page.text)
         return (page.digest, text.encode()) if text != page.text else None
 
     def _edit(self, path: str) -> tuple[writing.Page, str] | None:
-        if self._change.moved(path) == path and path not in self._change.titles:
-            text = self._snapshot.text(path) if self._linkage is not None else None
-            if text is None or self._linkage is None or not self._linkage.touches(text):
-                return None
         try:
             page = writing.read(self._session, path)
         except Failed:
@@ -116,10 +111,9 @@ class _Texts:
         return (page, text) if text != page.text else None
 
     def _text(self, path: str, text: str) -> str:
-        if self._linkage is not None:
-            new = self._linkage.relinked(path, text)
-            text = new.text
-            self._counts[path] = new.count
+        if self._moving is not None:
+            new = self._moving.relinked(path, text)
+            text, self._counts[path] = new.text, new.count
         if path in self._change.titles:
             with suppress(Damaged):
                 text = with_keys(text, {"title": self._change.titles[path]})

@@ -7,12 +7,12 @@ takes a parser to tell from what only looks like a link, only of pages that may 
 
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.codec.links import links_of, mentions_of
-from mirrord.codec.relinking import relinked
+from mirrord.codec.relinking import Relinked, relinked
 from mirrord.domain.entry import EntryId
 from mirrord.domain.linking import Origin, key_of, target_key
 from mirrord.domain.meaning import Names, plain, site_of
@@ -36,13 +36,24 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
-    """A page whose links have to be written anew. path: before the move; count: of links that change."""
+class Moving:
+    """
+    What files and directories that move do to links.
 
-    path: str
-    old: str
-    new: str
-    count: int
+    files: where each page, folder and attachment that moves is afterwards. touched: pages that may have links to be
+    written anew, those that move among them: for links based on where they were.
+    """
+
+    files: Mapping[str, str]
+    touched: Sequence[str]
+    _entries: Mapping[str, EntryId]
+    _before: Names
+    _after: Names
+
+    def relinked(self, path: str, text: str) -> Relinked:
+        """*text*, of one of *touched*, with links that mean afterwards what they meant before."""
+        entry, new = self._entries[path], self.files.get(path, path)
+        return relinked(text, site_of(entry, path, self._before), site_of(entry, new, self._after))
 
 
 @dataclass(slots=True)
@@ -83,28 +94,21 @@ class Linkage:
                 if page != path and any(self._meaning(page, *link) == meant for link in self._links(snapshot, page))
             )
 
-    def after(self, snapshot: Snapshot, moves: Mapping[str, str]) -> list[Rewriting]:
+    def moving(self, snapshot: Snapshot, moves: Mapping[str, str], titles: Mapping[str, str]) -> Moving:
         """
-        The pages of which links have to be written anew once files and directories move, old path -> new.
+        What becomes of links once files and directories move, old path -> new.
 
-        Pages that move themselves are among them, for links based on where they were.
+        titles: those that pages get then, by their paths before.
         """
         with self._guard:
             self._naming.update(snapshot)
             files = dict(_each_file(snapshot, moves))
-            before, after = self._naming.names, self._naming.after(files)
-            keys = {key for path in files for key in self._naming.keys(path)}
-            keys |= {key_of(plain(path)) for path in files.values()}
-            touched = {path for path in files if path in snapshot.pages} | set(self._asking(snapshot, keys))
-            found = (self._rewriting(snapshot, path, files.get(path, path), before, after) for path in sorted(touched))
-            return [one for one in found if one is not None]
-
-    def _rewriting(self, snapshot: Snapshot, path: str, new: str, before: Names, after: Names) -> Rewriting | None:
-        entry, whole = self._naming.entry(path), snapshot.read(path)
-        if entry is None or whole is None or whole.text is None:
-            return None
-        result = relinked(whole.text, site_of(entry, path, before), site_of(entry, new, after))
-        return Rewriting(path, whole.text, result.text, result.count) if result.count else None
+            keys = {key for path in (*files, *titles) for key in self._naming.keys(path)}
+            keys |= {key_of(name) for name in (*map(plain, files.values()), *titles.values())}
+            pages = {path for path in (*files, *titles) if path in snapshot.pages}
+            touched = sorted(pages | set(self._asking(snapshot, keys)))
+            entries = {path: entry for path in touched if (entry := self._naming.entry(path)) is not None}
+            return Moving(files, list(entries), entries, self._naming.copy(), self._naming.after(files, titles))
 
     def _meaning(self, path: str, kind: str, target: str) -> EntryId | None:
         entry = self._naming.entry(path)

@@ -59,8 +59,17 @@ class Naming:
                 self._call(path, Kind.PAGE, card)
         self._cards = cards
 
-    def after(self, moves: Mapping[str, str]) -> Names:
-        """What everything is called once files are moved, old path -> new; the entries are the same."""
+    def copy(self) -> Names:
+        """What everything is called now, for good."""
+        return Names({key: list(named) for key, named in self._by_key.items()}, dict(self._files))
+
+    def after(self, moves: Mapping[str, str], titles: Mapping[str, str]) -> Names:
+        """
+        What everything is called once files are moved, old path -> new; the entries are the same.
+
+        titles: new ones of pages, by their paths before.
+        """
+        moves = dict(zip(titles, titles, strict=True)) | dict(moves)
         moved = {path: new for path, new in moves.items() if path in self._entries}
         by_key, files = dict(self._by_key), dict(self._files)
         for path in moved:
@@ -68,7 +77,7 @@ class Naming:
                 by_key[key] = [one for one in by_key[key] if one.entry != self._entries[path]]
         for path, new in moved.items():
             files[self._entries[path]] = new
-            for one in _called(self._entries[path], self._kinds[path], new, self._cards.get(path)):
+            for one in _called(self._entries[path], self._kinds[path], new, self._cards.get(path), titles.get(path)):
                 by_key[key_of(one.name)] = [*by_key.get(key_of(one.name), ()), one]
         return Names(by_key, files)
 
@@ -93,7 +102,8 @@ class Naming:
                 del self._by_key[key]
 
 
-def _called(entry: EntryId, kind: Kind, path: str, card: Card | None) -> list[Candidate]:
+def _called(entry: EntryId, kind: Kind, path: str, card: Card | None, title: str | None = None) -> list[Candidate]:
+    """title: another one than the card's."""
     if card is None:
         return candidates(entry, kind, path)
-    return candidates(entry, kind, path, card.title if card.is_titled else None, card.aliases)
+    return candidates(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)

@@ -35,7 +35,10 @@ class Linked:
         return self.linkage.incoming(self.catalogue.look(), path)
 
     def after(self, **moves: str) -> dict[str, str]:
-        return {one.path: one.new for one in self.linkage.after(self.catalogue.look(), moves)}
+        moving = self.linkage.moving(self.catalogue.look(), moves, {})
+        texts = {path: (self.root / path).read_text() for path in moving.touched}
+        found = {path: moving.relinked(path, text).text for path, text in texts.items()}
+        return {path: new for path, new in found.items() if new != texts[path]}
 
 
 @pytest.fixture
@@ -122,10 +125,6 @@ def test_pages_whose_links_a_move_changes_are_named(linked: Linked) -> None:
         "Work/Alpha.md": "[b](../Work/Beta.md) ![[assets/map.png]]",
         "Work/Beta.md": "[a](../Old/Alpha.md) `[[Work/Alpha]]`",
     }
-    assert (
-        linked.after(Work="Old/Work") == {"Home.md": "[[Old/Work/Alpha]] [[Alpha]]"}
-        or linked.after(Work="Old/Work") == {}
-    )
     assert linked.after(**{"Work/Beta.md": "Work/Beta/_index.md"}) == {
         "Work/Alpha.md": "[b](Beta/_index.md) ![[assets/map.png]]",
         "Work/Beta.md": "[a](../Alpha.md) `[[Work/Alpha]]`",
