@@ -10,6 +10,7 @@ from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
+from mirrord.mirror.grep import Grep
 from mirrord.mirror.journal import Journal, writers
 from mirrord.mirror.linkage import Linkage
 from mirrord.mirror.lock import write_lock
@@ -24,7 +25,7 @@ class Session:
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
-    catalogue: what pages the tree has, at any moment; linkage: how they link.
+    catalogue: what pages the tree has, at any moment; linkage: how they link; grep: what they say.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -48,6 +49,7 @@ class Session:
         self.kept_from = kept_from
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.linkage = Linkage()
+        self.grep = Grep(tree)
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None
@@ -104,5 +106,6 @@ class Session:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
+        self.grep.close()
         self.catalogue.close()
         self.tree.close()

@@ -16,7 +16,7 @@ from mirrord.mirror.tree import Tree
 
 LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
 RACY = 20_000_000  # nanoseconds: a file changed that shortly before it is read may change again under the same stat
-_PIECE = 16_384  # bytes: most pages are shorter
+_PIECE = 262_144  # bytes: nearly all pages are shorter
 _HEAD = 300_000  # bytes that the longest front matter YAML is read of can take
 _FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
 
@@ -94,7 +94,7 @@ def read_card(directory: int, path: str) -> Reading | None:
         before = stat_of(os.fstat(descriptor))
         if not before.is_file:
             return None
-        data = _beginning(descriptor)
+        data = _beginning(descriptor, before.size)
         is_settled = stat_of(os.fstat(descriptor)) == before and before.ctime_ns < began - RACY
     except OSError:
         return None
@@ -125,9 +125,9 @@ def _decoded(data: bytes, *, is_whole: bool) -> str | None:
         return data[: error.start].decode()  # the piece ends within a character
 
 
-def _beginning(descriptor: int) -> bytes:
+def _beginning(descriptor: int, size_bytes: int) -> bytes:
     """A piece; more where front matter goes on behind it."""
-    data = os.read(descriptor, _PIECE)
+    data = os.read(descriptor, min(size_bytes, _PIECE))
     if len(data) == _PIECE and data.lstrip(b"\xef\xbb\xbf").startswith(b"---") and not _FENCE.search(data, 3):
         while len(data) < _HEAD and (piece := os.read(descriptor, _PIECE)):
             data += piece

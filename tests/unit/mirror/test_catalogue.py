@@ -184,8 +184,8 @@ def test_a_page_is_text_or_not_or_too_long_to_know(root: Path, catalogue: Catalo
     write(root, "a.md", "é" * 100)
     write(root, "b.md", b"a\xff")
     write(root, "c.md", b"a\0")
-    write(root, "d.md", "é" * 100_000)
-    write(root, "e.md", "x" + "é" * 100_000)
+    write(root, "d.md", "é" * 200_000)
+    write(root, "e.md", "x" + "é" * 200_000)
 
     found = catalogue.look().cards(["a.md", "b.md", "c.md", "d.md", "e.md"])
 
