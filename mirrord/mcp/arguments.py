@@ -109,4 +109,7 @@ def _slim(node: Any, definitions: Schema) -> Any:
 
 
 # What goes without saying.
-_NATURAL = (*(("default", value) for value in (None, False, "", [], {})), ("additionalProperties", True))
+_NATURAL: tuple[tuple[str, object], ...] = (
+    *(("default", None), ("default", False), ("default", ""), ("default", []), ("default", {})),
+    ("additionalProperties", True),
+)

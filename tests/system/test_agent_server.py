@@ -147,7 +147,7 @@ async def test_the_server_works_where_the_kernel_forbids_the_network(tenant: Ten
         await agent.call("search_pages", query="details")
         await agent.call("get_page_links", path="Projects/Alpha.md")
         await agent.call("sync_status")
-        assert len((await agent.client.list_resources()).resources) == 4
+        assert len((await agent.client.list_resources()).resources) == 5
 
 
 def test_a_sealed_process_is_killed_when_it_opens_a_socket() -> None:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mirrord.commands.linked import Linked, get_page_links
 from mirrord.commands.listing import Listed, Node, get_tree, list_pages
-from mirrord.commands.search import Hit, search_pages
+from mirrord.commands.search import SearchResult, search_pages
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Arguments
 from mirrord.mcp.shapes import COUNT, FLAG, TEXT, listed, nullable, record, result
@@ -81,29 +81,29 @@ def _grow(session: Session, given: Grow) -> Wire:
     if given.path is not None and len(tree.nodes) == 1:
         return _node(tree.nodes[0])
     root: dict[str, Any] = {"title": session.tenant_name, "path": "", "pageId": None}
-    return _branched(root, tree.nodes, tree.left_out)
+    return _branched(root, tree.nodes, has_more=tree.truncated)
 
 
 def _node(node: Node) -> Wire:
     shown: dict[str, Any] = {"title": node.title, "path": node.path, "pageId": node.page_id}
     if (known := node.metadata) is not None:
         shown |= {"icon": known.icon, "position": known.position, "tags": known.tags, "aliases": known.aliases}
-    return _branched(shown, node.children, node.left_out)
+    return _branched(shown, node.children, has_more=node.has_more)
 
 
-def _branched(shown: dict[str, Any], children: Sequence[Node], left_out: int) -> Wire:
+def _branched(shown: dict[str, Any], children: Sequence[Node], *, has_more: bool) -> Wire:
     shown["children"] = [_node(child) for child in children]
-    return {**shown, "leftOut": left_out} if left_out else shown
+    return {**shown, "hasMore": True} if has_more else shown
 
 
 def _search(session: Session, given: Search) -> Wire:
     found = search_pages(session, given.query, given.path, given.limit, given.regex, given.case_sensitive, given.cursor)
     answer = {"results": [_hit(one) for one in found.results], "truncated": found.truncated}
-    skipped = {"skipped": found.skipped} if found.skipped else {}
+    skipped = {"skipped": found.skipped, "skippedCount": found.skipped_count} if found.skipped else {}
     return _going_on({**answer, **skipped}, found.next_cursor)
 
 
-def _hit(hit: Hit) -> Wire:
+def _hit(hit: SearchResult) -> Wire:
     return {
         "path": hit.path,
         "title": hit.title,
@@ -140,7 +140,7 @@ GET_TREE = Tool(
     "get_tree",
     "Show the tree of pages",
     "Returns the hierarchy of all pages, or of one, nested, in the order of the sidebar. Where it would be too "
-    "long, leftOut counts what is missing: ask for that page. "
+    "long, hasMore says that pages are missing: ask for that page. "
     'Example: {"path": "Projects", "depth": 2}.',
     Grow,
     result(
@@ -149,7 +149,7 @@ GET_TREE = Tool(
             "path": TEXT,
             "pageId": nullable(TEXT),
             "children": listed({"type": "object"}),
-            "leftOut?": COUNT,
+            "hasMore?": FLAG,
         }
     ),
     _grow,
@@ -161,7 +161,15 @@ SEARCH_PAGES = Tool(
     "line. Quotes make a phrase. "
     'Example: {"query": "\\"architecture diagram\\" 2026", "path": "Projects"}.',
     Search,
-    result({"results": listed(_HIT), "truncated": FLAG, "nextCursor?": TEXT, "skipped?": listed(TEXT)}),
+    result(
+        {
+            "results": listed(_HIT),
+            "truncated": FLAG,
+            "nextCursor?": TEXT,
+            "skipped?": listed(TEXT),
+            "skippedCount?": COUNT,
+        }
+    ),
     _search,
 )
 GET_PAGE_LINKS = Tool(
