@@ -54,7 +54,9 @@ class Show:
         result = await self.call(tool, **arguments)
         began = time.perf_counter()
         row = eventually(partial(self._row, result), f"the row of {tool}", pause=0.0005)
-        state = "deleted" if row.deleted else f"{len(row.markdown or '')} characters"
+        state = (
+            "deleted (which waits 2 s for more of the kind)" if row.deleted else f"{len(row.markdown or '')} characters"
+        )
         waited = (time.perf_counter() - began) * 1000
         self.console.print(
             f"     [green]row[/] {row.id}: {escape(row.name)}, version {row.version}, {state}; {waited:.1f} ms"
@@ -107,6 +109,7 @@ def main() -> int:
             mirrord.file(path).write_text(text, encoding="utf-8")
         console.print("Starting Postgres, the daemon, and the server for agents …")
         mirrord.up()
+        mirrord.app.execute("SELECT 1")  # connecting is not part of what is shown
         asyncio.run(_played(mirrord, console))
     return 0
 

@@ -17,7 +17,7 @@ A = TypeVar("A", bound="Arguments")
 class Arguments(BaseModel):
     """What a tool takes: snake_case here, camelCase on the wire; nothing beyond its fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
 
 
 def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
