@@ -19,7 +19,7 @@ export CHECK_PYTHON
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench bench-codec fault demo-agent
+.PHONY: help run test lint types smoke bench bench-codec fault full-fault demo-agent
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -52,6 +52,10 @@ fault: $(EVERYTHING) ## Play faults for SECONDS=60; docs/faults.md says how to r
 	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) $(if $(SCENARIO),--scenario "$(SCENARIO)") \
 	    $(if $(POINT),--point "$(POINT)") $(if $(SHRINK),--shrink)
+
+full-fault: $(EVERYTHING) ## Go on with the full fault campaign for SECONDS=3600
+	@$(BIN)/python -m tests.faults.full \
+	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(CAMPAIGN),--campaign $(CAMPAIGN))
 
 bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
 	@$(BIN)/python -m tests.bench.codec $(ARGS)

@@ -51,7 +51,7 @@ PURE_EXCEPTIONS = {
 EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 
 BROAD_EXCEPT = {
-    "mirrord.sync.engine": 1,  # one item must not stop the others
+    "mirrord.sync.passes": 1,  # one item must not stop the others
     "mirrord.mcp.calls": 1,  # one call must not end the connection
 }
 MAX_FUNCTION_LINES = 50

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from mirrord.domain.entry import digest_of
-from tests.system.agents import Agent, on_stdio, process
+from tests.system.clients import Agent, on_stdio, process
 from tests.system.harness import Mirrord, eventually
 from tests.system.rows import Page, page_of
 

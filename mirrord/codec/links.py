@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
+_INSIDE_WIKILINK = re.compile(r"\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]")  # begins with what can be searched for quickly
 _BEFORE_DESTINATION = re.compile(r"\]\([ \t\r\n]*|\]:\s*")
 _TICKS = re.compile(r"`+")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
@@ -64,8 +65,10 @@ def links_of(text: str) -> list[Link]:
 
 def mentions_of(text: str) -> Iterator[tuple[str, str]]:
     """Kind and target of whatever links_of() may find, and of more: of what stands in code too. Many times as quick."""
-    for found in WIKILINK.finditer(text):
-        yield from ((link.kind, link.target) for link in _wikilink(found) if link.target)
+    for found in _INSIDE_WIKILINK.finditer(text):
+        yield "wikilink", found[1]
+        if found[1].endswith("\\"):
+            yield "wikilink", found[1][:-1]  # the bar of a table's row is escaped
     for found in _BEFORE_DESTINATION.finditer(text):
         target = parseLinkDestination(text, found.end(), len(text))
         if target.ok:

@@ -17,11 +17,11 @@ from mirrord.domain.event import Type
 from mirrord.domain.place import is_reserved, unportable
 from mirrord.errors import Refused, Stale
 from mirrord.mirror import contained, contents, replace
+from mirrord.mirror.card import LIMIT
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import attachment_path, is_temporary, is_text, parent_of, printable, spot_of_file
 from mirrord.mirror.spelling import spelt
 
-MAX_BYTES = 50 << 20
 _SAFE = "!$&'*+,;=:@/-._~"  # stays readable in a link's destination
 
 
@@ -116,7 +116,7 @@ def _read(session: Session, file_path: str) -> tuple[str, bytes]:
             continue
         try:
             with explained(), _opened(session, root, relative) as descriptor:
-                return relative.rpartition("/")[2], contents.read(descriptor, relative, MAX_BYTES)[0]
+                return relative.rpartition("/")[2], contents.read(descriptor, relative, LIMIT)[0]
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
             continue
     raise Failed(

@@ -11,7 +11,7 @@ from mirrord.codec.text import unix
 from mirrord.commands import writing
 from mirrord.commands.failure import Failed, explained, invalid, missed
 from mirrord.commands.session import Session
-from mirrord.domain.entry import parse_id
+from mirrord.domain.entry import Digest, EntryId, parse_id
 
 _FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
@@ -53,21 +53,21 @@ def edit_page(
     if dry_run:
         page = writing.find(session, path)
         new = _applied(page, parsed)
-        return _edited(session, page, new, page.digest.hex(), written=False)
+        return _edited(page, new, writing.page_id(session, page), page.digest, written=False)
     with session.writing() as journal:
         page = writing.find(session, path)
         writing.check_unchanged(session, page, expected_digest)
         new = _applied(page, parsed)
         whole = session.has_seen(page.path)
-        digest = writing.overwrite(session, journal, page, new)
+        entry, digest = writing.overwrite(session, journal, page, new)
         if not whole:  # who changes a part has not seen the rest
             session.saw(page.path, digest, until=0)
-        return _edited(session, page, new, digest.hex(), written=True)
+        return _edited(page, new, entry, digest, written=True)
 
 
-def _edited(session: Session, page: writing.Page, new: str, digest: str, *, written: bool) -> Edited:
+def _edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:
     lines = unified_diff(unix(page.text).splitlines(), unix(new).splitlines(), page.path, page.path, lineterm="", n=3)
-    return Edited(page.path, str(writing.page_id(session, page)), digest, "\n".join(lines), written)
+    return Edited(page.path, str(entry), digest.hex(), "\n".join(lines), written)
 
 
 def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:

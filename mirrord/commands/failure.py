@@ -87,17 +87,19 @@ def invalid(code: str, sentence: str, instruction: str) -> Failed:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Say what mirror and codec refuse as Failed, for the length of a `with`."""
+    """
+    Say what mirror, codec and system refuse as Failed, for the length of a `with`.
+
+    That something is not there passes: only who looked for it knows what that means.
+    """
     try:
         yield
     except (Refused, Damaged, Busy, Unavailable) as error:
         raise _explanation(error) from error
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        raise Failed(
-            "DISK_FULL", "unavailable", "The disk is full; nothing was changed.", "Free some space."
-        ) from error
+        raise _of_system(error) from error
 
 
 def _explanation(error: MirrordError) -> Failed:
@@ -109,7 +111,15 @@ def _explanation(error: MirrordError) -> Failed:
         case Busy():
             return Failed("BUSY", "busy", str(error), "Try again in a moment.")
         case _:
-            return Failed("UNAVAILABLE", "unavailable", str(error), "Try again later; an operator may have to help.")
+            sentence = "The tenant's tree cannot be opened."  # the error's own names its place
+            return Failed("UNAVAILABLE", "unavailable", sentence, "Try again later; an operator may have to help.")
+
+
+def _of_system(error: OSError) -> Failed:
+    if error.errno in _FULL:
+        return Failed("DISK_FULL", "unavailable", "The disk is full; nothing was changed.", "Free some space.")
+    sentence = f"The file system refused: {error.strerror}."
+    return Failed("UNAVAILABLE", "unavailable", sentence, "Look at it again; an operator may have to help.")
 
 
 def _sentence(error: MirrordError) -> str:

@@ -101,8 +101,8 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
         writing.check_front_matter(content, page.text)
         if page.text != content:
             writing.check_seen(session, page, expected_digest)
-        digest = writing.overwrite(session, journal, page, content)
-        return Written(str(writing.page_id(session, page)), page.path, digest.hex(), created=False)
+        entry, digest = writing.overwrite(session, journal, page, content)
+        return Written(str(entry), page.path, digest.hex(), created=False)
 
 
 def create_page(

@@ -75,9 +75,11 @@ class _Texts:
 
     def __init__(self, session: Session, change: Change) -> None:
         self._session, self._change = session, change
-        snapshot = session.catalogue.look()
-        self._before = {change.moved(path): path for path in snapshot.pages}
-        self._moving = session.linkage.moving(snapshot, dict(change.renames), change.titles) if change.links else None
+        self._snapshot = session.catalogue.look()
+        self._before = {change.moved(path): path for path in self._snapshot.pages}
+        self._moving = (
+            session.linkage.moving(self._snapshot, dict(change.renames), change.titles) if change.links else None
+        )
         self._counts: dict[str, int] = {}
 
     @property
@@ -101,12 +103,10 @@ class _Texts:
         return (page.digest, text.encode()) if text != page.text else None
 
     def _edit(self, path: str) -> tuple[writing.Page, str] | None:
-        try:
-            page = writing.read(self._session, path)
-        except Failed:
-            if path in self._change.pages:
-                raise
-            return None  # cannot be read now: it keeps its links
+        whole = self._snapshot.read(path)  # also of a page that somebody is writing: that may be over in time
+        if whole is None or whole.text is None:
+            return None
+        page = writing.Page(path, whole.text, _digest(whole.text), whole.stat)
         text = self._text(path, page.text)
         return (page, text) if text != page.text else None
 

@@ -13,6 +13,7 @@ from mirrord.domain.event import Type
 from mirrord.domain.place import ASSETS
 from mirrord.errors import Refused, Stale
 from mirrord.mirror import replace, trash
+from mirrord.mirror.card import LIMIT
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.journal import TRASH, Journal
 from mirrord.mirror.label import new_key
@@ -139,7 +140,7 @@ def _trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:
     if found is None:
         raise Failed("NOT_IN_TRASH", "not_found", f"The trash holds nothing called {trash_id!r}.", "Use a trashId.")
     with explained():
-        data, _ = session.tree.read(f"{TRASH}/{found.name}", writing.MAX_BYTES)
+        data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
         return found, decode(data)
 
 

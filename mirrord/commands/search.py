@@ -95,16 +95,14 @@ def _words(session: Session, query: str, path: str | None, case_sensitive: bool,
 
 def _expression(session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None) -> _Search:
     pattern = query if case_sensitive else f"(?i){query}"
+    asked = session.grep.files(pattern)  # works while the tree is read
     snapshot = session.catalogue.look()
     cards = _cards(session, snapshot, path)
-    return snapshot, cards, _checked(lines_matching(snapshot, session.grep, _readable(cards), pattern, behind))
-
-
-def _checked(hits: Iterator[Hit]) -> Iterator[Hit]:
     try:
-        yield from hits
+        matching = asked.result()
     except Damaged as error:
         raise invalid("INVALID_REGEX", f"The regular expression is not valid: {_reason(error)}.", _ADVICE) from error
+    return snapshot, cards, lines_matching(snapshot, session.grep, _readable(cards), pattern, matching, behind)
 
 
 _ADVICE = "Mend it, or search for words with regex=false; look-around and back-references are not supported."

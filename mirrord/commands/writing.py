@@ -1,8 +1,9 @@
 """How commands write pages: only over what was seen, never over what somebody saved meanwhile, and never forgotten."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from mirrord.codec.frontmatter import with_keys
+from mirrord.codec.frontmatter import split, with_keys
 from mirrord.codec.heads import Head, head_of
 from mirrord.codec.text import decode
 from mirrord.codec.views import views_of
@@ -13,15 +14,14 @@ from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_i
 from mirrord.domain.event import Type
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import copies, replace
+from mirrord.mirror.card import LIMIT
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import parent_of
 
-MAX_BYTES = 50 << 20  # of one page; larger ones are not synced
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Page:
     """A page as it is now."""
 
@@ -30,7 +30,7 @@ class Page:
     digest: Digest
     stat: Stat
 
-    @property
+    @cached_property
     def head(self) -> Head:
         """What its front matter names."""
         return head_of(self.text)
@@ -53,7 +53,7 @@ def read(session: Session, path: str) -> Page:
     """The page whose file is at *path*."""
     with explained():
         try:
-            data, stat = session.tree.read(path, MAX_BYTES)
+            data, stat = session.tree.read(path, LIMIT)
         except FileNotFoundError:
             raise page_not_found(path) from None
         return Page(path, decode(data), digest_of(data), stat)
@@ -94,13 +94,12 @@ def check_seen(session: Session, page: Page, expected: str | None) -> None:
     )
 
 
-def overwrite(session: Session, journal: Journal, page: Page, text: str) -> Digest:
-    """Make *text*, which keeps the page's id, the whole of *page*; the digest. Call it inside `writing()`."""
+def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tuple[EntryId, Digest]:
+    """Make *text*, which keeps the page's id, the whole of *page*; id and digest. Call it inside `writing()`."""
     text = _with_id_of(page, text)
     data = encoded(text)
-    digest = digest_of(data)
+    entry, digest = page_id(session, page), digest_of(data)
     if digest != page.digest:
-        entry = page_id(session, page)
         try:
             _put(session, journal, page.path, data, Label(entry, page.digest, digest))
         except Stale:
@@ -108,7 +107,7 @@ def overwrite(session: Session, journal: Journal, page: Page, text: str) -> Dige
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         events.record(session, Type.PAGE_WRITTEN, facts)
     session.saw(page.path, digest)
-    return digest
+    return entry, digest
 
 
 def make(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Digest:
@@ -132,10 +131,8 @@ def encoded(text: str) -> bytes:
         raise invalid("INVALID_PAGE", f"Character {error.start} of the text is half a character.", _MEND) from None
     if "\0" in text:
         raise invalid("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _MEND)
-    if len(data) > MAX_BYTES:
-        raise invalid(
-            "TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {MAX_BYTES}.", "Split the page."
-        )
+    if len(data) > LIMIT:
+        raise invalid("TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {LIMIT}.", "Split the page.")
     return data
 
 
@@ -144,6 +141,8 @@ _MEND = "Write the text without it."
 
 def check_front_matter(text: str, before: str = "") -> None:
     """Raises Failed if the front matter of *text* cannot be read, unless that was so *before*."""
+    if split(text).head == split(before).head:
+        return
     error = views_of(text).error
     if error is not None and views_of(before).error is None:
         raise invalid("INVALID_FRONT_MATTER", f"{error[:1].upper()}{error[1:]}.", "Mend the front matter.")
@@ -167,6 +166,8 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
 
 def _with_id_of(page: Page, text: str) -> str:
     """*text* with the UUID in `id:` that the page has; a key of the user's own is the text's."""
+    if split(text).head == split(page.text).head:
+        return text
     shown = page.head.id
     if parse_id(shown) is None or head_of(text).id == shown:
         return text

@@ -17,8 +17,8 @@ class Type(StrEnum):
     What happened to a page or an attachment.
 
     `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but for deletions,
-    `old_path` and `links_rewritten` for moves, `trash_id` for deletions and restores; for an attachment the page's id,
-    its own path, `digest` and `size` (bytes).
+    `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own path, `digest`
+    and `size` (bytes).
     """
 
     PAGE_CREATED = "PageCreated"

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import kernel, relocation
-from mirrord.mirror.journal import DAEMON, TMP, Journal, writers
+from mirrord.mirror.journal import DAEMON, STAGED, TMP, Journal, writers
 from mirrord.mirror.label import label_of
 from mirrord.mirror.tree import Tree
 
@@ -51,7 +51,7 @@ def _take_all(tree: Tree, journal: Journal, dead: Journal) -> bool:
 
 def _take_leftovers(tree: Tree, journal: Journal, path: str) -> bool:
     with tree.directory(path) as theirs:
-        found = [name for name in os.listdir(theirs) if label_of(name) is not None]
+        found = [name for name in os.listdir(theirs) if label_of(name) is not None and not name.startswith(STAGED)]
         for name in found:
             kernel.rename(theirs, name, journal.descriptor, name)
         if found:

@@ -17,8 +17,8 @@ def append(tree: Tree, path: str, line: bytes) -> None:
 
     Raises Refused if something else than a regular file is there.
     """
-    above, _, name = path.rpartition("/")
-    tree.make_directories(above)
+    name = path.rpartition("/")[2]
+    tree.make_directories(parent_of(path))
     with tree.directory(parent_of(path)) as directory:
         descriptor, is_new = _opened(directory, name)
         try:

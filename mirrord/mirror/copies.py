@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror import kernel
-from mirrord.mirror.journal import COPY, TMP, TRASH, Journal, writers
+from mirrord.mirror.journal import COPY, STAGED, TMP, TRASH, Journal, writers
 from mirrord.mirror.label import Label, label_of, name_of
 from mirrord.mirror.tree import Tree
 
@@ -19,21 +19,30 @@ from mirrord.mirror.tree import Tree
 @contextmanager
 def kept(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
     """
-    Keep a copy of *data*, which is written in the `with`, durably; if that ends in an exception, none is kept.
+    Keep a copy of *data*, which is written in the `with`; if that ends in an exception, none is kept.
 
     It is there before the write: of a writer that dies in between, the text not yet in place tells (see `unwritten`).
     """
     name = name_of("a", label)
-    with ExitStack() as opened, ExitStack() as undone:
-        descriptor = journal.begin(name)
-        opened.callback(os.close, descriptor)
+    with ExitStack() as undone:
+        _begin(journal, name, data)
         undone.callback(journal.discard, name)
-        kernel.write(descriptor, data)
-        kernel.start_writing(descriptor)  # together with the text that is put in place
         yield
-        kernel.fsync(descriptor)
         undone.pop_all()
     _replaces(journal, name, label)
+
+
+def _begin(journal: Journal, name: str, data: bytes) -> None:
+    """
+    A copy outlives every process, but is not synced: that would make each write half as slow again.
+
+    What is acknowledged is durable in its place. The copy is for who overwrites that; only a power cut within seconds
+    of both, and before the daemon looked, would take it.
+    """
+    descriptor = journal.begin(name)
+    with ExitStack() as opened:
+        opened.callback(os.close, descriptor)
+        kernel.write(descriptor, data)
 
 
 def keep(journal: Journal, staged: str, label: Label) -> None:
@@ -63,13 +72,14 @@ def written(tree: Tree) -> dict[Digest, EntryId]:
     found: dict[Digest, EntryId] = {}
     for writer in writers(tree):
         with suppress(FileNotFoundError), tree.directory(f"{TMP}/{writer}") as journal:
-            found |= {label.new: label.entry for label in _labels(journal).values() if label.new is not None}
+            labels = _labels(journal, COPY, STAGED).values()  # what is staged may be in place a moment before
+            found |= {label.new: label.entry for label in labels if label.new is not None}
     return found
 
 
 def waiting(journal: Journal) -> dict[str, Label]:
     """The copies in one journal by their names."""
-    return _labels(journal.descriptor)
+    return _labels(journal.descriptor, COPY)
 
 
 def retire(journal: Journal, name: str, label: Label) -> None:
@@ -89,6 +99,6 @@ def was_replaced(tree: Tree, label: Label) -> bool:
     return any(found is not None and (found.entry, found.expected) == (label.entry, label.new) for found in labels)
 
 
-def _labels(directory: int) -> dict[str, Label]:
-    names = [name for name in os.listdir(directory) if name.startswith(COPY)]
+def _labels(directory: int, *kinds: str) -> dict[str, Label]:
+    names = [name for name in os.listdir(directory) if name.startswith(kinds)]
     return {name: label for name in names if (label := label_of(name)) is not None}

@@ -28,7 +28,7 @@ from mirrord.mirror.redo import Redo
 from mirrord.mirror.tree import Tree
 
 DAEMON = "daemon"  # the name of the daemon's journal
-COPY = "a."  # how names of copies begin
+COPY, STAGED = "a.", "r."  # how names of copies begin, and of what waits for its turn
 TMP = f"{MACHINE}/tmp"
 TRASH = f"{MACHINE}/trash"
 PRIVATE = 0o700
@@ -119,7 +119,7 @@ class Journal:
         return [
             Leftover(name, label, self._digest(name))
             for name in names
-            if name not in at_work and not name.startswith(COPY) and (label := label_of(name))
+            if name not in at_work and not name.startswith((COPY, STAGED)) and (label := label_of(name))
         ]
 
     def read(self, name: str) -> bytes:
@@ -133,7 +133,13 @@ class Journal:
         if not keep:
             kernel.unlink(self.descriptor, name)
             return
-        self.tree.make_directories(TRASH, PRIVATE)
+        try:
+            self._rename_to_trash(name)
+        except FileNotFoundError:  # there is none yet, or somebody deleted it
+            self.tree.make_directories(TRASH, PRIVATE)
+            self._rename_to_trash(name)
+
+    def _rename_to_trash(self, name: str) -> None:
         with self.tree.directory(TRASH) as trash:
             kernel.rename(self.descriptor, name, trash, name)
 

@@ -20,7 +20,6 @@ _OPENAT2 = 437  # the same on every architecture
 _RENAMEAT2 = {"x86_64": 316, "aarch64": 276}
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 _NOREPLACE, _EXCHANGE = 1, 2
-_START = 2  # SYNC_FILE_RANGE_WRITE
 
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
@@ -135,11 +134,6 @@ def write(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def start_writing(descriptor: int) -> None:
-    """Let the kernel begin to write what a file holds: an fsync that follows soon has less to do. Only a hint."""
-    _libc.sync_file_range(descriptor, ctypes.c_int64(0), ctypes.c_int64(0), ctypes.c_uint(_START))
 
 
 def fsync(descriptor: int) -> None:

@@ -9,7 +9,7 @@ from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror.layout import PARKED
 
 _DIGEST = "([0-9a-f]{64}|-)"
-_NAME = re.compile(rf"([wda])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f]{{16}}")
+_NAME = re.compile(rf"([wdar])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f]{{16}}")
 
 
 @dataclass(frozen=True, slots=True)

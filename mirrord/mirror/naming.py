@@ -51,8 +51,9 @@ class Naming:
         if kinds != self._kinds:
             for path in self._kinds.keys() - kinds.keys():
                 self._forget(path)
-            for path in (path for path, kind in kinds.items() if self._kinds.get(path) is not kind):
-                self._call(path, kinds[path], cards.get(path))
+            for path in (path for path, kind in kinds.items() if kind is not Kind.PAGE):
+                if self._kinds.get(path) is not kinds[path]:
+                    self._call(path, kinds[path], None)
             self._kinds = kinds
         for path, card in cards.items():
             if self._cards.get(path) is not card:

@@ -18,7 +18,7 @@ from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import copies, kernel, replace
 from mirrord.mirror.appending import append
-from mirrord.mirror.journal import TMP, Journal
+from mirrord.mirror.journal import STAGED, TMP, Journal
 from mirrord.mirror.label import Label, label_of, name_of
 from mirrord.mirror.layout import parent_of, printable
 from mirrord.mirror.tree import Tree
@@ -49,7 +49,7 @@ class Rewrite:
     @property
     def label(self) -> Label:
         """Whose text it is, what it replaces, and what it is."""
-        found = label_of(f"w{self.staged[1:]}")
+        found = label_of(self.staged)
         assert found is not None
         return found
 
@@ -171,8 +171,12 @@ def _rewrite_all(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list
     rewrites, left = list(plan.rewrites), []
     for number, rewrite in enumerate(rewrites):
         for _ in range(_TRIES):
-            if _is_rewritten(tree, journal, rewrite):
+            done = _rewritten(tree, journal, rewrite)
+            if done:
                 break
+            if done is None:
+                time.sleep(_PAUSE)
+                continue
             fresh = again(rewrite.path)
             if fresh is None:
                 left.append(rewrite.path)
@@ -184,8 +188,8 @@ def _rewrite_all(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list
     return left
 
 
-def _is_rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool:
-    """Whether the file has its new text; somebody's save is never dropped for that."""
+def _rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
+    """Whether the file has its new text; None: somebody is writing it. A save is never dropped for that."""
     label = rewrite.label
     assert label.expected is not None
     assert label.new is not None
@@ -201,8 +205,7 @@ def _is_rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool:
         if not _holds(tree, rewrite.path, label.new):
             return False
     except Busy:
-        time.sleep(_PAUSE)
-        return False
+        return None
     except (Refused, OSError) as error:
         log.warning("not_rewritten", extra={"path": rewrite.path, "error": str(error)})
         return False
@@ -247,5 +250,5 @@ def _forget(journal: Journal) -> None:
     journal.discard(_PLAN)
     kernel.fsync(journal.descriptor)
     for name in os.listdir(journal.descriptor):
-        if name.startswith("r."):
+        if name.startswith(STAGED):
             journal.discard(name)

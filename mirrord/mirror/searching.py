@@ -123,9 +123,15 @@ class Hits:
         return Hit(card, best + 1, _context(text, places[best]))
 
 
-def lines_matching(snapshot: Snapshot, grep: Grep, cards: Cards, pattern: str, behind: Behind | None) -> Iterator[Hit]:
-    """The pages among *cards* with a line that matches *pattern*, by path, lazily. Raises as Grep.files() does."""
-    found = {*grep.files(pattern).result().paths, *grep.left_out(snapshot)}
+def lines_matching(
+    snapshot: Snapshot, grep: Grep, cards: Cards, pattern: str, matching: Matching, behind: Behind | None
+) -> Iterator[Hit]:
+    """
+    The pages among *cards* with a line that matches *pattern*, by path, lazily. Raises as Grep.files() does.
+
+    matching: all files that match.
+    """
+    found = {*matching.paths, *grep.left_out(snapshot)}
     paths = sorted(path for path in found if path in cards and (behind is None or path > behind.path))
     for start in range(0, len(paths), _CHUNK):
         chunk = paths[start : start + _CHUNK]

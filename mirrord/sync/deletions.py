@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirrord.db.attention import Problem
@@ -26,27 +26,30 @@ SIDES = ("file", "row", "emptied", "vanished")
 
 @dataclass(slots=True)
 class Gathered:
-    """Entries of which one side is gone, since when nothing was added, and how many went lately (per side)."""
+    """
+    Entries of which one side is gone, since when nothing was added, and how many went lately (per side).
 
-    entries: set[EntryId] = field(default_factory=set)
+    entries: with the path where its file was, None if that is what is gone.
+    """
+
+    entries: dict[EntryId, str | None] = field(default_factory=dict)
     added: float = 0.0
     recent: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: {side: deque() for side in SIDES})
 
-    def add(self, entries: Iterable[EntryId]) -> None:
+    def add(self, entries: Mapping[EntryId, str | None]) -> None:
         """One more gone entry starts the wait anew."""
-        new = set(entries) - self.entries
-        if new:
-            self.entries |= new
+        if entries.keys() - self.entries.keys():
             self.added = time.monotonic()
+        self.entries |= entries
 
     @property
     def due(self) -> bool:
         """Whether the set is complete: nothing was added for a while."""
         return bool(self.entries) and time.monotonic() - self.added >= QUIET
 
-    def take(self) -> set[EntryId]:
-        """All of them; the set is empty afterwards."""
-        entries, self.entries = self.entries, set()
+    def take(self) -> dict[EntryId, str | None]:
+        """All of them; there are none afterwards."""
+        entries, self.entries = self.entries, {}
         return entries
 
     def count_recent(self, side: str) -> int:

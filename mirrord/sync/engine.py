@@ -7,30 +7,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from mirrord.db import states
-from mirrord.db.attention import Halt, Problem
-from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.state import State
-from mirrord.errors import Busy, Damaged, Fenced, Locked, Refused, Stale, Unavailable
+from mirrord.db.attention import Halt
+from mirrord.domain.entry import EntryId
+from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.mirror.scan import Scan, scan
-from mirrord.sync.adoption import Adoption, is_stale
-from mirrord.sync.apply import Applied, apply, passes, prepare
+from mirrord.sync.adoption import Adoption
+from mirrord.sync.apply import Applied, apply
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.brake import Brake, restored
 from mirrord.sync.conclusion import Conclusion
-from mirrord.sync.decision import Decision, Step
-from mirrord.sync.deletions import trash
-from mirrord.sync.doubts import FIRST_DELAY, Doubts
+from mirrord.sync.decision import Step
+from mirrord.sync.doubts import Doubts
 from mirrord.sync.feed import Feed
 from mirrord.sync.handshake import Handshake
-from mirrord.sync.intake import CHUNK, Intake
+from mirrord.sync.intake import Intake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.look import Look
 from mirrord.sync.lulls import is_due
-from mirrord.sync.observe import Dirty, Observation, observe
-from mirrord.sync.plan import Move
+from mirrord.sync.observe import Dirty
+from mirrord.sync.passes import Passes
 from mirrord.sync.pulse import Pulse
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
@@ -43,7 +40,6 @@ log = logging.getLogger(__name__)
 
 ACK = 0.2  # seconds without work after which it is acknowledged
 RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
-FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
 class Engine:
@@ -64,6 +60,10 @@ class Engine:
         self.doubts = Doubts(self.adoption)
         self.conclusion = Conclusion(
             sides, self.queue, self.doubts, self.problems, self.recovery, self.adoption, self.handshake, self.pulse
+        )
+        self.passes = Passes(
+            *(sides, self.queue, self.intake, self.doubts, self.adoption),
+            *(self.recovery, self.problems, self.brake, self.conclusion, self.look_everywhere),
         )
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
@@ -162,7 +162,8 @@ class Engine:
             if self._rung:
                 await self._read_feed()
             while self.intake.is_ready and not stop.is_set() and await self.root.is_sound():
-                await self._take_in_hand()
+                await self.passes.take_in_hand()
+            await self.passes.finish()
             if self.root.suspended is not None:
                 return
             if not self.intake.is_ready and self.adoption.active:
@@ -175,6 +176,7 @@ class Engine:
             if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
                 await self._acknowledge()
         finally:
+            await self.passes.finish()  # an error may have left something on its way
             self._working = False
 
     async def _acknowledge(self) -> None:
@@ -249,106 +251,26 @@ class Engine:
         looker.index.prune()
         return found, looker.differing(found), look
 
-    async def _take_in_hand(self) -> None:
-        dirty, look = await self.intake.take()
-        try:
-            await self._work_on(dirty, look)
-        finally:
-            self.intake.release()
-
-    async def _work_on(self, dirty: Dirty, look: Look | None = None) -> None:
-        if IGNORE_PATH in dirty.paths:
-            self.look_everywhere()
-        try:
-            dirty = await self._expanded(dirty)
-            await self._pass(dirty, look)
-        except Locked:
-            self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
-        except (Unavailable, Fenced):
-            self.queue.put_back(dirty)
-            self.look_everywhere()  # for what was written and not recorded
-            raise
-        except Exception:  # one item must not stop the others
-            log.exception("pass_failed", extra={"tenant": self.sides.name})
-            await self._work_on_each(dirty)
-
-    async def _expanded(self, dirty: Dirty) -> Dirty:
-        """With everything below directories that differs; what is too much for one pass waits for the next."""
-        looker, fresh = self.sides.looker, dirty.paths - dirty.forced
-        if not fresh:
-            return dirty
-        found = await asyncio.to_thread(lambda: set().union(*map(looker.expand, fresh)))
-        if len(found) > CHUNK:
-            self.queue.mark(found - dirty.paths)
-            return dirty
-        return Dirty(dirty.paths | found, dirty.entries, dirty.forced)
-
-    async def _work_on_each(self, dirty: Dirty) -> None:
-        """A pass failed as nobody foresaw: find the one item that does it, and list that as a problem."""
-        items = [Dirty(paths=frozenset({path}), forced=frozenset({path})) for path in dirty.paths]
-        items += [Dirty(entries=frozenset({entry})) for entry in dirty.entries]
-        if len(items) > 1:
-            for item in items:
-                await self._work_on(item)
-            return
-        where = printable(next(iter(dirty.paths), "")) or str(next(iter(dirty.entries)))
-        sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
-        await self.problems.change([Problem(where, "internal", sentence)], [])
-        self.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
-
-    async def _pass(self, dirty: Dirty, look: Look | None) -> None:
-        observation, applied = await self._observe(dirty, look), Applied()
-        await self._absorb_late(observation)
-        decisions = self._decide(observation, list(observation.states.values()))
-        unready = [one for one in decisions if one.step is Step.PREPARE]
-        if unready:
-            ready = await prepare(self.sides, unready, self.doubts, applied)
-            decisions = [one for one in decisions if one.step is not Step.PREPARE] + self._decide(observation, ready)
-        if any(one.step is Step.FILE for one in decisions):
-            await self.intake.look_again()
-        await apply(self.sides, decisions, observation.look.views, applied)
-        gone = [one for one in decisions if one.step is Step.DELETE]
-        if stale := [one for one in gone if is_stale(one)]:
-            applied.add(await trash(self.sides, stale))
-        self.brake.gathered.add(one.state.entry for one in gone if not is_stale(one))
-        applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
-        idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
-        await self.conclusion.conclude(observation, applied, idle)
-
-    async def _absorb_late(self, observation: Observation) -> None:
-        for path, page in observation.late.items():
-            try:
-                entries = await self.recovery.absorb_late(path, page)
-            except (Busy, Stale, FileNotFoundError):
-                self.queue.mark([path], forced=True, delay=FIRST_DELAY)
-            else:
-                index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
-                self.queue.mark([index_path], entries, forced=True)
-
-    def _decide(self, observation: Observation, known: list[State]) -> list[Decision]:
-        return self.doubts.decide(observation, known)
-
-    async def _observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
-        adoption = self.adoption
-        return await observe(self.sides, dirty, look, adopting=adoption.is_going_on, rewound=adoption.is_rewinding)
-
-    async def _delete(self, entries: set[EntryId], allowed: Sequence[EntryId] = ()) -> None:
+    async def _delete(self, entries: dict[EntryId, str | None], allowed: Sequence[EntryId] = ()) -> None:
         """Carry deletions over, after a look everywhere: what moved is found by then."""
         try:
             await self._scan()
             while self.intake.is_ready:
-                await self._take_in_hand()
+                await self.passes.take_in_hand()
+            await self.passes.finish()
             entries |= self.brake.gathered.take()
             await self._delete_what_is_gone(entries, allowed)
         except (Unavailable, Fenced):
             self.brake.gathered.add(entries)
             raise
 
-    async def _delete_what_is_gone(self, entries: set[EntryId], allowed: Sequence[EntryId]) -> None:
-        observation = await self._observe(Dirty(entries=frozenset(entries)))
-        decisions = self._decide(observation, list(observation.states.values()))
+    async def _delete_what_is_gone(self, entries: dict[EntryId, str | None], allowed: Sequence[EntryId]) -> None:
+        paths = frozenset(path for path in entries.values() if path is not None)
+        observation = await self.passes.observe(Dirty(paths, frozenset(entries), paths))
+        decisions = self.doubts.decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
-        self.queue.mark(entries=[one.state.entry for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)])
+        others = [one.state for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)]
+        self.queue.mark([one.file.path for one in others if one.file], [one.entry for one in others], forced=True)
         applied = Applied()
         applied.add(await self.brake.carry_over(gone, allowed))
         await self.conclusion.conclude(observation, applied)
@@ -359,7 +281,7 @@ class Engine:
             if halt.side is None:
                 await self._go_on(halt)
             elif halt.decision == "apply":
-                await self._delete(set(halt.entries), halt.entries)
+                await self._delete(dict.fromkeys(halt.entries), halt.entries)
             else:
                 await self._discard(halt.entries)
         if decided:
@@ -374,9 +296,9 @@ class Engine:
 
     async def _discard(self, entries: Sequence[EntryId]) -> None:
         """The deletions were a mistake."""
-        observation = await self._observe(Dirty(entries=frozenset(entries)))
+        observation = await self.passes.observe(Dirty(entries=frozenset(entries)))
         applied = Applied()
-        back = restored(self._decide(observation, list(observation.states.values())))
+        back = restored(self.doubts.decide(observation, list(observation.states.values())))
         await apply(self.sides, back, observation.look.views, applied)
         await self.conclusion.conclude(observation, applied)
 

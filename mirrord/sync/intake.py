@@ -38,7 +38,7 @@ class Intake:
         """The next chunk, and what was seen there if that was looked at already."""
         ahead, self._ahead = self._ahead, None
         dirty = ahead.dirty if ahead else self._queue.take(CHUNK)
-        self._in_hand = _size(dirty)
+        self._in_hand += _size(dirty)
         look = await ahead.look if ahead else None
         if self._queue.only_reads(CHUNK) and not dirty.entries and dirty.paths == dirty.forced:
             # one look after the other: only the first at an inode sees where that was before
@@ -46,9 +46,9 @@ class Intake:
             self._look_ahead()
         return dirty, look
 
-    def release(self) -> None:
+    def release(self, dirty: Dirty) -> None:
         """What was taken is done, or marked again."""
-        self._in_hand = 0
+        self._in_hand -= _size(dirty)
 
     async def look_again(self) -> None:
         """Files were written: what was seen ahead may be old."""

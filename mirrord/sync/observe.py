@@ -46,12 +46,19 @@ class Observation:
 
 
 async def observe(
-    sides: Sides, dirty: Dirty, look: Look | None = None, *, adopting: bool = False, rewound: bool = False
+    sides: Sides,
+    dirty: Dirty,
+    look: Look | None = None,
+    coming: Collection[Base] = (),
+    *,
+    adopting: bool = False,
+    rewound: bool = False,
 ) -> Observation:
     """
     Look at the tree where *dirty* says, and load what is known of every entry concerned.
 
-    look: what was seen there already, where *dirty* has paths only. adopting: whether old bytes of attachments
+    look: what was seen there already, where *dirty* has paths only. coming: bases of new entries elsewhere that are
+    just being written. adopting: whether old bytes of attachments
     matter, too. rewound: whether the tree went back in time.
     """
     known, rows = await _load_entries(sides, dirty.entries)
@@ -64,7 +71,7 @@ async def observe(
         assembled = Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
         return Observation(await _with_purged(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
-        memory = await _remember(connection, sides, look, known, rewound=rewound)
+        memory = await _remember(connection, sides, look, known, coming, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await _continue_rows(connection, sides, look, memory, owners)
@@ -132,7 +139,9 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[lis
         return known, await states.load_rows(connection, sides.tenant, entries)
 
 
-async def _remember(connection: Connection, sides: Sides, look: Look, known: list[Base], *, rewound: bool) -> Memory:
+async def _remember(
+    connection: Connection, sides: Sides, look: Look, known: list[Base], coming: Collection[Base], *, rewound: bool
+) -> Memory:
     """Load what may be evidence for what was found, and see which of it is no longer in its place."""
     founds = look.found.values()
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
@@ -153,7 +162,7 @@ async def _remember(connection: Connection, sides: Sides, look: Look, known: lis
     candidates = [*known_by, *homes]
     rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
     missing = await asyncio.to_thread(_missing, sides, bases, look)
-    return Memory(bases, rows, missing, look.old_path, rewound, written)
+    return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written)
 
 
 def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:

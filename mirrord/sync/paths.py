@@ -21,7 +21,7 @@ def directory_above(path: str, kind: Kind, *, index: bool) -> str:
     return parent_of(parent_of(path)) if index else parent_of(path)
 
 
-def by_depth(path: str) -> tuple[int, str]:
-    """A sort key: parents before children; a page with an index file stands where its directory does."""
-    directory = path.removesuffix(f"/{INDEX_FILE}")
-    return directory.count("/"), directory
+def by_depth(path: str) -> tuple[int, str, bool]:
+    """A sort key: parents before children; a page before the directory of its children, where it stands."""
+    directory = path.removesuffix(f"/{INDEX_FILE}") if path.endswith(f"/{INDEX_FILE}") else path.removesuffix(".md")
+    return directory.count("/"), directory, path == directory

@@ -80,7 +80,7 @@ async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[st
     return outcome
 
 
-def _order(decision: Decision) -> tuple[bool, int, str]:
+def _order(decision: Decision) -> tuple[bool, int, str, bool]:
     """Bases are dropped first, then parents come before children."""
     file = decision.state.file
     return (decision.move is not Move.FORGET, *by_depth(file.path if isinstance(file, File) else ""))

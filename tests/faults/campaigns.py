@@ -34,6 +34,12 @@ class Outcome:
             self.failures.append((replay, found))
             print(f"FAILED  {replay}", *found, sep="\n        ", flush=True)
 
+    def add(self, other: "Outcome") -> None:
+        """Some more were played."""
+        self.played += other.played
+        self.failures += other.failures
+        self.notes += other.notes
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -1,6 +1,7 @@
 """Cuts between the engine and Postgres, at every message of a scenario: what was sent is carried out exactly once."""
 
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -65,6 +66,17 @@ def play(cluster: Cluster, proxy: Proxy, directory: Path, uncut: Uncut, number: 
     if not found:
         shutil.rmtree(stage.directory)
     return found
+
+
+def commits_of_writes(uncut: Uncut) -> Iterator[int]:
+    """The answers to COMMIT of transactions that wrote: cut there, nobody is told that it happened."""
+    wrote = False
+    for number, message in enumerate(uncut.messages, start=1):
+        if message == "<C COMMIT":
+            if wrote:
+                yield number
+            wrote = False
+        wrote = wrote or re.fullmatch(r"<C (INSERT 0|UPDATE|DELETE) [1-9]\d*", message) is not None
 
 
 def sampled(uncut: list[Uncut], seed: int) -> list[tuple[Uncut, int]]:

@@ -89,7 +89,7 @@ class Proxy:
             while True:
                 kind, data = await read(reader)
                 read = _message
-                if self._is_the_one(way + kind):
+                if self._is_the_one(way + kind + _completed(way + kind, data)):
                     return
                 writer.write(data)
                 await writer.drain()
@@ -101,6 +101,11 @@ class Proxy:
             self._holds = None
             return True
         return self._left == 0
+
+
+def _completed(message: str, data: bytes) -> str:
+    """What the server says it has done: ` COMMIT`, ` INSERT 0 1`."""
+    return " " + data[_HEADER:-1].decode("ascii") if message == "<C" else ""
 
 
 async def _first_message(reader: asyncio.StreamReader) -> tuple[str, bytes]:

@@ -40,6 +40,18 @@ def test_a_cut_before_any_of_some_messages_changes_nothing(own_cluster: Cluster,
             assert cuts.play(own_cluster, proxy, tmp_path, one, number) == [], f"cut before message {number}"
 
 
+@pytest.mark.parametrize("name", ["a file edited", "both edited, apart"])
+def test_a_commit_whose_answer_is_lost_is_neither_lost_nor_repeated(
+    own_cluster: Cluster, tmp_path: Path, sockets: Path, name: str
+) -> None:
+    with Proxy(own_cluster.dsn, sockets) as proxy:
+        uncut = cuts.play_uncut(own_cluster, proxy, tmp_path, BY_NAME[name])
+        numbers = list(cuts.commits_of_writes(uncut))
+        assert numbers, "nothing was written"
+        for number in numbers:
+            assert cuts.play(own_cluster, proxy, tmp_path, uncut, number) == [], f"cut before message {number}"
+
+
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 @pytest.mark.parametrize(
     ("name", "point"),

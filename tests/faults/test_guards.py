@@ -93,6 +93,27 @@ def test_a_file_that_is_away_for_a_moment_was_never_deleted(
         assert stage.versions() == versions
 
 
+def test_a_file_that_moved_while_its_row_vanished_is_not_forgotten(own_cluster: Cluster, tmp_path: Path) -> None:
+    async def lose_and_move(stage: Stage) -> None:
+        async with _engine(stage) as engine:
+            with own_cluster.administered() as connection:
+                connection.execute("SET session_replication_role = replica")
+                connection.execute("DELETE FROM mirrord.page WHERE tenant_id = %s AND name = 'Page'", [stage.tenant])
+            (stage.root / "Page.md").rename(stage.root / "Moved.md")
+            engine.queue.mark(["Page.md", "Moved.md"])
+            await _work(engine, lambda: engine.idle)
+
+    with staged(own_cluster, tmp_path, "vanished-and-moved") as stage:
+        stage.save("Page.md", "still here\n")
+        stage.save("Other.md", "a side that loses everything halts\n")
+        stage.converge()
+        asyncio.run(lose_and_move(stage))
+
+        assert stage.app.execute("SELECT markdown FROM mirrord.page WHERE name = 'Moved'").fetchall() == [
+            ("still here\n",)
+        ]
+
+
 def test_a_save_within_the_second_of_the_last_one_arrives(own_cluster: Cluster, tmp_path: Path) -> None:
     assert _played(own_cluster, tmp_path, "a file edited") == []
 

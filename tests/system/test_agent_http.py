@@ -21,7 +21,7 @@ from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
-from tests.system.agents import Agent, tenant_in
+from tests.system.clients import Agent, tenant_in
 
 PAGES = {"Welcome.md": "# Welcome\n"}
 HELLO = {

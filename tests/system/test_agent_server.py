@@ -23,7 +23,7 @@ from mirrord.mcp.tools import TOOLS
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
 from tests.system import sealed
-from tests.system.agents import in_memory, on_stdio, process, tenant_in
+from tests.system.clients import in_memory, on_stdio, process, tenant_in
 
 PAGES = {
     "Welcome.md": "---\ntitle: Welcome\n---\n\nSee [[Alpha]].\n",

@@ -9,7 +9,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.mcp.admission import OTHER_TENANT
-from tests.system.agents import Agent, on_stdio, process
+from tests.system.clients import Agent, on_stdio, process
 from tests.system.harness import Mirrord, eventually
 from tests.system.rows import Page, page_of
 

@@ -53,7 +53,7 @@ async def test_every_mark_is_taken_once_and_counts_until_it_is_released(queue: Q
         dirty, _ = await intake.take()
         assert len(queue) + len(intake) + len(taken) == MANY
         taken += dirty.paths
-        intake.release()
+        intake.release(dirty)
     assert sorted(taken) == sorted(everything())
     assert len(queue) + len(intake) == 0
 

@@ -115,7 +115,7 @@ def test_a_dry_run_shows_and_writes_nothing(root: Path, session: Session) -> Non
     page(root, "A.md", TEXT)
     shown = edit_page(session, "A", [{"find": "two", "replace": "2"}], dry_run=True)
     assert not shown.written
-    assert shown.diff.splitlines()[-3:] == ["-one two one", "+one 2 one", " "] or "+one 2 one" in shown.diff
+    assert "-one two one\n+one 2 one" in shown.diff
     assert (root / "A.md").read_text() == TEXT
     assert not (root / ".mirrord").exists()
 
@@ -198,8 +198,8 @@ def test_editing_a_section_leaves_everything_before_and_behind(text: str, data: 
     assert new.startswith(text[: at[0]])
     assert new.endswith(text[at[1] :])
     assert "NEW" in new[at[0] : len(new) - len(text[at[1] :])]
-    before, after = ([other.title for other in sections_of(one)] for one in (text, new))
-    assert after == [title for title in before if title in after]
+    left = [other.title for other in sections if not at[0] <= other.start < at[1]]
+    assert [other.title for other in sections_of(new)] == left
 
 
 @given(st.text(max_size=20), st.text(min_size=1, max_size=3), st.text(max_size=3))

@@ -1,5 +1,6 @@
 """Pages are read, written and created; never over what was not seen."""
 
+import os
 from pathlib import Path
 from uuid import UUID
 
@@ -9,8 +10,9 @@ from mirrord.commands.failure import Failed
 from mirrord.commands.pages import create_page, read_page, read_pages, write_page
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor, digest_of, id_of_path, new_id, parse_id
-from mirrord.mirror import kernel
-from tests.unit.commands.conftest import TENANT, Open, events, page
+from mirrord.mirror import copies, kernel
+from mirrord.mirror.tree import Tree
+from tests.unit.commands.conftest import AGENT, TENANT, Open, events, killed_at, page
 
 TEXT = "---\ntitle: Alpha\n---\n\n# Alpha\n\nText.\n"
 ID = "0198b463-1d4f-7c3e-9a5b-0123456789ab"
@@ -325,3 +327,54 @@ def _save_before_the_exchange(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
         original(out, source, into, target)
 
     monkeypatch.setattr(kernel, "exchange", saved)
+
+
+def test_what_the_system_refuses_is_a_failure_without_places_of_this_machine(
+    root: Path, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page(root, "A.md", "old")
+    read_page(session, "A")
+    for number, code in ((28, "DISK_FULL"), (5, "UNAVAILABLE")):
+
+        def refuse(_: int, number: int = number) -> None:
+            raise OSError(number, os.strerror(number), str(tmp_path))
+
+        with monkeypatch.context() as refused:
+            refused.setattr(kernel, "fsync", refuse)
+            with pytest.raises(Failed) as caught:
+                write_page(session, "A", "new")
+        assert caught.value.code == code
+        assert str(tmp_path) not in f"{caught.value} {caught.value.instruction}"
+    assert (root / "A.md").read_text() == "old"
+    assert write_page(session, "A", "new").digest == digest_of(b"new").hex()
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: bool
+) -> None:
+    monkeypatch.setattr(kernel, "fsync", lambda _: None)  # no power is cut here
+    old = new = 0
+    for number in range(1, 80):
+        root = tmp_path / f"run-{number}" / "acme"
+        root.mkdir(parents=True)
+        if made:
+            page(root, "A.md", "old")
+        if not killed_at(number, root, _write):
+            break
+        session = Session(Tree(root), "acme", TENANT, AGENT, "next")
+        with session.writing() as journal:
+            kept = {label.new for label in copies.waiting(journal).values()}
+        text = (root / "A.md").read_text() if (root / "A.md").exists() else None
+        assert text == ("old" if made else None) or (text or "").endswith("new")
+        assert text is None or text == "old" or digest_of(text.encode()) in kept
+        new += text is not None and text.endswith("new")
+        old += text in ("old", None)
+        session.close()
+    assert old > 4
+    assert new > 4
+
+
+def _write(root: Path) -> None:
+    session = Session(Tree(root), "acme", TENANT, AGENT, "dying")
+    write_page(session, "A", "new", digest_of(b"old").hex() if (root / "A.md").exists() else None)

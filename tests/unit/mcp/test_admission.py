@@ -14,7 +14,7 @@ from mirrord.mcp.admission import Tenant, tenant_of, the_tenant, the_token, trus
 from mirrord.mcp.sessions import attachable, local_caller
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
-from tests.system.agents import tenant_in
+from tests.system.clients import tenant_in
 
 ACTOR = Actor("agent", "tester")
 

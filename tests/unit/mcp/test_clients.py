@@ -12,7 +12,7 @@ from mirrord.config import Agents, Config
 from mirrord.errors import UserError
 from mirrord.mcp.clients import settings
 from mirrord.mcp.start import main
-from tests.system.agents import tenant_in
+from tests.system.clients import tenant_in
 
 
 @pytest.fixture

@@ -1,0 +1,211 @@
+"""Passes: look, decide, act, conclude; while the new entries of one chunk are written, the next is looked at."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from mirrord.db.attention import Problem
+from mirrord.domain.entry import Kind
+from mirrord.domain.state import Base, File, State
+from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
+from mirrord.mirror.ignore import PATH as IGNORE_PATH
+from mirrord.mirror.layout import directory_of, page_path, printable
+from mirrord.sync.adoption import Adoption, is_stale
+from mirrord.sync.apply import Applied, apply, passes, prepare
+from mirrord.sync.brake import Brake
+from mirrord.sync.conclusion import Conclusion
+from mirrord.sync.decision import Decision, Step
+from mirrord.sync.deletions import trash
+from mirrord.sync.doubts import FIRST_DELAY, Doubts
+from mirrord.sync.intake import CHUNK, Intake
+from mirrord.sync.listing import ProblemList
+from mirrord.sync.look import Look
+from mirrord.sync.observe import Dirty, Observation, observe
+from mirrord.sync.place import PlaceMove
+from mirrord.sync.plan import Move
+from mirrord.sync.queue import Queue
+from mirrord.sync.recovery import Recovery
+from mirrord.sync.rows import new_base
+from mirrord.sync.sides import Sides
+
+log = logging.getLogger(__name__)
+
+FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """New entries on their way into rows, and the bases they will have."""
+
+    dirty: Dirty
+    bases: list[Base]
+    task: asyncio.Task[None]
+
+
+class Passes:
+    """The passes of one engine, whose parts it is given. look_everywhere: called when what is known is in doubt."""
+
+    def __init__(
+        self,
+        sides: Sides,
+        queue: Queue,
+        intake: Intake,
+        doubts: Doubts,
+        adoption: Adoption,
+        recovery: Recovery,
+        problems: ProblemList,
+        brake: Brake,
+        conclusion: Conclusion,
+        look_everywhere: Callable[[], None],
+    ) -> None:
+        self._sides = sides
+        self._queue = queue
+        self._intake = intake
+        self._doubts = doubts
+        self._adoption = adoption
+        self._recovery = recovery
+        self._problems = problems
+        self._brake = brake
+        self._conclusion = conclusion
+        self._look_everywhere = look_everywhere
+        self._writing: _Writing | None = None
+
+    async def take_in_hand(self) -> None:
+        """Work on what is next; what it writes may still be on its way, see `finish`."""
+        dirty, look = await self._intake.take()
+        if look is None:  # it may be about what is on its way
+            await self.finish()
+        try:
+            await self._work_on(dirty, look)
+        finally:
+            if self._writing is None or self._writing.dirty is not dirty:
+                self._intake.release(dirty)
+
+    async def finish(self) -> None:
+        """Return when all that was taken in hand is written."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            try:
+                await self._guarded(writing.dirty, writing.task)
+            finally:
+                self._intake.release(writing.dirty)
+
+    async def observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
+        """What is on the two sides and in the base, where *dirty* says."""
+        coming = self._writing.bases if self._writing else ()
+        going_on, rewound = self._adoption.is_going_on, self._adoption.is_rewinding
+        return await observe(self._sides, dirty, look, coming, adopting=going_on, rewound=rewound)
+
+    async def _observe_apart(self, dirty: Dirty, look: Look | None) -> Observation:
+        """What has to do with entries on their way is seen when they have arrived."""
+        if self._writing is None or look is None:
+            return await self.observe(dirty, look)
+        observation = await self.observe(dirty, replace(look, found=dict(look.found)))
+        if observation.states.keys().isdisjoint(base.entry for base in self._writing.bases):
+            return observation
+        await self.finish()
+        return await self.observe(dirty, look)
+
+    async def _work_on(self, dirty: Dirty, look: Look | None = None) -> None:
+        if IGNORE_PATH in dirty.paths:
+            self._look_everywhere()
+        await self._guarded(dirty, self._pass_expanded(dirty, look))
+
+    async def _guarded(self, dirty: Dirty, work: Awaitable[None]) -> None:
+        """Do *work*, which is all that is to be done for *dirty*; what fails is marked again."""
+        try:
+            await work
+        except Locked:
+            self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
+        except (Unavailable, Fenced):
+            self._queue.put_back(dirty)
+            self._look_everywhere()  # for what was written and not recorded
+            raise
+        except Exception:  # one item must not stop the others
+            log.exception("pass_failed", extra={"tenant": self._sides.name})
+            await self._work_on_each(dirty)
+
+    async def _work_on_each(self, dirty: Dirty) -> None:
+        """A pass failed as nobody foresaw: find the one item that does it, and list that as a problem."""
+        items = [Dirty(paths=frozenset({path}), forced=frozenset({path})) for path in dirty.paths]
+        items += [Dirty(entries=frozenset({entry})) for entry in dirty.entries]
+        if len(items) > 1:
+            for item in items:
+                await self._work_on(item)
+            return
+        where = printable(next(iter(dirty.paths), "")) or str(next(iter(dirty.entries)))
+        sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
+        await self._problems.change([Problem(where, "internal", sentence)], [])
+        self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
+
+    async def _expanded(self, dirty: Dirty) -> Dirty:
+        """With everything below directories that differs; what is too much for one pass waits for the next."""
+        looker, fresh = self._sides.looker, dirty.paths - dirty.forced
+        if not fresh:
+            return dirty
+        found = await asyncio.to_thread(lambda: set().union(*map(looker.expand, fresh)))
+        if len(found) > CHUNK:
+            self._queue.mark(found - dirty.paths)
+            return dirty
+        return Dirty(dirty.paths | found, dirty.entries, dirty.forced)
+
+    async def _pass_expanded(self, dirty: Dirty, look: Look | None) -> None:
+        expanded = await self._expanded(dirty)
+        await self._guarded(expanded, self._pass(expanded, look))
+
+    async def _pass(self, dirty: Dirty, look: Look | None) -> None:
+        observation, applied = await self._observe_apart(dirty, look), Applied()
+        await self._absorb_late(observation)
+        decisions = self._doubts.decide(observation, list(observation.states.values()))
+        await self.finish()
+        if look is not None and (bases := _only_new(decisions)):
+            task = asyncio.create_task(self._act(observation, decisions, applied))
+            self._writing = _Writing(dirty, bases, task)
+            return
+        unready = [one for one in decisions if one.step is Step.PREPARE]
+        if unready:
+            ready = await prepare(self._sides, unready, self._doubts, applied)
+            decisions = [one for one in decisions if one.step is not Step.PREPARE]
+            decisions += self._doubts.decide(observation, ready)
+        await self._act(observation, decisions, applied)
+
+    async def _act(self, observation: Observation, decisions: Sequence[Decision], applied: Applied) -> None:
+        if any(one.step is Step.FILE for one in decisions):
+            await self._intake.look_again()
+        await apply(self._sides, decisions, observation.look.views, applied)
+        gone = [one for one in decisions if one.step is Step.DELETE]
+        if stale := [one for one in gone if is_stale(one)]:
+            applied.add(await trash(self._sides, stale))
+        states = [one.state for one in gone if not is_stale(one)]
+        self._brake.gathered.add({state.entry: state.file.path if state.file else None for state in states})
+        applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
+        idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
+        await self._conclusion.conclude(observation, applied, idle)
+
+    async def _absorb_late(self, observation: Observation) -> None:
+        for path, page in observation.late.items():
+            try:
+                entries = await self._recovery.absorb_late(path, page)
+            except (Busy, Stale, FileNotFoundError):
+                self._queue.mark([path], forced=True, delay=FIRST_DELAY)
+            else:
+                index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
+                self._queue.mark([index_path], entries, forced=True)
+
+
+def _only_new(decisions: Sequence[Decision]) -> list[Base]:
+    """The bases there will be, if all that is to be done is to write rows for entries nobody knew."""
+    fresh = [one.state for one in decisions if _is_new(one)]
+    return [_base_of(state) for state in fresh] if len(fresh) == len(decisions) else []
+
+
+def _is_new(decision: Decision) -> bool:
+    state = decision.state
+    is_insert = decision.step is Step.ROW and decision.move is Move.INSERT and decision.place is PlaceMove.NOTHING
+    return is_insert and isinstance(state.file, File) and not state.file.contested
+
+
+def _base_of(state: State) -> Base:
+    assert isinstance(state.file, File)
+    return new_base(state, state.file)

@@ -1,0 +1,178 @@
+"""
+The full campaign, played in as many sittings as it takes: `make full-fault`, see docs/reliability.md.
+
+It is cut into lots. What became of a lot is a line of the ledger, `docs/reliability.jsonl`; lots that are in there
+without a failure are not played again. The table in docs/reliability.md is made of it.
+"""
+
+import argparse
+import json
+import logging
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.faults import cuts, machine
+from tests.faults.campaigns import Outcome, Run, play_cuts, play_machine, play_mutants, play_planner, play_syscalls
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.world import Cluster
+
+ROOT = Path(__file__).parents[2]
+LEDGER = ROOT / "docs" / "reliability.jsonl"
+PAGE = ROOT / "docs" / "reliability.md"
+HISTORIES, A_LOT_OF_HISTORIES = 1_000, 10  # on real files
+LIVES, A_LOT_OF_LIVES = 100_000, 10_000  # of the planner, in memory
+CAMPAIGNS = {
+    "mutants": play_mutants,
+    "planner": play_planner,
+    "syscalls": play_syscalls,
+    "cuts": play_cuts,
+    "machine": play_machine,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """So much of one campaign. what: the scenario, or the first seed and how many."""
+
+    campaign: str
+    what: str = ""
+
+    def played(self, cluster: Cluster, directory: Path) -> Outcome:
+        """Play all of it."""
+        run = Run(cluster, directory, seed=0, until=float("inf"))
+        if self.campaign in ("machine", "planner"):
+            outcome = Outcome()
+            for seed in self.seeds():
+                alone = replace(run, seed=seed, alone=True)
+                outcome.add(CAMPAIGNS[self.campaign](alone))
+            return outcome
+        return CAMPAIGNS[self.campaign](replace(run, only=self.what or None))
+
+    def seeds(self) -> range:
+        """Of the histories."""
+        first, _, count = self.what.partition("+")
+        return range(int(first), int(first) + int(count))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of a lot. failed: how to replay what did not hold. commit: the code that was played."""
+
+    campaign: str
+    what: str
+    played: int
+    failed: list[str]
+    seconds: int
+    commit: str
+    date: str
+
+    @property
+    def lot(self) -> Lot:
+        """What it is about."""
+        return Lot(self.campaign, self.what)
+
+    def append(self, file: Path) -> None:
+        """Put it into a ledger."""
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(asdict(self), ensure_ascii=False) + "\n")
+
+
+def lots() -> Iterator[Lot]:
+    """All there are."""
+    yield Lot("mutants")
+    yield from (Lot("planner", f"{first}+{A_LOT_OF_LIVES}") for first in range(0, LIVES, A_LOT_OF_LIVES))
+    yield from (Lot("syscalls", scenario.name) for scenario in SCENARIOS)
+    yield from (Lot("cuts", scenario.name) for scenario in cuts.scenarios())
+    yield from (Lot("machine", f"{first}+{A_LOT_OF_HISTORIES}") for first in range(0, HISTORIES, A_LOT_OF_HISTORIES))
+
+
+def ledger(file: Path = LEDGER) -> dict[Lot, Line]:
+    """The last line of every lot that was played."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {line.lot: line for line in (Line(**json.loads(text)) for text in lines)}
+
+
+def table(lines: dict[Lot, Line]) -> str:
+    """For docs/reliability.md."""
+    rows = ["| campaign | lots | played | failed | hours | days | commits |", "|---|---|---|---|---|---|---|"]
+    for campaign in CAMPAIGNS:
+        wanted = [lot for lot in lots() if lot.campaign == campaign]
+        done = [lines[lot] for lot in wanted if lot in lines]
+        days = sorted({line.date for line in done})
+        commits = sorted({line.commit for line in done})
+        rows.append(
+            f"| `{campaign}` | {len(done)} of {len(wanted)} | {sum(line.played for line in done):,} "
+            f"| {sum(len(line.failed) for line in done)} | {sum(line.seconds for line in done) / 3600:.1f} "
+            f"| {' to '.join(dict.fromkeys((days[0], days[-1]))) if days else '–'} | {', '.join(commits) or '–'} |"
+        )
+    return "\n".join(rows)
+
+
+def crashes(lines: dict[Lot, Line]) -> int:
+    """How often Postgres was crashed in the histories that were played."""
+    seeds = [seed for lot in lines if lot.campaign == "machine" for seed in lot.seeds()]
+    return sum(step.name == "crash Postgres" for seed in seeds for step in machine.history(seed).steps)
+
+
+def main() -> int:
+    """Play what is left for so many seconds; the exit code is 1 if anything failed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    logging.disable()
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.full", description="Go on with the full campaign.")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="after which no lot is begun; 3600")
+    parser.add_argument("--campaign", choices=CAMPAIGNS, help="only this one")
+    parser.add_argument("--table", action="store_true", help="play nothing; print what was played so far")
+    given = parser.parse_args()
+    if given.table:
+        print(f"{table(ledger())}\n\nPostgres was crashed {crashes(ledger())} times in these histories.")
+        return 0
+    return 1 if _sit(time.monotonic() + given.seconds, given.campaign) else 0
+
+
+def _sit(until: float, campaign: str | None) -> bool:
+    """Whether anything failed."""
+    done, failed = ledger(), False
+    directory = Path(tempfile.mkdtemp(prefix="mirrord-full-"))
+    print(f"What fails is kept in {directory}", flush=True)
+    with Cluster(directory / "postgres") as cluster:
+        for number, lot in enumerate(lots()):
+            is_due = lot not in done or done[lot].failed
+            if not is_due or campaign not in (None, lot.campaign):
+                continue
+            if time.monotonic() > until:
+                break
+            line = _line(lot, cluster, directory / f"lot-{number}")
+            line.append(LEDGER)
+            failed = failed or bool(line.failed)
+            print(f"{line.campaign} {line.what}: {line.played} played, {len(line.failed)} failed", flush=True)
+    return failed
+
+
+def _line(lot: Lot, cluster: Cluster, directory: Path) -> Line:
+    began = time.monotonic()
+    directory.mkdir()
+    outcome = lot.played(cluster, directory)
+    failed = [f"{replay}: {found[0][:200]}" for replay, found in outcome.failures]
+    seconds = round(time.monotonic() - began)
+    today = datetime.now(UTC).date().isoformat()
+    return Line(lot.campaign, lot.what, outcome.played, failed, seconds, _commit(), today)
+
+
+def _commit() -> str:
+    """What is played; with a `+` where the product differs from it."""
+    named = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    same = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "mirrord"], cwd=ROOT, check=False)
+    return named.stdout.strip() + ("+" if same.returncode else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""How sync stands is told from files, and only of the own tenant."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mirrord.commands.failure import Failed
+from mirrord.commands.session import Session
+from mirrord.commands.standing import Problem, sync_status
+from mirrord.domain.entry import digest_of, new_id
+from mirrord.mirror.heartbeat import Heartbeat
+from mirrord.mirror.state import State, seen
+from tests.unit.commands.conftest import page
+
+
+def beat(root: Path, **facts: object) -> None:
+    """A daemon in this very process says how two tenants are."""
+    own: dict[str, object] = {"pending": 3, "problems": [("A.md", "is broken.")], "halted": True} | facts
+    other = {"pending": 9, "problems": [("Secret.md", "is theirs.")], "halted": False}
+    degraded = [f"acme: Sync is paused: remove {root}/PAUSE.", "other: is slow.", f"{root.parent} cannot be written."]
+    tenants = {"acme": own, "other": other}
+    Heartbeat(root.parent).beat({"pid": os.getpid(), "tenants": tenants, "degraded": degraded})
+
+
+def test_a_living_daemon_says_what_it_knows_of_this_tenant_alone(root: Path, session: Session) -> None:
+    beat(root)
+    page(root, "A (conflict 2026-11-22 061234Z 01a2b3).md", "theirs")
+    found = sync_status(session)
+    assert (found.daemon, found.pending, found.halted) == (True, 3, True)
+    assert found.problems == (Problem("A.md", "is broken."),)
+    assert found.conflicts == ("A (conflict 2026-11-22 061234Z 01a2b3).md",)
+    assert found.sentences == ("Sync is paused: remove PAUSE.",)
+    assert found.synced is None
+
+
+def test_without_a_daemon_nothing_is_waited_for(root: Path, session: Session) -> None:
+    page(root, "A.md", "a")
+    found = sync_status(session, "A", wait_seconds=30)
+    assert (found.daemon, found.pending, found.synced) == (False, None, False)
+    assert found.digest == digest_of(b"a").hex()
+    with pytest.raises(Failed, match="Page not found"):
+        sync_status(session, "B")
+
+
+def test_a_page_is_synced_when_the_daemon_agreed_on_its_digest(root: Path, session: Session) -> None:
+    beat(root)
+    page(root, "A.md", "a")
+    assert sync_status(session, "A", wait_seconds=0.05).synced is False
+    state = State(session.tree)
+    stat = session.tree.stat("A.md")
+    assert stat is not None
+    state.store({"A.md": seen(stat, digest_of(b"a"), new_id())})
+    assert sync_status(session, "A").synced is True
+    page(root, "A.md", "b")
+    assert sync_status(session, "A").synced is False
+    state.close()
