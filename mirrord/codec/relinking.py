@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from mirrord.codec.links import Link, links_of, target_span
-from mirrord.codec.respelling import respelt
+from mirrord.codec.respelling import Whereto, rebased, respelt
 from mirrord.codec.views import views_of
 from mirrord.domain.meaning import Site
 
@@ -34,23 +34,35 @@ class _Edit:
     written: str
 
 
-def relinked(text: str, before: Site, after: Site) -> Relinked:
+def _nowhere(path: str) -> None:
+    """There are no files but entries."""
+
+
+def relinked(text: str, before: Site, after: Site, whereto: Whereto = _nowhere) -> Relinked:
     """
     *text*, a page that was in *before* and is in *after*, with links that mean there what they meant.
+
+    whereto: where a file that is no entry is afterwards, by its path before; None: there is none.
 
     A link that no spelling keeps (a wikilink to a name with `#`, one in quoted YAML that would end it) stays as it is,
     and so do links that meant nothing.
     """
     links = links_of(text)
-    edits = [edit for number, link in enumerate(links) if (edit := _edit(text, number, link, before, after))]
+    edits = [edit for number, link in enumerate(links) if (edit := _edit(text, number, link, before, after, whereto))]
     if edits and not _is_clean(text, links, edits):
         edits = _harmless(text, links, edits)
     return Relinked(_applied(text, edits), len(edits))
 
 
-def _edit(text: str, number: int, link: Link, before: Site, after: Site) -> _Edit | None:
-    entry = before.meaning(link.kind, link.target) if link.target.strip() else None
-    target = respelt(link, entry, before, after) if entry is not None else None
+def _edit(text: str, number: int, link: Link, before: Site, after: Site, whereto: Whereto) -> _Edit | None:
+    if not link.target.strip():
+        return None
+    entry = before.meaning(link.kind, link.target)
+    moved = before.directory != after.directory
+    if entry is not None:
+        target = respelt(link, entry, before, after)
+    else:
+        target = rebased(link, before, after, whereto) if moved else None
     if target is None:
         return None
     start, end = target_span(text, link)

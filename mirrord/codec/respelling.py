@@ -1,13 +1,15 @@
 """How the target of a link is spelt after something moved: in the style it had, and so that it means the same."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mirrord.codec.links import Link
 from mirrord.domain.entry import EntryId
 from mirrord.domain.linking import Path
 from mirrord.domain.meaning import Site, plain
 from mirrord.domain.place import INDEX, name_key
+
+Whereto = Callable[[str], str | None]
 
 _BY_PATH = ("markdown", "image")
 _SUFFIX = ".md"
@@ -30,6 +32,17 @@ def respelt(link: Link, entry: EntryId, before: Site, after: Site) -> str | None
     else:
         options = (one for one in _ends(link.target, before.names.files[entry], new, after) if _is_wikilink(one))
     return next((one for one in options if one != link.target and after.meaning(link.kind, one) == entry), None)
+
+
+def rebased(link: Link, before: Site, after: Site, whereto: Whereto) -> str | None:
+    """A Markdown link's target that leads on to a file that is no entry; None: the one it has, or there is no file."""
+    here = _walk(before.directory, link.target)
+    if link.kind not in _BY_PATH or link.target.startswith("/") or not here:
+        return None
+    new = whereto("/".join(here))
+    if new is None or _walk(after.directory, link.target) == tuple(new.split("/")):
+        return None
+    return _relative(after.directory, new)
 
 
 def _holds(link: Link, entry: EntryId, before: Site, after: Site) -> bool:

@@ -11,7 +11,7 @@ MAX_CHARACTERS = 1_000
 MAX_TERMS = 20
 
 _TERM = re.compile(r'"([^"]*)"?|([^\s"]+)')
-_BLANKS = re.compile(r"[ \t]+")
+_BLANK = "[\t\v\f\x1c-\x1f \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"  # in a line, of any kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ def _term(text: str, *, case_sensitive: bool) -> Term:
 
 
 def _source(text: str, *, case_sensitive: bool) -> str:
-    characters = [re.escape(one) if case_sensitive else _any_case(one) for one in _BLANKS.sub(" ", text)]
-    return "".join(r"[ \t]+" if one in (" ", r"\ ") else one for one in characters)
+    spell = re.escape if case_sensitive else _any_case
+    return "".join(_BLANK if one == " " else spell(one) for one in text)
 
 
 def _any_case(character: str) -> str:

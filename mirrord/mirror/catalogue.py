@@ -176,6 +176,14 @@ class Snapshot:
         here = self._glance(directory_of(card.path, card.kind))
         return bool(here.directories) or any(name != INDEX_FILE for name in here.files)
 
+    def has_file(self, path: str) -> bool:
+        """Whether a file of any kind, synced or not, is at *path* right now."""
+        try:
+            found = self._tree.stat(path)
+        except (OSError, Refused):
+            return False
+        return found is not None and found.is_file
+
     def nearest(self, path: str) -> tuple[str, ...]:
         """Up to three pages that may have been meant; looks at the whole tree."""
         return nearest(path, self.pages)

@@ -124,7 +124,7 @@ class _Worker:
         descriptor = os.open(".", contained.DIRECTORY | os.O_CLOEXEC, dir_fd=tree.descriptor)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mirrord.mirror.grep_worker"],
+                [sys.executable, "-P", "-m", "mirrord.mirror.grep_worker"],  # -P: nothing from where somebody stands
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from mirrord.codec.links import links_of, mentions_of
 from mirrord.codec.relinking import Relinked, relinked
+from mirrord.codec.respelling import Whereto
 from mirrord.domain.entry import EntryId
 from mirrord.domain.linking import Origin, key_of, target_key
 from mirrord.domain.meaning import Names, plain, site_of
@@ -49,11 +50,13 @@ class Moving:
     _entries: Mapping[str, EntryId]
     _before: Names
     _after: Names
+    _whereto: Whereto
 
     def relinked(self, path: str, text: str) -> Relinked:
         """*text*, of one of *touched*, with links that mean afterwards what they meant before."""
         entry, new = self._entries[path], self.files.get(path, path)
-        return relinked(text, site_of(entry, path, self._before), site_of(entry, new, self._after))
+        before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
+        return relinked(text, before, after, self._whereto)
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class _Asked:
     """What the links of a page ask for. keys: all they may have, and more; links: None while nobody asked for them."""
 
     stat: Stat
-    keys: frozenset[str]
+    keys: tuple[str, ...]
     links: Links | None = None
 
 
@@ -77,10 +80,9 @@ class Linkage:
         """What the page at *path* links to, each once, in the order of the page; not to places in itself."""
         with self._guard:
             self._naming.update(snapshot)
-            found = {target: self._meaning(path, kind, target) for kind, target in self._links(snapshot, path)}
-        return [
-            Target(written, None if entry is None else self._naming.path(entry)) for written, entry in found.items()
-        ]
+            found = [(target, self._meaning(path, kind, target)) for kind, target in self._links(snapshot, path)]
+            targets = [Target(target, None if entry is None else self._naming.path(entry)) for target, entry in found]
+        return list(dict.fromkeys(targets))
 
     def incoming(self, snapshot: Snapshot, path: str) -> list[str]:
         """The pages that link to what is at *path*, by their paths."""
@@ -108,7 +110,8 @@ class Linkage:
             pages = {path for path in (*files, *titles) if path in snapshot.pages}
             touched = sorted(pages | set(self._asking(snapshot, keys)))
             entries = {path: entry for path in touched if (entry := self._naming.entry(path)) is not None}
-            return Moving(files, list(entries), entries, self._naming.copy(), self._naming.after(files, titles))
+            before, after = self._naming.copy(), self._naming.after(files, titles)
+        return Moving(files, list(entries), entries, before, after, lambda path: _whereto(snapshot, moves, path))
 
     def _meaning(self, path: str, kind: str, target: str) -> EntryId | None:
         entry = self._naming.entry(path)
@@ -117,7 +120,8 @@ class Linkage:
     def _asking(self, snapshot: Snapshot, keys: Collection[str]) -> list[str]:
         """The pages with links that may have one of *keys*."""
         keys, found = frozenset(keys), []
-        self._asked = {path: known for path, known in self._asked.items() if path in snapshot.pages}
+        if len(self._asked) > len(snapshot.pages):
+            self._asked = {path: known for path, known in self._asked.items() if path in snapshot.pages}
         for path, stat in snapshot.pages.items():
             known = self._asked.get(path)
             if known is None or known.stat != stat:
@@ -130,7 +134,7 @@ class Linkage:
         whole = snapshot.read(path)
         if whole is None or whole.text is None:
             return None
-        asked = _Asked(whole.stat, frozenset(_keys(whole.text, path)))
+        asked = _Asked(whole.stat, _keys(whole.text, path))
         self._remember(path, whole, asked)
         return asked
 
@@ -143,7 +147,7 @@ class Linkage:
         if whole is None or whole.text is None:
             return ()
         links = {(link.kind, link.target): None for link in links_of(whole.text) if link.target.strip()}
-        self._remember(path, whole, _Asked(whole.stat, frozenset(_keys(whole.text, path)), tuple(links)))
+        self._remember(path, whole, _Asked(whole.stat, _keys(whole.text, path), tuple(links)))
         return tuple(links)
 
     def _remember(self, path: str, whole: Whole, asked: _Asked) -> None:
@@ -153,18 +157,26 @@ class Linkage:
             self._asked.pop(path, None)
 
 
-def _keys(text: str, path: str) -> Iterator[str]:
+def _keys(text: str, path: str) -> tuple[str, ...]:
     """The keys of whatever may be a link in the page at *path*."""
     origin = Origin(_NOBODY, tuple(path.split("/")[:-1]))
-    for kind, target in dict.fromkeys(mentions_of(text)):
-        key = target_key(kind, target, origin)
-        if key is not None:
-            yield sys.intern(key)
+    found = {target_key(kind, target, origin) for kind, target in set(mentions_of(text))}
+    return tuple(sys.intern(key) for key in found if key is not None)
 
 
 def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Each page, folder and attachment that moves, in a directory or by itself."""
     for path in (*snapshot.pages, *snapshot.attachments, *snapshot.folders):
-        above = next((one for one in lineage(path) if one in moves), None)
-        if above is not None:
-            yield path, moves[above] + path.removeprefix(above)
+        if (new := _moved(path, moves)) is not None:
+            yield path, new
+
+
+def _whereto(snapshot: Snapshot, moves: Mapping[str, str], path: str) -> str | None:
+    """Where a file that is not synced is afterwards; None: there is none."""
+    return (_moved(path, moves) or path) if snapshot.has_file(path) else None
+
+
+def _moved(path: str, moves: Mapping[str, str]) -> str | None:
+    """Where what is at *path* is afterwards, if it or a directory above it moves."""
+    above = next((one for one in lineage(path) if one in moves), None)
+    return None if above is None else moves[above] + path.removeprefix(above)

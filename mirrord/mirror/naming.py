@@ -1,6 +1,7 @@
 """What everything in a tree is called, kept up between looks by what changed."""
 
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId, Kind
@@ -25,6 +26,7 @@ class Naming:
         self._by_key: dict[str, list[Candidate]] = {}
         self._files: dict[EntryId, str] = {}
         self._count = 0
+        self._learned: Callable[[], Snapshot | None] = lambda: None
 
     @property
     def names(self) -> Names:
@@ -44,7 +46,10 @@ class Naming:
         return {key_of(one.name) for one in self._candidates.get(path, ())}
 
     def update(self, snapshot: Snapshot) -> None:
-        """Learn what *snapshot* holds; looks at the whole tree."""
+        """Learn what *snapshot* holds; looks at the whole tree, unless that is what was learned last."""
+        if self._learned() is snapshot:
+            return
+        self._learned = weakref.ref(snapshot)
         cards = snapshot.every
         kinds = dict.fromkeys(cards, Kind.PAGE)
         kinds |= dict.fromkeys(snapshot.folders, Kind.FOLDER) | dict.fromkeys(snapshot.attachments, Kind.ATTACHMENT)

@@ -125,6 +125,22 @@ def test_the_links_of_a_moved_page_are_based_anew(text: str, expected: str) -> N
     assert moved(text, "Projects/Alpha.md", **{"Projects/Alpha.md": "Work/Deep/Alpha.md"}) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[d](data.csv)", "[d](../../Projects/data.csv)"),
+        ("[d](<./data.csv#x> 't')", "[d](<../../Projects/data.csv#x> 't')"),
+        ("![d](../old.html)", "![d](../../gone/old.html)"),  # it moves too
+        ("[d](no.csv) [d](/data.csv) [[data.csv]]", "[d](no.csv) [d](/data.csv) [[data.csv]]"),
+    ],
+)
+def test_links_to_files_that_are_no_pages_are_based_anew(text: str, expected: str) -> None:
+    files = {"Projects/data.csv": "Projects/data.csv", "old.html": "gone/old.html"}
+    before, after = sites("Projects/Alpha.md", {"Projects/Alpha.md": "Work/Deep/Alpha.md"})
+
+    assert relinked(text, before, after, files.get).text == expected
+
+
 def test_a_picture_that_moves_along_keeps_its_link() -> None:
     moves = {"Projects/Alpha.md": "Work/Alpha.md", "Projects/assets/map.png": "Work/assets/map.png"}
 

@@ -19,6 +19,8 @@ from mirrord.mirror import searching
 from tests.bench.vault import generate
 from tests.unit.commands.conftest import page
 
+PROJECT = Path(__file__).parents[3]
+
 
 def paths(found: SearchResults) -> list[str]:
     return [one.path for one in found.results]
@@ -64,9 +66,10 @@ def test_quotes_make_a_phrase(session: Session, root: Path) -> None:
     page(root, "a.md", "the quick  brown fox")
     page(root, "b.md", "the brown quick fox")
     page(root, "c.md", "quick\nbrown")
+    page(root, "d.md", "quick\u3000brown\xa0\tfox")
 
-    assert paths(search_pages(session, '"quick brown" fox')) == ["a.md"]
-    assert paths(search_pages(session, '"quick brown')) == ["a.md"]
+    assert paths(search_pages(session, '"quick brown" fox')) == ["a.md", "d.md"]
+    assert paths(search_pages(session, '"quick brown')) == ["a.md", "d.md"]
 
 
 @pytest.mark.parametrize(
@@ -237,6 +240,26 @@ def test_a_long_line_is_shown_around_the_match(session: Session, root: Path) -> 
     assert "word" in found.match_context
     assert len(found.match_context) < 300
     assert found.match_context[0] == found.match_context[-1] == "…"
+
+
+def test_a_term_is_understood_as_it_is_by_both_engines(session: Session, root: Path) -> None:
+    signs = "".join(map(chr, range(33, 127))).replace('"', "") + "éßẞſıİΣς\u212a\u0301日🌿\u2028\xa0\\Q\\E\\b"
+    page(root, "a.md", "x" + signs + "x")
+    for case_sensitive in (False, True):
+        (term,) = terms_of(f'"{signs}"', case_sensitive=case_sensitive)
+        assert session.grep.files(term.source).result().paths == {"a.md"}
+        assert term.pattern.search("x" + signs + "x")
+
+
+def test_the_process_takes_no_code_from_the_directory_it_starts_in(
+    session: Session, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page(root, "a.md", "word")
+    (tmp_path / "json.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+
+    assert paths(search_pages(session, "w.rd", regex=True)) == ["a.md"]
 
 
 def test_a_process_that_died_is_started_again(session: Session, root: Path) -> None:

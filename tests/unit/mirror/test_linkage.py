@@ -131,6 +131,14 @@ def test_pages_whose_links_a_move_changes_are_named(linked: Linked) -> None:
     }
 
 
+def test_files_that_are_not_synced_are_still_reached(linked: Linked) -> None:
+    linked.write(**{"Work/a.md": "[d](data.csv) [e](../e.csv) [f](f.csv)", "Work/data.csv": "", "e.csv": ""})
+
+    moved = linked.after(**{"Work/a.md": "a.md"})
+    assert moved == {"Work/a.md": "[d](Work/data.csv) [e](e.csv) [f](f.csv)"}
+    assert linked.after(Work="Old/Work") == {"Work/a.md": "[d](data.csv) [e](../../e.csv) [f](f.csv)"}
+
+
 def test_a_page_that_would_take_a_name_away_is_noticed(linked: Linked) -> None:
     linked.write(**{"a.md": "[[Note]]", "x/Note.md": "", "b.md": ""})
 

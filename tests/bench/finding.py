@@ -1,0 +1,109 @@
+"""
+What agents wait for when they look for pages: lists, trees, links, searches.
+
+    python -m tests.bench.finding DIRECTORY      prints the figures of a process of its own, as JSON
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from uuid import uuid4
+
+from mirrord.commands.linked import get_page_links
+from mirrord.commands.listing import get_tree, list_pages
+from mirrord.commands.search import search_pages
+from mirrord.commands.session import Session
+from mirrord.domain.entry import Actor
+from mirrord.mirror.process import prepare_process
+from mirrord.mirror.tree import Tree
+from tests.bench.figures import Figure, Target
+
+ROUNDS = 15
+LIST, TREE, LINKS, COMMON, MEMORY = 10.0, 60.0, 80.0, 80.0, 40.0  # hoped for: ms, the last 10⁶ bytes
+TIMES_RG = 2.5
+RARE = "zebrafish"
+COMMON_WORD = "anchor"
+
+
+def measure(root: Path) -> list[Figure]:
+    """Figures of a process that has *root* open, an idle daemon's or nobody's."""
+    page = root / "Work" / "A rare page.md"
+    page.write_text(f"One word: {RARE}.\n")
+    try:
+        asked = subprocess.run([sys.executable, "-m", __spec__.name, root], check=True, capture_output=True, text=True)
+    finally:
+        page.unlink()
+    return [Figure(**{**one, "target": one["target"] and Target(**one["target"])}) for one in json.loads(asked.stdout)]
+
+
+def main(root: str) -> None:
+    """Print the figures."""
+    prepare_process()
+    before = _megabytes()
+    session = Session(Tree(Path(root)), "bench", uuid4(), Actor("agent", "bench"), f"bench-{os.getpid()}")
+    try:
+        print(json.dumps([asdict(one) for one in _figures(session, root, before)]))
+    finally:
+        session.close()
+
+
+def _figures(session: Session, root: str, before: float) -> list[Figure]:
+    linked = min(session.catalogue.look().pages)
+    folder = linked.rpartition("/")[0]
+    rg = shutil.which("rg")
+    rare = _median(lambda: subprocess.run([rg, "-i", "-n", RARE, root], stdout=subprocess.DEVNULL)) if rg else None
+    walk, look = _median(lambda: _walk(root)), _median(lambda: [file.stat() for file in Path(root, folder).iterdir()])
+    found = [
+        _figure("list_pages of a folder", lambda: list_pages(session, folder), LIST, look),
+        _figure("get_tree of two levels", lambda: get_tree(session, depth=2), TREE, walk),
+        _figure("get_page_links", lambda: get_page_links(session, linked), LINKS, walk),
+        _figure("search_pages, a rare word", lambda: search_pages(session, RARE), rare and TIMES_RG * rare, rare),
+        _figure("search_pages, a common word", lambda: search_pages(session, COMMON_WORD), COMMON, rare),
+    ]
+    grown = Figure("memory of a reader's knowledge of the tree", _megabytes() - before, "MB", Target(MEMORY))
+    return [*found, grown]
+
+
+def _figure(name: str, act: Callable[[], object], target: float | None, bare: float | None) -> Figure:
+    began = time.perf_counter()
+    act()
+    first = (time.perf_counter() - began) * 1000
+    return Figure(f"{name}, p50 (first {first:,.0f} ms)", _median(act), "ms", Target(target) if target else None, bare)
+
+
+def _median(act: Callable[[], object]) -> float:
+    spans = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        act()
+        spans.append((time.perf_counter() - began) * 1000)
+    return statistics.median(spans)
+
+
+def _walk(root: str) -> int:
+    """Look at every file's stat and nothing else."""
+    pending, size = [root], 0
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                else:
+                    size += entry.stat(follow_symlinks=False).st_size
+    return size
+
+
+def _megabytes() -> float:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS:"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
