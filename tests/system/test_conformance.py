@@ -47,6 +47,7 @@ def served(directory: Path) -> Iterator[str]:
             process.terminate()
 
 
+@pytest.mark.timeout(300)  # with the installation, where that was not done yet
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_the_conformance_suite_passes(revision: str, tmp_path: Path) -> None:
     directory = node.installed(SOURCE)
