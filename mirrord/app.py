@@ -13,7 +13,7 @@ from pathlib import Path
 from psycopg import AsyncConnection
 
 from mirrord.config import Config
-from mirrord.db import leases, migrate, purge, states, tenants
+from mirrord.db import comparison, leases, migrate, purge, tenants
 from mirrord.db.connect import CONNECT_TIMEOUT, Database, parts_of, translated
 from mirrord.db.embedded import Embedded
 from mirrord.domain.entry import MirrorId, TenantId, new_id
@@ -256,7 +256,7 @@ def _carries(row: Known) -> bool | None:
 async def _recognised(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
     """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
     async with database.transaction(tenant) as connection:
-        agreed = await states.load_agreed(connection, tenant, mirror)
+        agreed = await comparison.load_agreed(connection, tenant, mirror)
     paths = [path for _, path, _ in agreed if path is not None]
     if not paths:
         return 1.0

@@ -16,16 +16,19 @@ from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.db.ticker import choose
 from mirrord.domain.entry import TenantId
+from mirrord.domain.event import FOLDER
+from mirrord.domain.place import RECORDS
 from mirrord.errors import Fenced, Halted, Refused, Unavailable
 from mirrord.mirror.heartbeat import Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
-from mirrord.mirror.layout import is_visible
+from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
 from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
+from mirrord.sync.events import EventReader
 from mirrord.sync.linking import Linker
 from mirrord.sync.lulls import is_due
 from mirrord.sync.rounds import make_rounds
@@ -46,8 +49,14 @@ class Worked:
     engine: Engine
     deriver: Deriver
     linker: Linker
+    events: EventReader
     derived: bool = False  # every document is there, every link resolved
     linked_at: float = 0.0  # when links were last looked at, by the monotonic clock
+
+    def look_everywhere(self) -> None:
+        """Anything in the tree may have changed."""
+        self.engine.look_everywhere()
+        self.events.look_everywhere()
 
 
 @dataclass(slots=True)
@@ -140,7 +149,7 @@ class Daemon:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting)
         deriver = Deriver(opened.sides, self._workers, self._recent)
-        self.worked[name] = Worked(opened, engine, deriver, Linker(opened.sides))
+        self.worked[name] = Worked(opened, engine, deriver, Linker(opened.sides), EventReader(opened.sides))
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -166,6 +175,7 @@ class Daemon:
             tasks.append(bells.tick())
         for worked in self.worked.values():
             tasks += [self._work(worked), self._derive(worked), make_rounds(worked.engine, self.stop)]
+            tasks.append(worked.events.run(self.stop))
         return tasks
 
     async def _work(self, worked: Worked) -> None:
@@ -191,7 +201,7 @@ class Daemon:
         async for batch in watch(self.config.mirror, self.stop, self._watch_report):
             if batch is None:
                 for worked in self.worked.values():
-                    worked.engine.look_everywhere()
+                    worked.look_everywhere()
                 continue
             self._sort(batch)
 
@@ -209,9 +219,11 @@ class Daemon:
                 self._answer_requests()
             elif (worked := self.worked.get(name)) is not None:
                 if not rest:
-                    worked.engine.look_everywhere()
-                elif rest == IGNORE_PATH or all(map(is_visible, rest.split("/"))):
+                    worked.look_everywhere()
+                elif rest == IGNORE_PATH or may_be_synced(rest):
                     worked.engine.queue.mark([rest])
+                if rest == RECORDS or rest.startswith(FOLDER):
+                    worked.events.mark(rest)
 
     def _answer_requests(self) -> None:
         for request in requests_in(self.config.mirror):
@@ -227,10 +239,10 @@ class Daemon:
         except FileNotFoundError:  # taken already, or given up
             return
         for worked in self.worked.values():
-            worked.engine.look_everywhere()
+            worked.look_everywhere()
             worked.engine.ring()
         while not self.stop.is_set():
-            if all(worked.engine.idle for worked in self.worked.values()):
+            if all(worked.engine.idle and worked.events.idle for worked in self.worked.values()):
                 break
             await self._sleep(0.02)
         with suppress(FileNotFoundError):

@@ -24,7 +24,7 @@ from mirrord.sync.threeway import difference, is_marked, marked
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A conflict, and the paths of the page and of its sibling now; None: purged."""
+    """A conflict, and the paths of the entry and of its sibling now; None: purged, or a record's."""
 
     conflict: Conflict
     path: str | None
@@ -35,7 +35,7 @@ class Listed:
 @configured
 @tenant_option
 def conflicts(config: Config, tenant: str | None) -> None:
-    """Pages and attachments of which two contents are kept, side by side."""
+    """Entries of which two contents are kept, side by side."""
     context = click.get_current_context()
     if context.invoked_subcommand is None:
         _list(config, tenant, as_json=False)
@@ -122,7 +122,7 @@ def _list(config: Config, tenant: str | None, *, as_json: bool) -> None:
     for one in found:
         when = moment(one.conflict.created_at) if one.conflict.created_at else ""
         click.echo(f"{one.conflict.id:>4}  {when}  {harmless(one.path or one.conflict.path)}")
-        click.echo(f"      the file's content: {harmless(one.sibling or '(gone)')}")
+        click.echo(f"      the file's content: {_kept_in(one)}")
     if found:
         click.echo(
             "`mirrord conflicts show NUMBER` shows both; `take-file`, `take-row` or `take-merged` settles it, "
@@ -138,12 +138,24 @@ async def _gather(config: Config, tenant: str | None) -> list[Listed]:
         _, one = await the_tenant(database, config, tenant)
         async with database.transaction(one) as connection:
             found = await store.listed(connection, one)
-            paths = await paths_of(connection, one, [entry for each in found for entry in (each.entry, each.sibling)])
+            paths = await paths_of(connection, one, [entry for each in found for entry in _entries(each)])
     return [_listed(conflict, paths) for conflict in found]
 
 
 def _listed(conflict: Conflict, paths: dict[EntryId, str]) -> Listed:
-    return Listed(conflict, paths.get(conflict.entry), paths.get(conflict.sibling))
+    sibling = paths.get(conflict.sibling) if conflict.sibling is not None else None
+    return Listed(conflict, paths.get(conflict.entry, conflict.path if conflict.sibling is None else None), sibling)
+
+
+def _entries(conflict: Conflict) -> list[EntryId]:
+    return [one for one in (conflict.entry, conflict.sibling) if one is not None]
+
+
+def _kept_in(listed: Listed) -> str:
+    """Where the file's content is, for people."""
+    if listed.conflict.sibling is None:
+        return f"in this conflict; `mirrord conflicts show {listed.conflict.id}` shows it"
+    return harmless(listed.sibling or "(gone)")
 
 
 def _load(config: Config, tenant: str | None, number: int) -> tuple[Dispute, Listed]:
@@ -153,7 +165,7 @@ def _load(config: Config, tenant: str | None, number: int) -> tuple[Dispute, Lis
             async with database.transaction(one) as connection:
                 dispute = await settling.load(connection, one, number)
                 conflict = dispute.conflict
-                return dispute, _listed(conflict, await paths_of(connection, one, [conflict.entry, conflict.sibling]))
+                return dispute, _listed(conflict, await paths_of(connection, one, _entries(conflict)))
 
     return run(work())
 
@@ -168,7 +180,9 @@ def _settle(
 
     conflict = run(work()).conflict
     what = "stays as it is" if choice is Choice.ROW else "has the content you chose, as a new version"
-    click.echo(f"Settled: {harmless(conflict.path)} {what}; the sibling goes to the trash.")
+    click.echo(
+        f"Settled: {harmless(conflict.path)} {what}{'; the sibling goes to the trash' if conflict.sibling else ''}."
+    )
 
 
 def _facts(one: Listed) -> dict[str, Any]:
@@ -178,7 +192,7 @@ def _facts(one: Listed) -> dict[str, Any]:
         "kind": conflict.kind,
         "page": str(conflict.entry),
         "path": one.path,
-        "sibling": str(conflict.sibling),
+        "sibling": str(conflict.sibling) if conflict.sibling is not None else None,
         "sibling_path": one.sibling,
         "since": conflict.created_at.isoformat() if conflict.created_at else None,
     }
@@ -198,7 +212,8 @@ def _describe(dispute: Dispute, listed: Listed) -> None:
     conflict = dispute.conflict
     path = listed.path or conflict.path
     click.echo(f"Conflict {conflict.id}: {harmless(path)}")
-    click.echo(f"The file's content is kept in {harmless(listed.sibling or '(gone)')}; versions seen: {dispute.seen}")
+    where = "here" if conflict.sibling is None else f"in {harmless(listed.sibling or '(gone)')}"
+    click.echo(f"The file's content is kept {where}; versions seen: {dispute.seen}")
     for changed, what in ((dispute.entry_changed, "page"), (dispute.sibling_changed, "sibling")):
         if changed:
             click.echo(f"The {what} changed since; below is how it is now.")

@@ -12,6 +12,20 @@ from mirrord.codec.writer import write
 from mirrord.errors import Damaged
 
 
+def written_cell(cell: Node, style: Style, references: Mapping[str, Any]) -> str:
+    """
+    Markdown of what is in one normal cell of a table, that alone in a table is read as that.
+
+    Raises:
+        Damaged: there is none.
+    """
+    inline = [child for paragraph in cell.get("content", []) for child in paragraph.get("content", [])]
+    head: Node = {"type": "tableHeader", "content": [{"type": "paragraph", "content": inline}]}
+    table = normal({"type": "table", "content": [{"type": "tableRow", "content": [head]}]})
+    row, _ = written(table, style, references).split("\n")
+    return row.removeprefix("| ").removesuffix(" |")
+
+
 def written(node: Node, style: Style, references: Mapping[str, Any]) -> str:
     """
     Markdown of one normal block, lines ending with LF, that alone is read as that block.

@@ -7,12 +7,13 @@ from typing import Any
 
 from mirrord.codec import items, table_rows
 from mirrord.codec.anew import written
+from mirrord.codec.block import Block, block_of
 from mirrord.codec.containers import dedented, framed, headed
 from mirrord.codec.cuts import Cut, Line, Part, cut_blocks, cut_items, meaning
 from mirrord.codec.document import Node
 from mirrord.codec.gaps import Piece, Spacing, block_gap, joined
+from mirrord.codec.matching import replacing
 from mirrord.codec.normal import fingerprint
-from mirrord.codec.pairing import Match, matched
 from mirrord.codec.schema import extras, is_beyond
 from mirrord.codec.style import Style, style_of
 from mirrord.codec.tables import table_extras
@@ -49,9 +50,9 @@ class Setting:
     depth: int = 0
 
 
-def rearranged(cut: Cut, wanted: Sequence[Node], setting: Setting, spacing: Spacing) -> list[Line]:
+def rearranged(cut: Cut, wanted: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
     """
-    The lines of *cut* turned into the blocks *wanted*, which are normal; nothing is read back.
+    The lines of *cut* turned into the blocks *wanted*, none empty; nothing is read back.
 
     Raises:
         Damaged: Markdown cannot hold a block.
@@ -82,20 +83,20 @@ def _would_continue(cut: Cut, pieces: Sequence[Piece]) -> bool:
     return not is_glued({"type": "paragraph"}, pieces[0].node)
 
 
-def _pieces(cut: Cut, wanted: Sequence[Node], setting: Setting) -> list[Piece]:
+def _pieces(cut: Cut, wanted: Sequence[Block], setting: Setting) -> list[Piece]:
     result: list[Piece] = []
-    matches = matched([part.node for part in cut.parts], wanted)
-    for index, (node, match) in enumerate(zip(wanted, matches, strict=True)):
-        if match.same and match.old is not None:
-            result.append(Piece(node, cut.part(match.old), match.old, fresh=False))
+    pairs = replacing([part.block for part in cut.parts], wanted)
+    for block, pair, following in zip(wanted, pairs, [*pairs, None][1:], strict=True):
+        if pair and pair.equal:
+            result.append(Piece(block, cut.part(pair.old), pair.old, fresh=False))
             continue
-        following = matches[index + 1] if index + 1 < len(matches) else Match(None, same=False)
         beside = [piece.lines[0].text for piece in result[-1:]]
-        if following.same and following.old is not None:
+        if following and following.equal:
             beside.append(cut.lines[cut.parts[following.old].start])
         place = next((piece.old for piece in reversed(result) if piece.old is not None), 0)
-        lines = _changed(cut, node, match.old, setting) or _anew(cut, node, match.old, place, beside, setting.habit)
-        result.append(Piece(node, lines, match.old, fresh=True))
+        node, old = block.normal, pair.old if pair else None
+        lines = _changed(cut, node, old, setting) or _anew(cut, node, old, place, beside, setting.habit)
+        result.append(Piece(block, lines, old, fresh=True))
     return result
 
 
@@ -115,7 +116,7 @@ def _changed(cut: Cut, node: Node, old: int | None, setting: Setting) -> list[Li
 
 def _anew(cut: Cut, node: Node, old: int | None, place: int, beside: Sequence[str], habit: Style) -> list[Line]:
     """A block in the style of the *old* one, else of the one of its kind nearest to *place*, else of the page."""
-    alike = [index for index, part in enumerate(cut.parts) if part.node["type"] == node["type"]]
+    alike = [index for index, part in enumerate(cut.parts) if part.block.kind == node["type"]]
     model = old if old is not None else min(alike, key=lambda index: abs(index - place), default=None)
     style = style_of(cut.parts[model].tokens if model is not None else (), habit)
     if node["type"] in LISTS:  # and a list is unlike those beside it
@@ -138,7 +139,7 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
     if name != node["type"]:
         return []
     if name == "table":
-        return _in_table(lines, part, node, style_of(part.tokens, setting.habit))
+        return _in_table(lines, part, node, style_of(part.tokens, setting.habit), cut.references)
     if name in _PREFIXED:
         frame, inner = (
             framed(part.node, lines),
@@ -151,7 +152,7 @@ def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]
     return []
 
 
-def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style) -> list[Line]:
+def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style, references: Mapping[str, Any]) -> list[Line]:
     """None where the comment above it would be another one: it counts the rows."""
     if is_beyond(part.node) or is_beyond(node) or "header" in table_extras(node):
         return []
@@ -159,7 +160,7 @@ def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style) -> lis
         return []
     height = next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extras(node) else 0
     comment = [Line(line, at) for at, line in enumerate(lines[:height])]
-    rows = table_rows.rearranged(lines[height:], part.node, node, style)
+    rows = table_rows.rearranged(lines[height:], part.node, node, style, references)
     return comment + [replace(row, at=None if row.at is None else row.at + height) for row in rows]
 
 
@@ -187,12 +188,13 @@ def _within(
     if len(read.parts) != len(old):
         raise Damaged("the lines mean something else without what they are in")
     cut = replace(read, parts=[_trusted(part, node) for part, node in zip(read.parts, old, strict=True)])
+    blocks = [block_of(node) for node in wanted]
     if setting.effort is Effort.TRUSTING:
-        return rearranged(cut, wanted, setting, Spacing.AS_WAS)
-    alone = {fingerprint(part.node): fingerprint(other.node) for part, other in zip(cut.parts, read.parts, strict=True)}
-    after = [alone.get(meant, meant) for meant in map(fingerprint, wanted)]
+        return rearranged(cut, blocks, setting, Spacing.AS_WAS)
+    alone = {part.block.meaning: other.block.meaning for part, other in zip(cut.parts, read.parts, strict=True)}
+    after = [alone.get(block.meaning, block.meaning) for block in blocks]
     for spacing in Spacing:
-        result = rearranged(cut, wanted, setting, spacing)
+        result = rearranged(cut, blocks, setting, spacing)
         if meaning(result, cut.references) == after:
             return result
     raise Damaged("the blocks run together in what they are in")
@@ -200,4 +202,4 @@ def _within(
 
 def _trusted(part: Part, node: Node) -> Part:
     """*part* as it is meant in the container, even where without it its lines mean something else."""
-    return replace(part, node=node, tokens=part.tokens if part.node["type"] == node["type"] else ())
+    return replace(part, block=block_of(node), tokens=part.tokens if part.block.kind == node["type"] else ())

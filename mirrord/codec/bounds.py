@@ -11,22 +11,23 @@ from markdown_it import MarkdownIt
 from markdown_it.parser_block import ParserBlock
 from markdown_it.parser_inline import ParserInline
 from markdown_it.ruler import Ruler
-from markdown_it.rules_block import StateBlock, lheading, table
+from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+
+from mirrord.codec.states import BlockState, InlineState, made
 
 Rule = Callable[[StateBlock, int, int, bool], bool]
 InlineRule = Callable[[StateInline, bool], bool]
 _R = TypeVar("_R")
 
 TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
-OPAQUE = "opaque"  # the type of a token that stands for unparsed lines, and of a mark in `meta`
+OPAQUE = "opaque"  # the type of a token that stands for unparsed lines; in `meta` and `env` where text is over a limit
 
 _STEPS_PER_CHARACTER = 4
 _LOOKS_PER_LINE = 4
 _LOOKS_PER_CELL = 6
-_NEAR = 16  # lines
 _FREE_STEPS = 100  # so that short texts never reach the limit
 _FREE_LOOKS = 30_000  # for a page
 
@@ -36,7 +37,11 @@ class TooCostly(RuntimeError):
 
 
 class Chains(Ruler[Rule]):
-    """Rules for blocks, asked only where a line begins with a character they look for, and counted."""
+    """
+    Rules for blocks, asked only where a line begins with a character they look for, and counted.
+
+    A rule that looks for none ("") is asked only where no other one looks for the character.
+    """
 
     def __init__(self, plain: Ruler[Rule], first: Mapping[Rule, str]) -> None:
         super().__init__()
@@ -95,7 +100,7 @@ def _by_character(rules: Sequence[_R], first: Mapping[_R, str]) -> tuple[dict[st
     """The rules to ask at each character that any looks for, and those to ask elsewhere."""
     characters = {char for rule in rules for char in first.get(rule, "")}
     chosen = {char: tuple(rule for rule in rules if char in first.get(rule, char)) for char in characters}
-    return chosen, tuple(rule for rule in rules if rule not in first)
+    return chosen, tuple(rule for rule in rules if not first.get(rule))
 
 
 def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -103,7 +108,7 @@ def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if start + 2 > end:
         return False
     at = state.bMarks[start + 1] + state.tShift[start + 1]
-    if state.src[at : at + 1] not in ("|", "-", ":"):
+    if state.src[at : at + 1] not in ("|", "-", ":") or state.src[at : state.eMarks[start + 1]].strip("|-: \t"):
         return False
     state.env["columns"] = state.src.count("|", at, state.eMarks[start + 1])
     try:
@@ -112,27 +117,13 @@ def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         state.env["columns"] = 0
 
 
-def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """An underlined heading, looked for only where a line that could underline it is near."""
-    for line in range(start + 1, min(start + _NEAR, end)):
-        at = state.bMarks[line] + state.tShift[line]
-        if at >= state.eMarks[line]:
-            return False
-        if state.src[at] in "=-":
-            break
-    else:
-        if start + _NEAR >= end:
-            return False
-    return lheading(state, start, end, silent)
-
-
 class Blocks(ParserBlock):
     """Parses blocks; what is left when the work is out of proportion becomes one opaque token."""
 
     def parse(self, src: str, md: MarkdownIt, env: Any, outTokens: list[Token]) -> list[Token] | None:  # noqa: N803
         if not src:
             return None
-        state = StateBlock(src, md, env, outTokens)
+        state = BlockState(src, md, env, outTokens)
         count = state.lineMax
         env["allowed"] = env["looks"] = _FREE_LOOKS + _LOOKS_PER_LINE * count + len(src) // 4
         env["columns"] = 0
@@ -140,6 +131,7 @@ class Blocks(ParserBlock):
             self.tokenize(state, 0, count)
         except TRIPS:
             _close(outTokens, count)
+            env[OPAQUE] = True
         return outTokens
 
 
@@ -158,6 +150,13 @@ def _close(tokens: list[Token], count: int) -> None:
 class Inlines(ParserInline):
     """Parses what is inside paragraphs, as long as the work is in proportion."""
 
+    def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
+        state = InlineState(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return tokens
+
     def skipToken(self, state: StateInline) -> None:  # noqa: N802
         env = state.env
         env["steps"] -= 1
@@ -171,19 +170,27 @@ class Inlines(ParserInline):
 
 
 def parse_texts(state: StateCore) -> None:
-    """The core's rule for inline content; a block in which it fails is marked opaque."""
-    parser, needed = state.md.inline, state.md.inline.terminator_re
+    """The core's rule for inline content; text in which it fails, or which is nested too deep, is marked opaque."""
+    parser, needed, deepest = state.md.inline, state.md.inline.terminator_re, state.md.options["maxNesting"] - 1
     for token in state.tokens:
         if token.type != "inline":
             continue
         if not needed.search(token.content):
-            token.children = [Token("text", "", 0, content=token.content)] if token.content else []
+            token.children = [_text(token.content)] if token.content else []
             continue
         state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
         children: list[Token] = []
         try:
             parser.parse(token.content, state.md, state.env, children)
         except TRIPS:
-            token.meta[OPAQUE] = True
+            token.meta[OPAQUE] = state.env[OPAQUE] = True
             children = []
+        if len(children) > deepest and any(child.level >= deepest for child in children):  # a level takes a token
+            token.meta[OPAQUE] = state.env[OPAQUE] = True
         token.children = children
+
+
+def _text(content: str) -> Token:
+    token = made("text", "", 0, 0)
+    token.content = content
+    return token

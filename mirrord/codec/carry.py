@@ -8,9 +8,11 @@ place keeps its id, and so do the items in it.
 from collections.abc import Sequence
 from itertools import chain
 
+from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.document import BLOCKS, Document, Node, checked, document
-from mirrord.codec.ids import children_of, id_of, identified, ids_in, with_id
-from mirrord.codec.matching import Block, Pair, blocks_of, paired
+from mirrord.codec.ids import children_of, id_of, ids_in, with_id
+from mirrord.codec.matching import Pair, paired
+from mirrord.codec.naming import identified
 from mirrord.errors import Damaged
 
 
@@ -66,12 +68,19 @@ class _Carrying:
         self._own: set[str] = set() if whole else {own for block in new for own in ids_in(block.nodes)}
 
     def carried(self, new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
-        pairs = paired(old, new)
-        result = [
+        if not self._whole:
+            return self._paired(new, old, paired(old, new))
+        start, end = ends(old, new, Block.means)
+        mine, theirs = old[start : len(old) - end], new[start : len(new) - end]
+        pairs = paired(mine, theirs)
+        between = _with_blanks(self._paired(theirs, mine, pairs), pairs, mine)
+        return [*old[:start], *between, *old[len(old) - end :]]
+
+    def _paired(self, new: Sequence[Block], old: Sequence[Block], pairs: Sequence[Pair | None]) -> list[Block]:
+        return [
             block if pair is None else self._after(block, old[pair.old], equal=pair.equal)
             for block, pair in zip(new, pairs, strict=True)
         ]
-        return _with_blanks(result, pairs, old) if self._whole else result
 
     def _after(self, new: Block, old: Block, *, equal: bool) -> Block:
         if equal and self._whole:

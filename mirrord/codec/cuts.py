@@ -10,8 +10,8 @@ from typing import Any
 
 from markdown_it.token import Token
 
+from mirrord.codec.block import Block, block_of
 from mirrord.codec.document import Node
-from mirrord.codec.normal import fingerprint, normal
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import outline
 from mirrord.errors import Damaged
@@ -32,15 +32,20 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Part:
     """
-    A node and its lines, from start up to end.
+    A block or item and its lines, from start up to end.
 
     tokens: what it was read from, their lines counted from that of the first; empty where it is opaque.
     """
 
-    node: Node
+    block: Block
     start: int
     end: int
     tokens: Sequence[Token]
+
+    @property
+    def node(self) -> Node:
+        """Its normal form."""
+        return self.block.normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +74,16 @@ class Cut:
         return [Line(self.lines[at], at) for at in range(start, end)]
 
 
-def cut_blocks(lines: Sequence[str], references: Mapping[str, Any]) -> Cut:
-    """*lines* cut into blocks."""
-    page = outline("".join(line + "\n" for line in lines), references)
+def cut_blocks(lines: Sequence[str], references: Mapping[str, Any], *, ended: bool = True) -> Cut:
+    """*lines* cut into blocks; *ended*: the last one has a line ending, too, which blanks alone need to be code."""
+    page = outline("\n".join([*lines, ""] if ended else lines), references)
     numbers = {start: at for at, start in enumerate(accumulate((len(line) + 1 for line in lines), initial=0))}
     parts = []
     for index, (segment, node) in enumerate(zip(page.segments, nodes(page), strict=True)):
-        start = numbers[segment.start]
-        part = Part(normal(node), start, start + page.source(index).count("\n") + 1, segment.tokens or ())
-        if part.node != {"type": "paragraph"}:
-            parts.append(part)
+        start, block = numbers[segment.start], Block((node,))
+        if not block.is_empty:
+            end = start + page.source(index).count("\n") + 1
+            parts.append(Part(block, start, end, segment.tokens or ()))
     return Cut(lines, parts, page.references)
 
 
@@ -99,7 +104,7 @@ def cut_items(around: Cut, part: Part) -> Cut:
         start, end = (span[0] - origin, min(span[1] - origin, len(lines))) if span else (0, 0)
         while end - 1 > start and not lines[end - 1].strip():
             end -= 1
-        parts.append(Part(node, start, end, ()))
+        parts.append(Part(block_of(node), start, end, ()))
     return Cut(lines, parts, around.references)
 
 
@@ -110,4 +115,4 @@ def _first_line(tokens: Sequence[Token]) -> int:
 def meaning(lines: Sequence[Line], references: Mapping[str, Any]) -> list[str]:
     """The fingerprints of the blocks that *lines* are read as."""
     found = cut_blocks([line.text for line in lines], references)
-    return [fingerprint(part.node) for part in found.parts]
+    return [part.block.meaning for part in found.parts]

@@ -10,7 +10,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkLabel, parseLinkTitle
-from markdown_it.rules_block import blockquote, fence, heading, hr, html_block, list_block
+from markdown_it.rules_block import blockquote, fence, heading, html_block, list_block
 from markdown_it.rules_inline import (
     autolink,
     backtick,
@@ -37,8 +37,8 @@ from mirrord.codec.bounds import (
     Rule,
     parse_texts,
     priced_table,
-    setext,
 )
+from mirrord.codec.glances import one_line, ruled, setext
 from mirrord.codec.inline_rules import (
     WIKILINK,
     comment,
@@ -65,12 +65,13 @@ _FIRST: Mapping[Rule, str] = MappingProxyType(
         math_block: "$",
         comment_block: "%",
         blockquote: ">",
-        hr: "*-_",
+        ruled: "*-_",
         list_block: "*+-0123456789",
         footnote_def: "[",
         definition: "[",
         html_block: "<",
         heading: "#",
+        one_line: "",
     }
 )
 
@@ -133,7 +134,9 @@ def _made() -> MarkdownIt:
     markdown.disable("text_join")  # it would hide which characters were escaped
     block, inline = markdown.block.ruler, markdown.inline.ruler
     block.at("table", priced_table, {"alt": ["paragraph", "reference"]})
+    block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     block.at("lheading", setext)
+    block.before("table", "one_line", one_line)
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)

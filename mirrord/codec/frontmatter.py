@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from mirrord.codec.properties import REMOVED, Json, Removed, load, properties, same
 from mirrord.codec.rewriting import rewritten
-from mirrord.codec.text import BOM, lines, newline
+from mirrord.codec.text import BOM, newline
 from mirrord.errors import Damaged
 
 __all__ = ["REMOVED", "Json", "Parts", "Removed", "inner", "same", "split", "values", "with_keys"]
 
 _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
-_CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))---[ \t]*(?:\r\n|\n|\r|\Z)")
+_CLOSING = re.compile(r"---(?<=[\r\n]---)[ \t]*(?:\r\n|\n|\r|\Z)")  # begins with text: that is searched for quickly
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,10 @@ def inner(head: str) -> str:
 
 def _fenced(head: str) -> tuple[str, str, str]:
     """The first fence, the YAML and the last fence of *head*."""
-    written = lines(head) or ["", ""]
-    return written[0], "".join(written[1:-1]), written[-1]
+    opening = _OPENING.match(head)
+    start = opening.end() if opening else 0
+    end = max(head.rstrip("\r\n").rfind("\n"), head.rstrip("\r\n").rfind("\r")) + 1
+    return head[:start], head[start:end], head[end:]
 
 
 def values(head: str) -> dict[str, Json]:

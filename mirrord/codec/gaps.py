@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import pairwise
 
+from mirrord.codec.block import Block
 from mirrord.codec.cuts import Cut, Line
 from mirrord.codec.document import Node
 from mirrord.codec.segments import SEPARATOR
@@ -28,10 +29,15 @@ class Piece:
     old: the part it is or takes the place of; fresh: it is not that one unchanged.
     """
 
-    node: Node
+    block: Block
     lines: Sequence[Line]
     old: int | None
     fresh: bool
+
+    @property
+    def node(self) -> Node:
+        """Its normal form."""
+        return self.block.normal
 
 
 def joined(cut: Cut, pieces: Sequence[Piece], between: Callable[[Piece, Piece], list[Line]]) -> list[Line]:
@@ -83,9 +89,9 @@ def _is_wider(cut: Cut, left: Piece, right: Piece) -> bool:
     """Whether blocks of these kinds, which did not touch here before, cannot."""
     if is_glued(left.node, right.node) or left.old is None or right.old is None:
         return False
-    kinds = [left.node["type"], right.node["type"]]
+    kinds = [left.block.kind, right.block.kind]
     touched = (cut.parts[left.old : left.old + 2], cut.parts[max(right.old - 1, 0) : right.old + 1])
-    return all([part.node["type"] for part in parts] != kinds for parts in touched)
+    return all([part.block.kind for part in parts] != kinds for parts in touched)
 
 
 def _stood(left: Piece, right: Piece) -> bool:

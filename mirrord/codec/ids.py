@@ -1,25 +1,19 @@
-"""Ids of blocks: every top-level block and every item of a list has one, no two have the same."""
+"""Ids in the JSON of blocks: where they stand, and blocks with and without them."""
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import is_
 from typing import Final
 
-import orjson
-
 from mirrord.codec.document import BLOCKS, TEXTBLOCKS, Node
-from mirrord.codec.matching import Block
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
-LENGTH: Final = 14  # hexadecimal digits of a derived id: 56 bits
-
-_WITHOUT_BLOCKS = TEXTBLOCKS | {"codeBlock"}
+HOLDERS: Final = BLOCKS - TEXTBLOCKS - {"codeBlock"}
 
 
 def id_of(node: Node) -> str | None:
     """The id of a block; None if it has none, or if its `id` may be content: the type is not a block's we know."""
-    if node["type"] not in BLOCKS:
-        return None
-    own = (node.get("attrs") or {}).get("id")
+    attrs = node.get("attrs")
+    own = attrs.get("id") if attrs and node["type"] in BLOCKS else None
     return own if isinstance(own, str) and own else None
 
 
@@ -30,69 +24,38 @@ def with_id(node: Node, own: str) -> Node:
 
 def children_of(node: Node) -> Sequence[Node]:
     """The blocks in *node*; none in text, and in what the codec does not know."""
-    return () if node["type"] not in BLOCKS or node["type"] in _WITHOUT_BLOCKS else node.get("content") or ()
+    return node.get("content") or () if node["type"] in HOLDERS else ()
 
 
-def ids_in(content: Sequence[Node]) -> Iterator[str]:
+def ids_in(content: Sequence[Node]) -> list[str]:
     """Every id of blocks of *content* and below, in order."""
+    found: list[str] = []
+    _gather(content, found)
+    return found
+
+
+def _gather(content: Sequence[Node], found: list[str]) -> None:
     for node in content:
         if own := id_of(node):
-            yield own
-        yield from ids_in(children_of(node))
+            found.append(own)
+        if children := children_of(node):
+            _gather(children, found)
 
 
-def identified(blocks: Sequence[Block]) -> list[Block]:
-    """
-    A document's *blocks* with all their ids; of equal ones the first stays.
-
-    New ids follow from what a block holds, so that two mirrors derive the same ones.
-    Nodes that lack nothing are the same objects.
-    """
-    return _Ids(blocks).identified()
+def without_ids(content: Sequence[Node]) -> list[Node]:
+    """*content* without the ids of blocks in it and below."""
+    return [_without_ids(node) for node in content]
 
 
-class _Ids:
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._blocks = blocks
-        self._known = {own for block in blocks for own in block.ids or ids_in(block.nodes)}  # not to be given again
-        self._seen: set[str] = set()
-        self._given: dict[bytes, int] = {}  # how many of one spelling got an id
-
-    def identified(self) -> list[Block]:
-        return [self._completed(block) for block in self._blocks]
-
-    def _completed(self, block: Block) -> Block:
-        if block.ids and self._seen.isdisjoint(block.ids):
-            self._seen.update(block.ids)
-            return block
-        nodes = tuple(self._complete(node, needs=True) for node in block.nodes)
-        return block.carrying(nodes, tuple(ids_in(nodes)))
-
-    def _complete(self, node: Node, *, needs: bool) -> Node:
-        """*node* with ids; it needs one itself if it *needs* one or has somebody else's."""
-        own = id_of(node)
-        if own is not None and own not in self._seen:
-            self._seen.add(own)
-        elif own is not None or (needs and node["type"] in BLOCKS):
-            node = with_id(node, self._new_id(_spelled(node)))
-        children = children_of(node)
-        completed = [self._complete(child, needs=child["type"] in ITEMS) for child in children]
-        if all(child is other for child, other in zip(completed, children, strict=True)):
-            return node
-        return {**node, "content": completed}
-
-    def _new_id(self, spelled: bytes) -> str:
-        while True:
-            number = self._given[spelled] = self._given.get(spelled, 0) + 1
-            made = hashlib.blake2b(b"%d %b" % (number, spelled), digest_size=LENGTH // 2).hexdigest()
-            if made not in self._known:
-                self._known.add(made)
-                self._seen.add(made)
-                return made
-
-
-def _spelled(node: Node) -> bytes:
-    try:
-        return orjson.dumps(node)
-    except orjson.JSONEncodeError:  # of an app: a number too large, or nested too deep
-        return repr(node).encode(errors="surrogatepass")
+def _without_ids(node: Node) -> Node:
+    if node["type"] not in BLOCKS:
+        return node
+    attrs = node.get("attrs") or {}
+    if "id" in attrs:
+        rest = {key: value for key, value in attrs.items() if key != "id"}
+        node = {**node, "attrs": rest}
+        if not rest:
+            del node["attrs"]
+    children = children_of(node)
+    content = without_ids(children)
+    return node if all(map(is_, content, children)) else {**node, "content": content}

@@ -8,12 +8,12 @@ the blocks it stands in (`_FAR_REACHING`) makes this unprovable; then the page i
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirrord.codec.matching import Block, blocks_of
+from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import MAX_CHARACTERS, outline
 from mirrord.codec.text import lines
@@ -98,17 +98,17 @@ def _read(body: str, references: Mapping[str, Any]) -> Reading:
 def _unchanged(old: str, new: str) -> tuple[int, int]:
     """How many characters are the same at the beginning, and how many others at the end."""
     most = min(len(old), len(new))
-    head = _common(most, lambda count: old[:count] == new[:count])
-    tail = _common(most - head, lambda count: old[len(old) - count :] == new[len(new) - count :])
+    head = _common(most, lambda a, b: old[a:b] == new[a:b])
+    tail = _common(most - head, lambda a, b: old[len(old) - b : len(old) - a] == new[len(new) - b : len(new) - a])
     return head, tail
 
 
-def _common(most: int, is_equal: Callable[[int], bool]) -> int:
-    """The highest count up to *most* that *is_equal*, as every lower one is."""
+def _common(most: int, is_equal: Callable[[int, int], bool]) -> int:
+    """The highest count up to *most* before which all *is_equal*, as it can be asked of any stretch."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if is_equal(middle) else (low, middle - 1)
+        low, high = (middle, high) if is_equal(low, middle) else (low, middle - 1)
     return low
 
 
@@ -129,8 +129,11 @@ def _reaches_far(before: Reading, first: int, old: str, new: str) -> bool:
     """Whether the part that was *old* and is *new* has to do with what is not beside it."""
     if _FAR_REACHING.search(old) or _FAR_REACHING.search(new):
         return True
-    above = zip(before.spans[:first], before.blocks[:first], strict=True)
-    return any(_TOGGLE.search(before.body, *span) for span, block in above if block.kind != "details")
+    if not first:
+        return False
+    above = _TOGGLE.finditer(before.body, 0, before.spans[first - 1][1])
+    holders = (bisect_right(before.spans, found.start(), key=lambda span: span[0]) - 1 for found in above)
+    return any(before.blocks[index].kind != "details" for index in holders if index >= 0)
 
 
 def _shifted(span: tuple[int, int], shift: int) -> tuple[int, int]:
@@ -139,7 +142,5 @@ def _shifted(span: tuple[int, int], shift: int) -> tuple[int, int]:
 
 def _known(old: Sequence[Block], new: list[Block]) -> list[Block]:
     """*new*, of *old* what is equal at both ends."""
-    most = min(len(old), len(new))
-    start = next((k for k in range(most) if old[k] != new[k]), most)
-    end = next((k for k in range(most - start) if old[-1 - k] != new[-1 - k]), most - start)
+    start, end = ends(old, new)
     return [*old[:start], *new[start : len(new) - end], *old[len(old) - end :]]

@@ -51,6 +51,9 @@ def _nodes(tokens: Sequence[Token]) -> list[Node]:
     for index, token in enumerate(tokens):
         if index < end:
             continue
+        if token.type == "text":
+            result += [_marked(text_node(token.content), open_marks)] if token.content else ()
+            continue
         if token.type == "link_open" and index and tokens[index - 1].type == "link_close":
             _keep_apart(tokens, index)
         if token.type == "link_open" and (found := _mention(tokens, index)):
@@ -145,10 +148,6 @@ def _is_word(tokens: Sequence[Token], index: int) -> bool:
     return index < len(tokens) and tokens[index].content[:1].isalnum()
 
 
-def _text(token: Token) -> Node | None:
-    return text_node(token.content) if token.content else None
-
-
 def _html(token: Token) -> Node:
     return {"type": "hardBreak"} if _BREAK.fullmatch(token.content) else raw_inline(token.content)
 
@@ -175,8 +174,7 @@ def _link_atom(token: Token) -> Node:
 
 _ATOMS: Mapping[str, Callable[[Token], Node | None]] = MappingProxyType(
     {
-        "text": _text,
-        "text_special": _text,
+        "text_special": lambda token: text_node(token.content) if token.content else None,
         "softbreak": lambda token: text_node("\n"),
         "hardbreak": lambda token: {"type": "hardBreak"},
         "code_inline": lambda token: text_node(token.content, [{"type": "code"}]),

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mirrord.codec.block import block_of
 from mirrord.codec.containers import BOX, Marker, marked, marked_anew, marker_of
 from mirrord.codec.cuts import Cut, Line
 from mirrord.codec.document import Node
 from mirrord.codec.gaps import Piece, item_gap, joined
+from mirrord.codec.matching import replacing
 from mirrord.codec.normal import normal
-from mirrord.codec.pairing import Match, matched
 from mirrord.codec.reader import DONE, TODO
 
 Inside = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
@@ -26,16 +27,17 @@ def rearranged(cut: Cut, wanted: Node, inside: Inside) -> list[Line]:
     Raises:
         Damaged: Markdown cannot hold it, or the items cannot be taken apart.
     """
-    items = wanted.get("content", [])
+    items = [block_of(item) for item in wanted.get("content", [])]
     pieces: list[Piece] = []
     above: Marker | None = None
-    for item, match in zip(items, matched([part.node for part in cut.parts], items), strict=True):
-        own = _old_marker(cut, match.old)
+    for block, pair in zip(items, replacing([part.block for part in cut.parts], items), strict=True):
+        item, old = block.normal, pair.old if pair else None
+        own = _old_marker(cut, old)
         above = _marker(cut, wanted, item, own, above)
-        if match.same and match.old is not None and own == above:
-            pieces.append(Piece(item, cut.part(match.old), match.old, fresh=False))
+        if pair and pair.equal and own == above:
+            pieces.append(Piece(block, cut.part(pair.old), old, fresh=False))
         else:
-            pieces.append(Piece(item, _rewritten(cut, item, match, above, inside), match.old, fresh=True))
+            pieces.append(Piece(block, _rewritten(cut, item, old, above, inside), old, fresh=True))
     return joined(cut, pieces, item_gap(cut))
 
 
@@ -109,14 +111,14 @@ def _counts(cut: Cut) -> bool:
     return not first or not second or _number(first) != _number(second)
 
 
-def _rewritten(cut: Cut, item: Node, match: Match, marker: Marker, inside: Inside) -> list[Line]:
-    if match.old is None:
+def _rewritten(cut: Cut, item: Node, old: int | None, marker: Marker, inside: Inside) -> list[Line]:
+    if old is None:
         return marked([], marker).around(_boxless(inside([], [], _content(item)), marker))
-    part = cut.parts[match.old]
-    own = _old_marker(cut, match.old) or marker
+    part = cut.parts[old]
+    own = _old_marker(cut, old) or marker
     frame = marked(cut.lines[part.start : part.end], own)
-    old = _content(part.node)
-    lines = _boxless(inside(frame.inner if old else [], old, _content(item)), marker)
+    before = _content(part.node)
+    lines = _boxless(inside(frame.inner if before else [], before, _content(item)), marker)
     result = frame.around(lines) if own == marker else marked_anew(frame, lines, marker)
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]
 

@@ -1,74 +1,21 @@
-"""Which block of a page's new blocks was which of its old ones: equal ones first, then those edited in place."""
+"""Which block of a page's new blocks was which of its old ones: equal, else edited in place, else moved and edited."""
 
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from mirrord.codec.document import INLINE, TEXTBLOCKS, Node
-from mirrord.codec.normal import fingerprint, normal, wrapped
+from mirrord.codec.block import Block, ends
+from mirrord.codec.document import TEXTBLOCKS, Node
 
 CELLS = 20_000  # pairs of changed blocks compared word by word; in longer stretches their order decides
+ALIKE = 0.6  # from so many shared words on, a block that has gone elsewhere and changed is still the same one
 SAME_KIND = 0.5  # how many shared words it is worth that both are paragraphs, say
 
-_BLANK = fingerprint({"type": "paragraph"})
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+")  # where no blanks part words: each
-
-
-@dataclass(slots=True)
-class Block:
-    """
-    A block of a document or container; it does not change.
-
-    nodes: its node, or a run of inline nodes that stands for a paragraph, as an image alone does.
-    ids: those in it and below, once none is missing and none is there twice.
-    """
-
-    nodes: tuple[Node, ...]
-    ids: tuple[str, ...] = ()
-    _meaning: str | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def meaning(self) -> str:
-        """The fingerprint of its normal form; worked out when it is asked for, since that is most of the work."""
-        if self._meaning is None:
-            node = self.nodes[0]
-            if len(self.nodes) != 1 or node["type"] in INLINE:
-                node = {"type": "paragraph", "content": list(self.nodes)}
-            self._meaning = fingerprint(normal(node))
-        return self._meaning
-
-    def means(self, other: "Block") -> bool:
-        """Whether both mean the same; blocks that are the same JSON need no normal form for that."""
-        return self.nodes == other.nodes or self.meaning == other.meaning
-
-    def carrying(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
-        """The same block with other ids in its *nodes*, which change nothing of what it means."""
-        return Block(nodes, ids, self._meaning)
-
-    @property
-    def kind(self) -> str:
-        """The type of the node that Markdown knows it as."""
-        return self.nodes[0]["type"] if len(self.nodes) == 1 else "paragraph"
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether it is an empty paragraph, which has no Markdown."""
-        children = self.nodes[0].get("content") or ()
-        return self.meaning == _BLANK and all("text" in child for child in children)
-
-
-def blocks_of(content: Sequence[Node]) -> list[Block]:
-    """The blocks of a document's or container's *content*."""
-    found, start = [], 0
-    for node in wrapped(content):
-        count = 1 if node is content[start] else len(node["content"])
-        found.append(Block(tuple(content[start : start + count])))
-        start += count
-    return found
 
 
 class Pair(NamedTuple):
@@ -82,7 +29,7 @@ def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     """For each of *new* what it was among *old*, each at most once; None: it was not there."""
     if not old:
         return [None] * len(new)
-    start, end = _edges(old, new)
+    start, end = ends(old, new, Block.means)
     rest = _paired(old[start : len(old) - end], new[start : len(new) - end])
     return [
         *(Pair(i, True) for i in range(start)),
@@ -91,15 +38,40 @@ def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     ]
 
 
-def _edges(old: Sequence[Block], new: Sequence[Block]) -> tuple[int, int]:
-    """How many blocks are equal at the beginning, and how many others at the end."""
-    start, most = 0, min(len(old), len(new))
-    while start < most and old[start].means(new[start]):
-        start += 1
-    end, most = 0, most - start
-    while end < most and old[-1 - end].means(new[-1 - end]):
-        end += 1
-    return start, end
+def replacing(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
+    """
+    The same, and what is left of *new* in the place of what is left of *old* between the same two neighbours.
+
+    A block that replaces one of another kind is not that one, and has no right to its id; but to the gaps beside it.
+    """
+    found = paired(old, new)
+    gone = set(range(len(old))) - {pair.old for pair in found if pair}
+    for news, before, after in _runs(found, len(old)):
+        places = list(dict.fromkeys([*_beside(before, 1, gone), *reversed(_beside(after, -1, gone))]))
+        gone.difference_update(places)
+        for j, i in zip(news, places, strict=False):
+            found[j] = Pair(i, False)
+    return found
+
+
+def _runs(found: Sequence[Pair | None], count: int) -> Iterator[tuple[list[int], int, int]]:
+    """Each run of unmatched new blocks, with which of the *count* old ones its neighbours before and behind it were."""
+    before, news = -1, list[int]()
+    for j, pair in enumerate([*found, Pair(count, True)]):
+        if pair is None:
+            news.append(j)
+            continue
+        if news:
+            yield news, before, pair.old
+        before, news = pair.old, []
+
+
+def _beside(place: int, step: int, gone: set[int]) -> list[int]:
+    """The old blocks that are *gone*, one after the other beside a *place*."""
+    found: list[int] = []
+    while (place := place + step) in gone:
+        found.append(place)
+    return found
 
 
 def _paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
@@ -109,7 +81,26 @@ def _paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     for olds, news in matching.gaps():
         for i, j in _edited(old, [i for i in olds if not old[i].is_blank], new, news):
             found[j] = Pair(i, False)
+    for i, j in _gone_elsewhere(old, new, found):
+        found[j] = Pair(i, False)
     return found
+
+
+def _gone_elsewhere(
+    old: Sequence[Block], new: Sequence[Block], found: Sequence[Pair | None]
+) -> Iterator[tuple[int, int]]:
+    """Which of the blocks left were moved and changed, the most alike first."""
+    taken = {pair.old for pair in found if pair}
+    olds = [i for i, block in enumerate(old) if i not in taken and not block.is_blank]
+    news = [j for j, pair in enumerate(found) if pair is None]
+    if len(olds) * len(news) > CELLS:
+        return
+    before, after = {i: _gist(old[i]) for i in olds}, {j: _gist(new[j]) for j in news}
+    likeness = {(j, i): before[i].likeness(after[j]) for j in news for i in olds}
+    for j, i in sorted(likeness, key=lambda pair: (-likeness[pair], pair)):
+        if likeness[j, i] >= SAME_KIND + ALIKE and i in before and j in after:
+            del before[i], after[j]
+            yield i, j
 
 
 class _Matching:

@@ -22,6 +22,15 @@ from mirrord.errors import Damaged
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 
+class Misread(Damaged):
+    """YAML that is not read. problem: half a sentence; line: from 0 on, None where it is about the whole."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        where = "the front matter" if line is None else f"line {line + 2} of the front matter:"
+        super().__init__(f"{where} {problem}")
+        self.problem, self.line = problem, line
+
+
 class Removed(Enum):
     """Stands for the value of a key that is to go: None is a value."""
 
@@ -72,10 +81,10 @@ def properties(source: str) -> list[Property]:
     The top-level keys of *source* in order, read as events only, so no input can hurt.
 
     Raises:
-        Damaged: not a YAML mapping with text keys, or over a limit, or with aliases or `<<`.
+        Misread: not a YAML mapping with text keys, or over a limit, or with aliases or `<<`.
     """
     if len(source) > MAX_CHARACTERS:
-        raise Damaged("the front matter is larger than 64 kB")
+        raise Misread("is larger than 64 kB")
     try:
         return _Walk().over(yaml.parse(source, Loader=yaml.CSafeLoader))
     except (yaml.YAMLError, ValueError) as error:
@@ -113,7 +122,7 @@ class _Walk:
         for count, event in enumerate(events):
             kind = type(event)
             if count > MAX_EVENTS:
-                raise Damaged("the front matter holds more than some 3,000 values")
+                raise Misread("holds more than some 3,000 values")
             if kind is yaml.ScalarEvent:
                 self.node(event, kind)
             elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
@@ -251,13 +260,11 @@ _Loader.add_constructor(_TAG + "map", _mapping)
 _Loader.add_constructor(None, _other)
 
 
-def _refused(event: Any, problem: str) -> Damaged:
-    return Damaged(f"line {event.start_mark.line + 2} of the front matter: {problem}")
+def _refused(event: Any, problem: str) -> Misread:
+    return Misread(problem, event.start_mark.line)
 
 
-def _damaged(error: yaml.YAMLError | ValueError) -> Damaged:
+def _damaged(error: yaml.YAMLError | ValueError) -> Misread:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    if mark is None:
-        return Damaged(f"the front matter is not valid YAML: {problem}")
-    return Damaged(f"line {mark.line + 2} of the front matter: {problem}")
+    return Misread(problem, mark.line) if mark is not None else Misread(f"is not valid YAML: {problem}")

@@ -44,24 +44,26 @@ def raw_block(source: str) -> Node:
 
 def read_block(tokens: Sequence[Token]) -> Node:
     """The node of one block's tokens."""
-    stack: list[tuple[Token | None, list[Node]]] = [(None, [])]
+    found: list[Node] = []
+    around: list[tuple[Token, list[Node]]] = []  # what is open, with what was found before it
     for token in tokens:
         if token.nesting == 1:
-            stack.append((token, []))
+            around.append((token, found))
+            found = []
         elif token.nesting == -1:
-            opening, children = stack.pop()
-            if opening is not None:
-                stack[-1][1].extend(_given(opening, _CONTAINERS[opening.type](opening, children)))
+            opening, before = around.pop()
+            before += _given(opening, _CONTAINERS[opening.type](opening, found))
+            found = before
         elif token.type == "inline":
-            stack[-1][1].extend(read_inline(token))
+            found += read_inline(token)
         else:
-            stack[-1][1].extend(_given(token, [_LEAVES[token.type](token)]))
-    return stack[0][1][0]
+            found += _given(token, [_LEAVES[token.type](token)])
+    return found[0]
 
 
 def _given(token: Token, nodes: list[Node]) -> list[Node]:
     """The node of *token* with the attributes of the comment before it, which override none of its own."""
-    given = token.meta.get("tiptap")
+    given = token.meta and token.meta.get("tiptap")
     if given and nodes[0]["type"] != "table":
         given = {key: value for key, value in given.items() if key != "id"}
         nodes[0]["attrs"] = {**given, **nodes[0].get("attrs", {})}

@@ -101,10 +101,12 @@ def outline(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> 
     except TRIPS:
         return Outline(body, [Segment(0, len(body), None)], references)
     spare = env.get("looks", 0)
-    return Outline(body, _cut(body, tokens), env["references"], env.get("allowed", 0) - spare, spare)
+    return Outline(
+        body, _cut(body, tokens, flawed=OPAQUE in env), env["references"], env.get("allowed", 0) - spare, spare
+    )
 
 
-def _cut(body: str, tokens: Sequence[Token]) -> list[Segment]:
+def _cut(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Segment]:
     written = lines(body)
     offsets = _offsets(written)
     result = []
@@ -114,8 +116,9 @@ def _cut(body: str, tokens: Sequence[Token]) -> list[Segment]:
             while last - 1 > first and not written[last - 1].strip(_BLANKS):
                 last -= 1
         end = offsets[last - 1] + len(written[last - 1].rstrip("\r\n"))
-        if body[offsets[first] : end].strip(_BLANKS) != SEPARATOR:
-            result.append(Segment(offsets[first], end, block if _is_whole(block) else None))
+        if block[0].type == "html_block" and body[offsets[first] : end].strip(_BLANKS) == SEPARATOR:
+            continue
+        result.append(Segment(offsets[first], end, block if _is_whole(block, flawed=flawed) else None))
     return result
 
 
@@ -132,15 +135,8 @@ def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             start = index + 1
 
 
-def _is_whole(block: Sequence[Token]) -> bool:
-    """Whether the parser came nowhere near the nesting at which it drops content, nor a limit."""
+def _is_whole(block: Sequence[Token], *, flawed: bool) -> bool:
+    """Whether the parser came nowhere near the nesting at which it drops content, nor a limit; *flawed*: somewhere."""
     if len(block) > MAX_NESTING and any(token.level >= MAX_NESTING - 1 for token in block):
         return False
-    return block[0].type != OPAQUE and not any(
-        token.type == "inline" and (OPAQUE in token.meta or not _is_shallow(token.children)) for token in block
-    )
-
-
-def _is_shallow(children: Sequence[Token] | None) -> bool:
-    """A level takes a token at least: short content need not be looked through."""
-    return not children or len(children) < MAX_NESTING or all(child.level < MAX_NESTING - 1 for child in children)
+    return not flawed or not any(token.type == OPAQUE or OPAQUE in token.meta for token in block)

@@ -10,9 +10,12 @@ from markdown_it.token import Token
 from mirrord.codec.attributes import attributes
 from mirrord.codec.properties import Json
 
+BARE = "bare"  # in the `meta` of a task: not even a blank follows its box
+
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
-_BOXES = {"[ ]": False, "[x]": True, "[X]": True}
+_SHAPED = frozenset(["blockquote_open", "blockquote_close", "list_item_open", "inline"])
+_BOXES = {"[ ]": False, "[x]": True}  # as they are written anew
 _TRIMMED = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")
 _EDGES = f"[{re.escape(''.join(sorted(_TRIMMED)))}]"
 _WIDE = re.compile(_EDGES)
@@ -23,11 +26,13 @@ _TRAILING = re.compile(rf"(?:{_EDGES}|[ \t])*{_EDGES}")
 def shaped(state: StateCore) -> None:
     """The rule for the parser's core; it has to come right after the blocks are found."""
     tokens = state.tokens
-    if any(token.type == "html_block" for token in tokens):
+    if "html_block" in [token.type for token in tokens]:
         tokens = state.tokens = list(_with_attributes(_with_details(tokens)))
     quotes: list[Token | None] = []
     lines = state.src.split("\n") if _WIDE.search(state.src) else ()
     for index, token in enumerate(tokens):
+        if token.type not in _SHAPED:
+            continue
         if token.type == "blockquote_open":
             quotes.append(_callout(tokens, index))
         elif token.type == "blockquote_close" and quotes.pop():
@@ -56,9 +61,9 @@ def _empty_task(tokens: Sequence[Token], index: int) -> None:
     item = tokens[index]
     if "checked" in item.meta or tokens[index + 1].type != "paragraph_open":
         return
-    text = tokens[index + 2]
-    if text.content in _BOXES:
-        item.meta["checked"] = _BOXES[text.content]
+    text, after = tokens[index + 2], tokens[index + 4]
+    if text.content in _BOXES and after.type != "paragraph_open":  # a task's text would be on the box's line
+        item.meta |= {"checked": _BOXES[text.content], BARE: True}
         text.content = ""
 
 

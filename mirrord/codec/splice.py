@@ -6,11 +6,12 @@ The result is read again as a whole and must equal what was wanted; nothing leav
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mirrord.codec.block import Block, blocks_of
 from mirrord.codec.blocks import Effort, Setting, rearranged
 from mirrord.codec.cuts import Cut, Line, cut_blocks
 from mirrord.codec.document import Document, Node, document
 from mirrord.codec.gaps import Spacing
-from mirrord.codec.normal import difference, fingerprint, normal
+from mirrord.codec.normal import difference, normal
 from mirrord.codec.reader import nodes
 from mirrord.codec.segments import outline
 from mirrord.codec.style import Style, habit_of
@@ -44,27 +45,39 @@ def spliced(body: str, wanted: Document, ending: str) -> str:
     Raises:
         Damaged: Markdown cannot hold what is wanted, or not beside the blocks that stay.
     """
-    page, after = _opened(body), normal(wanted)
-    want, got = fingerprint(after), after
-    if after.get("content", []) == [part.node for part in page.cut.parts] and after.keys() <= {"type", "content"}:
+    page, after = _opened(body), _filled(wanted.get("content") or [])
+    bare = normal({**wanted, "content": []})
+    if bare.keys() != {"type"}:
+        raise Damaged(f"the change would lose {difference(bare, document([]))}: a page has no place for it")
+    if _mean_the_same([part.block for part in page.cut.parts], after):
         return body
+    got: list[Block] = []
     for result in _attempts(page, after, ending):
-        got = normal(document(nodes(outline(result))))
-        if fingerprint(got) == want:
+        got = _filled(nodes(outline(result)))
+        if _mean_the_same(got, after):
             return result
-    lost = difference(after, got)
+    lost = difference(*(document([block.normal for block in blocks]) for blocks in (after, got)))
     raise Damaged(f"the change would lose {lost}: Markdown cannot hold it beside the blocks around it")
+
+
+def _filled(content: Sequence[Node]) -> list[Block]:
+    """The blocks of a document that are not empty."""
+    return [block for block in blocks_of(content) if not block.is_empty]
+
+
+def _mean_the_same(old: Sequence[Block], new: Sequence[Block]) -> bool:
+    return len(old) == len(new) and all(map(Block.means, old, new))
 
 
 def _opened(body: str) -> _Page:
     written = lines(body)
     texts = [line.rstrip("\r\n") for line in written]
-    cut = cut_blocks(texts, {})
+    cut = cut_blocks(texts, {}, ended=written[-1:] != texts[-1:])
     habit = habit_of([token for part in cut.parts for token in part.tokens])
     return _Page(cut, [line[len(text) :] for line, text in zip(written, texts, strict=True)], habit)
 
 
-def _attempts(page: _Page, after: Node, ending: str) -> Iterator[str]:
+def _attempts(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:
     """Pages that may be the wanted one, the likeliest first, none twice."""
     tried: set[str] = set()
     for ladder in _LADDERS:
@@ -76,20 +89,20 @@ def _attempts(page: _Page, after: Node, ending: str) -> Iterator[str]:
                     tried.add(result)
                     yield result
             start = _opened(result)
-            if len(start.cut.parts) != len(after.get("content", [])):
+            if len(start.cut.parts) != len(after):
                 break
 
 
-def _arranged(page: _Page, after: Node, effort: Effort, spacing: Spacing, ending: str) -> str:
+def _arranged(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:
     setting = Setting(page.cut.references, page.habit, effort)
-    result = rearranged(page.cut, after.get("content", []), setting, spacing)
+    result = rearranged(page.cut, after, setting, spacing)
     ended: list[str] = []
     for line in result:
         last = _ending(page, line, ending)
         if not line.text and last == "\n" and ended and ended[-1].endswith("\r"):
             last = "\r"  # else the two would be one line ending
         ended.append(line.text + last)
-    if after.get("content") and page.cut.parts and page.endings[-1] == "":
+    if after and page.cut.parts and page.endings[-1] == "":
         ended[-1] = result[-1].text
     return "".join(ended)
 

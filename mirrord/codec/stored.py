@@ -1,18 +1,20 @@
 """What Postgres stores of a text: its document and its links. Imports the codec only, so that a worker stays small."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
 
 import orjson
 
+from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.carry import carried_blocks, content_of, joined
 from mirrord.codec.document import Document
 from mirrord.codec.frontmatter import split
-from mirrord.codec.ids import identified
 from mirrord.codec.increment import Reading, read_whole, reread
 from mirrord.codec.links import Link, links_of
-from mirrord.codec.matching import Block, blocks_of
+from mirrord.codec.naming import identified
 
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
@@ -45,7 +47,7 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
     reading = reread(before.reading, split(text).body)
     if reading is None:
         return None
-    return _made(reading, identified(_blocks_again(before.blocks, _loaded(prior))))
+    return _made(reading, _blocks_again(before.blocks, _loaded(prior)))
 
 
 def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
@@ -62,19 +64,20 @@ def _made(reading: Reading, prior: Sequence[Block]) -> Derived:
         return Derived(reading, blocks, _json(joined(blocks)))
 
 
-def _blocks_again(known: Sequence[Block], prior: object) -> list[Block]:
-    """The blocks of *prior*; those *known* that still are at its beginning and end are not looked into again."""
+def _blocks_again(known: Sequence[Block], prior: object) -> Sequence[Block]:
+    """The blocks of *prior*, with ids; those *known* that still are at its beginning and end are not looked into."""
     content = prior.get("content") if isinstance(prior, dict) and prior.get("type") == "doc" else None
     if not isinstance(content, list):
         return []
-    start, first = 0, 0
-    while first < len(known) and list(known[first].nodes) == content[start : start + len(known[first].nodes)]:
-        start, first = start + len(known[first].nodes), first + 1
-    end, last = len(content), len(known)
-    while last > first and list(known[last - 1].nodes) == content[max(start, end - len(known[last - 1].nodes)) : end]:
-        end, last = end - len(known[last - 1].nodes), last - 1
-    between = {"type": "doc", "content": content[start:end]}
-    return [*known[:first], *blocks_of(content_of(between)), *known[last:]]
+    places = [0, *accumulate(len(block.nodes) for block in known)]
+    head, tail = ends(list(chain.from_iterable(block.nodes for block in known)), content)
+    if head == places[-1] == len(content):
+        return known
+    first = bisect_right(places, head) - 1
+    last = max(bisect_left(places, places[-1] - tail), first)
+    between = content[places[first] : len(content) - (places[-1] - places[last])]
+    blocks = blocks_of(content_of({"type": "doc", "content": between}))
+    return identified([*known[:first], *blocks, *known[last:]])
 
 
 def _json(document: Document) -> bytes:

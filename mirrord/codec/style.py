@@ -8,6 +8,8 @@ from typing import Any
 
 from markdown_it.token import Token
 
+from mirrord.codec.shapes import BARE
+
 _LISTS = ("bullet_list_open", "ordered_list_open")
 
 
@@ -17,11 +19,13 @@ class ListStyle:
     marker: `-`, `*` or `+`; for numbers `.` or `)`.
     loose: blank lines between items.
     counts: the numbers rise.
+    bare: the items whose box has nothing behind it, which to others is no task.
     """
 
     marker: str = ""
     loose: bool = False
     counts: bool = True
+    bare: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +122,17 @@ def _lists(tokens: Sequence[Token]) -> Iterator[ListStyle]:
 
 
 def _list_style(tokens: Sequence[Token], index: int) -> ListStyle:
-    level, numbers, loose = tokens[index].level, [], False
+    level, loose = tokens[index].level, False
+    items: list[Token] = []
     for token in tokens[index + 1 :]:
         if token.level == level:
             break
         if token.level == level + 1 and token.type == "list_item_open":
-            numbers.append(token.info)
+            items.append(token)
         if token.level == level + 2 and token.type == "paragraph_open" and not token.hidden:
             loose = True
-    return ListStyle(tokens[index].markup, loose, len(numbers) < 2 or numbers[0] != numbers[1])
+    bare = frozenset(at for at, item in enumerate(items) if BARE in item.meta)
+    return ListStyle(tokens[index].markup, loose, len(items) < 2 or items[0].info != items[1].info, bare)
 
 
 def variants(style: Style) -> Iterator[Style]:

@@ -1,14 +1,17 @@
 """Rows of tables: unchanged ones keep their lines, changed ones are written as their table is."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from mirrord.codec.anew import written_cell
+from mirrord.codec.block import Block, block_of
 from mirrord.codec.cuts import Line
 from mirrord.codec.document import Node
-from mirrord.codec.pairing import Match, matched
+from mirrord.codec.matching import Pair, replacing
 from mirrord.codec.style import Style
-from mirrord.codec.tables import ALIGNMENT, write_cell
+from mirrord.codec.tables import ALIGNMENT
 from mirrord.errors import Damaged
 
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -50,15 +53,20 @@ class _Table:
     rows: Sequence[Node]
     columns: Sequence[int]
     style: Style
+    references: Mapping[str, Any]
 
     def source(self, row: int) -> str:
         """The line of a row: the second one is no row."""
         return self.lines[row + 1 if row else 0]
 
 
-def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> list[Line]:
+def rearranged(
+    lines: Sequence[str], old: Node, wanted: Node, style: Style, references: Mapping[str, Any]
+) -> list[Line]:
     """
     The *lines* of the table *old* turned into *wanted*, both normal.
+
+    references: what the page's reference definitions say.
 
     Raises:
         Damaged: Markdown cannot hold a cell, or the lines are not one a row.
@@ -66,20 +74,20 @@ def rearranged(lines: Sequence[str], old: Node, wanted: Node, style: Style) -> l
     before, after = old.get("content", []), wanted.get("content", [])
     if len(lines) != len(before) + 1 or not after or old.get("attrs") != wanted.get("attrs"):
         raise Damaged("the rows of the table are not its lines")
-    table = _Table(lines, [_bare(row) for row in before], _columns(lines), style)
+    table = _Table(lines, [_bare(row) for row in before], _columns(lines), style, references)
     rows = [_bare(row) for row in after]
-    found = [_below(match) for match in matched(table.rows[1:], rows[1:])]
-    head = _row(table, after[0], Match(0, same=table.rows[0] == rows[0]), 0)
+    found = replacing(_blocks(table.rows[1:]), _blocks(rows[1:]))
+    head = _row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
     result = [head, _ruled(table, before[0], after[0])]
     nearest = 0
-    for row, match in zip(after[1:], found, strict=True):
-        nearest = nearest if match.old is None else match.old
-        result.append(_row(table, row, match, nearest))
+    for row, pair in zip(after[1:], found, strict=True):
+        nearest = pair.old + 1 if pair else nearest
+        result.append(_row(table, row, pair, nearest))
     return result
 
 
-def _below(match: Match) -> Match:
-    return match if match.old is None else Match(match.old + 1, match.same)
+def _blocks(rows: Sequence[Node]) -> list[Block]:
+    return [block_of(row) for row in rows]
 
 
 def _bare(row: Node) -> Node:
@@ -111,21 +119,21 @@ def _cut(line: str) -> _Row:
     return _Row(lead, cells, trailing)
 
 
-def _row(table: _Table, row: Node, match: Match, nearest: int) -> Line:
+def _row(table: _Table, row: Node, pair: Pair | None, nearest: int) -> Line:
     """A row as it was, or written like the one it replaces or the *nearest* one above."""
     at = (nearest + 1) if nearest else 0
-    if match.same:
+    if pair and pair.equal:
         return Line(table.source(nearest), at)
     pattern = _cut(table.source(nearest))
     cells = row.get("content", [])
-    kept = table.rows[nearest].get("content", []) if match.old is not None else []
+    kept = table.rows[nearest].get("content", []) if pair else []
     kept = kept if len(kept) == len(pattern.cells) == len(cells) else []
     written = []
     for index, cell in enumerate(cells):
         if kept and kept[index] == _unaligned(cell):
             written.append(pattern.cells[index])
         else:
-            written.append(_padded(table, write_cell(cell, table.style), pattern, index, cell))
+            written.append(_padded(table, written_cell(cell, table.style, table.references), pattern, index, cell))
     return Line(pattern.line(written))
 
 

@@ -114,23 +114,25 @@ def _ordered_list(node: Node, style: Style) -> str:
 def _items(node: Node, style: Style, markers: Sequence[str]) -> str:
     loose = style.lists[0].loose
     texts = []
-    for item, marker in zip(_children(node), markers, strict=True):
-        content = _item(item, style.deeper(), tight=not loose)
+    for index, (item, marker) in enumerate(zip(_children(node), markers, strict=True)):
+        content = _item(item, style.deeper(), tight=not loose, bare=index in style.lists[0].bare)
         texts.append(_prefixed(content, marker, " " * len(marker)) if content else marker.rstrip())
     return ("\n\n" if loose else "\n").join(texts)
 
 
-def _item(item: Node, style: Style, *, tight: bool) -> str:
+def _item(item: Node, style: Style, *, tight: bool, bare: bool) -> str:
     content = _children(item)
     box = ""
     if item["type"] == "taskItem":
         box = "[x]" if _attr(item, "checked") else "[ ]"
-    elif len(content) > 1 and (box := _lone_box(content[0])):
+    elif content and (box := _lone_box(content[0])):
         content = content[1:]
     text = _blocks(content, style, tight=tight)
     own = extras(item)
     if own or (content and _has_extras(content[0])):  # the first comment in an item is always the item's
         text = f"{comment(own)}\n{text}".rstrip("\n")
+    elif bare and box and not (content and content[0]["type"] == "paragraph"):
+        return f"{box}\n{text}".rstrip("\n")
     return f"{box} {text}" if box else text  # elsewhere an empty box is a task only with the blank behind it
 
 

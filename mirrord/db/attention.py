@@ -97,11 +97,12 @@ async def halts(connection: Connection, tenant: TenantId, mirror: MirrorId | Non
 async def paths_of(connection: Connection, tenant: TenantId, entries: Sequence[EntryId], most: int) -> list[str]:
     """The first paths of *entries*, in order; by their names where no mirror has a file of them."""
     cursor = await connection.execute(
-        "SELECT DISTINCT coalesce(b.path, p.name, a.name, e.id::text) AS path "
+        "SELECT DISTINCT coalesce(b.path, p.name, a.name, r.kind || '/' || r.key, e.id::text) AS path "
         "FROM unnest(%(entries)s::uuid[]) AS e (id) "
         "LEFT JOIN mirrord.mirror_base AS b ON b.tenant_id = %(tenant)s AND b.entry_id = e.id "
         "LEFT JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = e.id "
-        "LEFT JOIN mirrord.attachment AS a ON a.tenant_id = %(tenant)s AND a.id = e.id ORDER BY path LIMIT %(most)s",
+        "LEFT JOIN mirrord.attachment AS a ON a.tenant_id = %(tenant)s AND a.id = e.id "
+        "LEFT JOIN mirrord.record AS r ON r.tenant_id = %(tenant)s AND r.id = e.id ORDER BY path LIMIT %(most)s",
         {"tenant": tenant, "entries": list(entries), "most": most},
     )
     return [path for (path,) in await cursor.fetchall()]

@@ -11,14 +11,14 @@ from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, TenantId
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """
-    Two contents for one page or attachment. sibling: the entry that holds the file's.
+    Two contents for one entry. sibling: the page or attachment that holds the file's; a record has none.
 
-    Of a page there are texts, of an attachment digests. The base is None where it is not known; the row's text where
-    it had none. path: of the file when it happened. row_version: of the row then.
+    Of a page or record there are texts, of an attachment digests. The base is None where it is not known; the row's
+    text where it had none. path: of the file when it happened. row_version: of the row then.
     """
 
     entry: EntryId
-    sibling: EntryId
+    sibling: EntryId | None
     path: str
     kind: Kind
     row_version: int
@@ -39,15 +39,18 @@ _COLUMNS = (
 _ADD = """
 INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, sibling_id, path, kind, row_version,
                               base_text, file_text, row_text, base_digest, file_digest, row_digest)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+SELECT %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s
+WHERE NOT EXISTS (SELECT FROM mirrord.conflict WHERE tenant_id = %s AND entry_id = %s AND sibling_id IS NULL
+                  AND file_text = %s AND resolved_at IS NULL)"""
 
 
 async def add(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: Conflict) -> None:
-    """Write down both sides and the base."""
+    """Write down both sides and the base; of a conflict without a sibling that is known already, nothing."""
     texts = (conflict.base_text, conflict.file_text, conflict.row_text)
     digests = (conflict.base_digest, conflict.file_digest, conflict.row_digest)
     about = (conflict.entry, conflict.sibling, conflict.path, conflict.kind, conflict.row_version)
-    await connection.execute(_ADD, (tenant, mirror, *about, *texts, *digests))
+    same = (tenant, conflict.entry, conflict.file_text)
+    await connection.execute(_ADD, (tenant, mirror, *about, *texts, *digests, *same))
 
 
 async def listed(connection: Connection, tenant: TenantId) -> list[Conflict]:
@@ -90,4 +93,4 @@ async def resolve(connection: Connection, tenant: TenantId, number: int, resolut
 
 def _conflict(row: tuple[Any, ...]) -> Conflict:
     entry, sibling, path, kind, *rest = row
-    return Conflict(EntryId(entry), EntryId(sibling), path, Kind(kind), *rest)
+    return Conflict(EntryId(entry), sibling, path, Kind(kind), *rest)

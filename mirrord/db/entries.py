@@ -1,5 +1,5 @@
 """
-Pages and attachments as a person's command reads and writes them: the row alone, by version.
+Entries as a person's command reads and writes them: the row alone, by version.
 
 No base is written and no lease is held: these are writes of rows like an app's, and the files follow from them.
 """
@@ -10,7 +10,10 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mirrord.db import records
 from mirrord.db.connect import Connection
+from mirrord.db.records import RecordText
+from mirrord.db.tables import table_of
 from mirrord.db.writes import Bytes, Text
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of
 
@@ -20,7 +23,7 @@ class Current:
     """
     A row as it is now.
 
-    text: of a page; None: a folder, or not rendered yet. digest, size: of an attachment's bytes.
+    text: of a page or record; None: a folder, or not rendered yet. digest, size: of an attachment's bytes.
     unrendered: an app's write of which the text does not follow yet.
     """
 
@@ -41,7 +44,11 @@ SELECT id, kind, parent_id, coalesce(name, ''), index, deleted_at IS NOT NULL, v
 FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)
 UNION ALL
 SELECT id, 'attachment', parent_id, name, false, deleted_at IS NOT NULL, version, NULL, false, digest, size
-FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
+FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)
+UNION ALL
+SELECT id, 'record', NULL, kind || '/' || key, false, deleted_at IS NOT NULL, version, text,
+       ahead <> '{}' OR digest IS NULL, NULL, NULL
+FROM mirrord.record WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
 _PUT_TEXT = """
 UPDATE mirrord.page SET
     index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s, content = NULL,
@@ -54,6 +61,9 @@ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETUR
 _PUT_BYTES = """
 UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s,
     name_key = CASE WHEN deleted_at IS NULL THEN name_key END, deleted_at = NULL
+WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"""
+_PUT_RECORD = """
+UPDATE mirrord.record SET text = %(text)s, digest = %(digest)s, data = %(data)s, ahead = '{}', deleted_at = NULL
 WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"""
 _DELETE = """
 UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
@@ -135,10 +145,17 @@ async def put_bytes(
     return await _version(connection, _PUT_BYTES, values | {"size": body.size, "media_type": body.media_type})
 
 
+async def put_record(connection: Connection, tenant: TenantId, record: Current, body: RecordText) -> int | None:
+    """The next version of *record*; a deleted one lives again. None: the row is not *record* any more."""
+    await connection.execute("SET LOCAL mirrord.next_version = 'on'")
+    same = {"tenant": tenant, "entry": record.entry, "expected": record.version}
+    values = records.columns(digest_of(body.text.encode()), body)
+    return await _version(connection, _PUT_RECORD, same | values)
+
+
 async def delete(connection: Connection, tenant: TenantId, entry: Current) -> bool:
     """Make it a tombstone; its file goes to the trash. False: the row is not *entry* any more."""
-    table = "attachment" if entry.kind is Kind.ATTACHMENT else "page"
-    cursor = await connection.execute(_DELETE.format(table=table), (tenant, entry.entry, entry.version))
+    cursor = await connection.execute(_DELETE.format(table=table_of(entry.kind)), (tenant, entry.entry, entry.version))
     return await cursor.fetchone() is not None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mirrord.db.connect import Database
+from mirrord.db.tables import TABLES
 from mirrord.domain.entry import EntryId, TenantId
 
 _FREE = "SELECT id FROM mirrord.{} WHERE tenant_id = %s AND id = ANY (%s) FOR NO KEY UPDATE SKIP LOCKED"
@@ -12,7 +13,7 @@ async def locked_rows(database: Database, tenant: TenantId, entries: Sequence[En
     """Those of *entries* whose row another transaction is writing now."""
     async with database.transaction(tenant) as connection:
         there, free = set[EntryId](), set[EntryId]()
-        for table in ("page", "attachment"):
+        for table in TABLES:
             rows = await connection.execute(
                 f"SELECT id FROM mirrord.{table} WHERE tenant_id = %s AND id = ANY (%s)", (tenant, list(entries))
             )

@@ -13,6 +13,7 @@ class Counts:
 
     pages: int
     attachments: int
+    records: int
     conflicts: int
     problems: int
     halts: int
@@ -24,6 +25,7 @@ async def counts(connection: Connection, tenant: TenantId) -> Counts:
     cursor = await connection.execute(
         "SELECT (SELECT count(*) FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL AND kind = 'page'), "
         "(SELECT count(*) FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL), "
+        "(SELECT count(*) FROM mirrord.record WHERE tenant_id = %(t)s AND deleted_at IS NULL), "
         "(SELECT count(*) FROM mirrord.conflict WHERE tenant_id = %(t)s AND resolved_at IS NULL), "
         "(SELECT count(*) FROM mirrord.problem WHERE tenant_id = %(t)s), "
         "(SELECT count(*) FROM mirrord.halt WHERE tenant_id = %(t)s AND closed_at IS NULL), "
@@ -48,7 +50,9 @@ async def live_rows(connection: Connection, tenant: TenantId) -> list[tuple[Any,
         "name_key IS NOT NULL AND ahead = '{}' AND (digest IS NOT NULL OR kind = 'folder') "
         "FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL UNION ALL "
         "SELECT id, 'attachment', parent_id, name, false, digest, name_key IS NOT NULL "
-        "FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL",
+        "FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL UNION ALL "
+        "SELECT id, 'record', NULL, kind || '/' || key, false, digest, ahead = '{}' AND digest IS NOT NULL "
+        "FROM mirrord.record WHERE tenant_id = %(t)s AND deleted_at IS NULL",
         {"t": tenant},
     )
     return await cursor.fetchall()

@@ -6,6 +6,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
+from mirrord.db.tables import table_of
 from mirrord.db.writes import Text
 from mirrord.domain.entry import EntryId, Kind, TenantId, digest_of
 
@@ -18,6 +19,18 @@ FROM mirrord.{table} AS now
 LEFT JOIN (SELECT DISTINCT ON ({table}_id) * FROM mirrord.{table}_revision
            WHERE tenant_id = %(tenant)s AND created_at <= %(at)s ORDER BY {table}_id, version DESC) AS was
   ON was.{table}_id = now.id
+WHERE now.tenant_id = %(tenant)s
+"""
+
+_RECORDS_THEN = """
+SELECT now.id, 'record', now.kind || '/' || now.key, now.version, now.deleted_at IS NOT NULL,
+       was.version, coalesce(was.deleted, true), was.kind || '/' || was.key,
+       (was.kind, was.key) IS DISTINCT FROM (now.kind, now.key),
+       was.digest IS NOT NULL AND was.digest IS DISTINCT FROM now.digest
+FROM mirrord.record AS now
+LEFT JOIN (SELECT DISTINCT ON (record_id) * FROM mirrord.record_revision
+           WHERE tenant_id = %(tenant)s AND created_at <= %(at)s ORDER BY record_id, version DESC) AS was
+  ON was.record_id = now.id
 WHERE now.tenant_id = %(tenant)s
 """
 
@@ -40,6 +53,17 @@ UPDATE mirrord.attachment AS now SET digest = was.digest, size = was.size, media
 FROM mirrord.attachment_revision AS was
 WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
   AND was.tenant_id = %(tenant)s AND was.attachment_id = %(entry)s AND was.version = %(version)s
+RETURNING now.version"""
+# A version that was not rendered then has the values only: the text follows from them again.
+_RESTORE_RECORD = """
+UPDATE mirrord.record AS now SET text = coalesce(was.text, now.text), digest = coalesce(was.digest, now.digest),
+    data = was.data, ahead = CASE WHEN was.text IS NULL THEN '{data}'::text[] ELSE '{}' END,
+    deleted_at = NULL, kind = was.kind, key = was.key
+FROM mirrord.record_revision AS was
+WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
+  AND was.tenant_id = %(tenant)s AND was.record_id = %(entry)s AND was.version = %(version)s
+  AND NOT EXISTS (SELECT FROM mirrord.record AS other WHERE other.tenant_id = %(tenant)s AND other.id <> now.id
+                  AND other.kind = was.kind AND other.key_slot = lower(was.key COLLATE "C"))
 RETURNING now.version"""
 _DELETE = """
 UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
@@ -68,10 +92,13 @@ class Then:
 
 
 async def at_moment(connection: Connection, tenant: TenantId, moment: datetime) -> list[Then]:
-    """Every page, folder and attachment, with what it was at *moment*."""
+    """Every entry, with what it was at *moment*."""
     found: list[Then] = []
-    for table, kind in (("page", "now.kind"), ("attachment", "'attachment'")):
-        cursor = await connection.execute(_THEN.format(table=table, kind=kind), {"tenant": tenant, "at": moment})
+    named = [
+        _THEN.format(table=table, kind=kind) for table, kind in (("page", "now.kind"), ("attachment", "'attachment'"))
+    ]
+    for statement in (*named, _RECORDS_THEN):
+        cursor = await connection.execute(statement, {"tenant": tenant, "at": moment})
         found += [Then(EntryId(row[0]), Kind(row[1]), *row[2:]) for row in await cursor.fetchall()]
     return found
 
@@ -97,7 +124,8 @@ async def restore(connection: Connection, tenant: TenantId, one: Then, text: Tex
         "version": one.then,
     }
     if text is None:
-        return await _wrote(connection, _RESTORE_ATTACHMENT, values)
+        statement = _RESTORE_RECORD if one.kind is Kind.RECORD else _RESTORE_ATTACHMENT
+        return await _wrote(connection, statement, values)
     frontmatter = Jsonb(text.frontmatter) if text.frontmatter is not None else None
     values |= {"kind": Kind.PAGE if text.markdown is not None else Kind.FOLDER, "markdown": text.markdown}
     values["digest"] = digest_of(text.markdown.encode()) if text.markdown is not None else None
@@ -107,9 +135,8 @@ async def restore(connection: Connection, tenant: TenantId, one: Then, text: Tex
 
 async def delete(connection: Connection, tenant: TenantId, one: Then) -> bool:
     """Delete what was made since. False: it changed since it was looked at."""
-    table = "attachment" if one.kind is Kind.ATTACHMENT else "page"
     values = {"tenant": tenant, "entry": one.entry, "expected": one.version}
-    return await _wrote(connection, _DELETE.format(table=table), values)
+    return await _wrote(connection, _DELETE.format(table=table_of(one.kind)), values)
 
 
 async def _wrote(connection: Connection, statement: str, values: dict[str, object]) -> bool:

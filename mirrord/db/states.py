@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from mirrord.db import records
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base, Row
@@ -18,6 +19,11 @@ _PAGE = (
 _ATTACHMENT = (
     "SELECT a.id, 'attachment', a.parent_id, a.name, false, a.name_key IS NOT NULL, a.version, a.digest, "
     "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %(tenant)s"
+)
+
+_RECORD = (
+    "SELECT r.id, 'record', NULL::uuid, r.kind || '/' || r.key, false, true, r.version, r.digest, "
+    "r.deleted_at IS NOT NULL, r.ahead, NULL FROM mirrord.record AS r WHERE r.tenant_id = %(tenant)s"
 )
 
 
@@ -56,27 +62,23 @@ async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId,
     return list({base.entry: base for base in found}.values())
 
 
-async def load_agreed(
-    connection: Connection, tenant: TenantId, mirror: MirrorId
-) -> list[tuple[EntryId, str | None, Digest]]:
-    """(entry, path, digest) of every base of one mirror: all that a comparison with the tree needs."""
-    cursor = await connection.execute(
-        "SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b "
-        "WHERE b.tenant_id = %s AND b.mirror_id = %s",
-        (tenant, mirror),
-    )
-    return await cursor.fetchall()
-
-
 async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
     """The rows of *entries*, tombstones included; entries without a row are not in the result."""
     ids = _KEYS.format("key::uuid")
     cursor = await connection.execute(
-        f"{_PAGE} AND p.id = ANY ({ids}) UNION ALL {_ATTACHMENT} AND a.id = ANY ({ids})",
+        f"{_PAGE} AND p.id = ANY ({ids}) UNION ALL {_ATTACHMENT} AND a.id = ANY ({ids}) "
+        f"UNION ALL {_RECORD} AND r.id = ANY ({ids})",
         {"tenant": tenant, "keys": _as_json(list(entries))},
     )
     rows = [_row(row) for row in await cursor.fetchall()]
     return {row.entry: row for row in rows}
+
+
+async def is_record(connection: Connection, tenant: TenantId, name: str) -> bool:
+    """Whether a living record has a place of that very name."""
+    return any(
+        not row.deleted for row in await _records_at(connection, tenant, [(None, name)]) if row.place.name == name
+    )
 
 
 async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, Row]:
@@ -98,7 +100,7 @@ async def rows_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> list[Row]:
     """
-    Rows of pages and folders that a file at one of *places* (parent, name) may continue: tombstones of that
+    Rows of pages, folders and records that a file at one of *places* (parent, name) may continue: tombstones of that
     place, the newest last, and live rows this mirror has no base of.
     """
     cursor = await connection.execute(
@@ -106,66 +108,21 @@ async def rows_at(
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
     asked = set(places)
-    rows = [_row(row) for row in await cursor.fetchall()]
+    rows = [_row(row) for row in await cursor.fetchall()] + await _records_at(connection, tenant, places)
     rows = [row for row in rows if (row.place.parent, row.place.name) in asked]
     wanted = Wanted(entries=[row.entry for row in rows])
     based = {base.entry for base in await load_bases(connection, tenant, mirror, wanted)}
     return [row for row in rows if row.entry not in based]
 
 
-_DIFFERING_PAGES = """
-SELECT coalesce(p.id, b.entry_id)
-FROM (SELECT * FROM mirrord.page WHERE tenant_id = %(tenant)s) AS p
-FULL JOIN (SELECT * FROM mirrord.mirror_base
-           WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND kind IN ('page', 'folder')) AS b
-  ON b.entry_id = p.id
-WHERE p.id IS NULL
-   OR b.entry_id IS NULL AND p.deleted_at IS NULL
-   OR b.version <> p.version OR b.kind <> p.kind OR b.digest IS DISTINCT FROM p.digest
-   OR p.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (p.parent_id, p.name)
-   OR p.deleted_at IS NULL AND (p.name_key IS NULL OR p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page')
-"""
-_DIFFERING_ATTACHMENTS = """
-SELECT coalesce(a.id, b.entry_id)
-FROM (SELECT * FROM mirrord.attachment WHERE tenant_id = %(tenant)s) AS a
-FULL JOIN (SELECT * FROM mirrord.mirror_base
-           WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND kind = 'attachment') AS b
-  ON b.entry_id = a.id
-WHERE a.id IS NULL
-   OR b.entry_id IS NULL AND a.deleted_at IS NULL
-   OR b.version <> a.version OR b.digest IS DISTINCT FROM a.digest
-   OR a.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (a.parent_id, a.name)
-   OR a.deleted_at IS NULL AND a.name_key IS NULL
-"""
-
-
-async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[EntryId]:
-    """Entries whose row is not what the base of this mirror says: the full compare of rows with bases."""
-    cursor = await connection.execute(
-        f"{_DIFFERING_PAGES} UNION ALL {_DIFFERING_ATTACHMENTS}", {"tenant": tenant, "mirror": mirror}
-    )
-    return [EntryId(row[0]) for row in await cursor.fetchall()]
-
-
-@dataclass(frozen=True, slots=True)
-class Unversioned:
-    """A row whose text is not that of its version. known: the version's; written: the row's."""
-
-    entry: EntryId
-    version: int
-    known: str
-    written: str
-
-
-async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversioned]:
-    """Pages whose text changed while no trigger ran."""
-    cursor = await connection.execute(
-        "SELECT p.id, p.version, r.markdown, p.markdown FROM mirrord.page AS p JOIN mirrord.page_revision AS r "
-        "ON r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.version = p.version "
-        "WHERE p.tenant_id = %s AND p.deleted_at IS NULL AND p.ahead = '{}' AND p.markdown <> r.markdown",
-        (tenant,),
-    )
-    return [Unversioned(*row) for row in await cursor.fetchall()]
+async def _records_at(
+    connection: Connection, tenant: TenantId, places: Sequence[tuple[EntryId | None, str]]
+) -> list[Row]:
+    """The rows of records that have one of the keys."""
+    keys = [key for _, name in places for _, slash, key in [name.partition("/")] if slash]
+    found = await records.entries_with(connection, tenant, keys) if keys else []
+    rows = await load_rows(connection, tenant, found) if found else {}
+    return [rows[entry] for entry in found if entry in rows]
 
 
 async def fed(
@@ -204,14 +161,15 @@ def _is_settled(row: Row | None, base_version: int | None) -> bool:
     return row.version == base_version and row.placed and not row.ahead and row.digest is not None
 
 
-async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId) -> int:
-    """How many pages, attachments and records one mirror has agreed on."""
+async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId) -> tuple[int, int]:
+    """How many pages and attachments, and how many records, one mirror has agreed on."""
     cursor = await connection.execute(
-        "SELECT count(*) FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s AND kind <> 'folder'",
+        "SELECT count(*) FILTER (WHERE kind <> 'record'), count(*) FILTER (WHERE kind = 'record') "
+        "FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s AND kind <> 'folder'",
         (tenant, mirror),
     )
     row = await cursor.fetchone()
-    return int(row[0]) if row else 0
+    return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
@@ -246,6 +204,21 @@ async def seen_attachments(
 ) -> dict[EntryId, int]:
     """The same for attachments."""
     return await _versions(connection, tenant, questions, "attachment_revision AS r", "attachment_id")
+
+
+async def seen_records(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
+) -> dict[EntryId, int]:
+    """The same for records."""
+    return await _versions(connection, tenant, questions, "record_revision AS r", "record_id")
+
+
+async def seen_anywhere(
+    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
+) -> dict[EntryId, int]:
+    """The same for pages and records, whichever they are."""
+    pages = await seen_versions(connection, tenant, questions)
+    return pages | await seen_records(connection, tenant, questions)
 
 
 async def _versions(

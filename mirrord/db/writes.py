@@ -5,35 +5,22 @@ A statement is a value, so that many go into one transaction; `run` tells which 
 expected. Own writes of mirrord set every derived column; versions and history are the triggers' work.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import orjson
 from psycopg.types.json import Json, Jsonb
 
+from mirrord.db import records
+from mirrord.db.bases import UPSERT_AGREED, UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.connect import Connection
+from mirrord.db.records import RecordText
+from mirrord.db.tables import table_of
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base
-
-_UPSERT_BASE = """
-INSERT INTO mirrord.mirror_base AS b
-    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
-SELECT %(tenant)s, %(mirror)s, %(entry)s, %(kind)s, %(path)s, %(base_parent)s, %(base_name)s, %(base_index)s,
-       written.version, %(base_digest)s, %(claimed)s, {saved}
-FROM written
-ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
-    kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
-    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
-    saved = coalesce(EXCLUDED.saved, b.saved)
-RETURNING b.version
-"""
-_UPSERT_SAVED = _UPSERT_BASE.format(saved="written.version")  # the version is what the file said
-_UPSERT_MOVED = _UPSERT_BASE.format(saved="NULL::bigint")  # it has no new text
-_UPSERT_AGREED = _UPSERT_BASE.format(saved="%(saved)s::bigint")  # NULL: what was saved in the file before still stands
-_WHERE = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"
 
 _INSERT_PAGE = f"""
 WITH written AS (
@@ -42,28 +29,28 @@ WITH written AS (
     VALUES (%(tenant)s, %(entry)s, %(parent)s, %(kind)s, %(name)s, %(name_key)s, %(index)s,
             coalesce(%(title)s, %(name)s), %(icon)s, %(position)s, %(frontmatter)s, %(markdown)s, %(digest)s)
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
-{_UPSERT_SAVED}"""
+{UPSERT_SAVED}"""
 _UPDATE_TEXT = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, index = %(base_index)s, markdown = %(markdown)s, digest = %(digest)s,
         content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = coalesce(%(position)s, position),
         frontmatter = %(frontmatter)s, ahead = '{{}}', op_id = %(operation)s
-    {_WHERE})
-{_UPSERT_SAVED}"""
+    {WHERE_EXPECTED})
+{UPSERT_SAVED}"""
 _REVIVE_PAGE = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
         title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = coalesce(%(position)s, position),
         frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
         parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s
-    {_WHERE})
-{_UPSERT_SAVED}"""
+    {WHERE_EXPECTED})
+{UPSERT_SAVED}"""
 _MOVE_PAGE = f"""
 WITH written AS (
     UPDATE mirrord.page SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s,
         title = CASE WHEN coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
-    {_WHERE})
-{_UPSERT_MOVED}"""
+    {WHERE_EXPECTED})
+{UPSERT_MOVED}"""
 # Of a row that went behind the triggers the history may still be there: the new row goes on with it.
 _REINSERT_PAGE = _INSERT_PAGE.replace("markdown, digest)", "markdown, digest, version)").replace(
     "%(markdown)s, %(digest)s)",
@@ -101,28 +88,28 @@ WITH written AS (
     INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, name_key, digest, size, media_type)
     VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, %(name_key)s, %(digest)s, %(size)s, %(media_type)s)
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
-{_UPSERT_SAVED}"""
+{UPSERT_SAVED}"""
 _UPDATE_BYTES = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s
-    {_WHERE})
-{_UPSERT_SAVED}"""
+    {WHERE_EXPECTED})
+{UPSERT_SAVED}"""
 _REVIVE_ATTACHMENT = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s,
         deleted_at = NULL, parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
-    {_WHERE})
-{_UPSERT_SAVED}"""
+    {WHERE_EXPECTED})
+{UPSERT_SAVED}"""
 _MOVE_ATTACHMENT = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
-    {_WHERE})
-{_UPSERT_MOVED}"""
+    {WHERE_EXPECTED})
+{UPSERT_MOVED}"""
 _REWRITE_TEXT = f"""
 UPDATE mirrord.page SET markdown = %(markdown)s, digest = %(digest)s, content = NULL, title = coalesce(%(title)s, name),
     icon = %(icon)s, position = coalesce(%(position)s, position), frontmatter = %(frontmatter)s, ahead = '{{}}',
     op_id = %(operation)s
-{_WHERE}"""
+{WHERE_EXPECTED}"""
 _ADD_PAGE = """
 INSERT INTO mirrord.page (tenant_id, id, parent_id, name, title, icon, position, frontmatter, markdown, digest, op_id)
 VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, coalesce(%(title)s, %(name)s), %(icon)s, %(position)s,
@@ -140,7 +127,7 @@ dropped AS (
     DELETE FROM mirrord.mirror_base USING written
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
 SELECT version FROM written"""
-_RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {_UPSERT_AGREED}"
+_RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {UPSERT_AGREED}"
 _DROP_BASE = """
 DELETE FROM mirrord.mirror_base WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s
 RETURNING version"""
@@ -178,6 +165,15 @@ class Bytes:
     media_type: str | None
 
 
+Body: TypeAlias = Text | Bytes | RecordText
+
+_INSERT: Mapping[type[Body], str] = {Text: _INSERT_PAGE, Bytes: _INSERT_ATTACHMENT, RecordText: records.INSERT}
+_REINSERT: Mapping[type[Body], str] = {**_INSERT, Text: _REINSERT_PAGE, RecordText: records.REINSERT}
+_UPDATE: Mapping[type[Body], str] = {Text: _UPDATE_TEXT, Bytes: _UPDATE_BYTES, RecordText: records.UPDATE}
+_REVIVE: Mapping[type[Body], str] = {Text: _REVIVE_PAGE, Bytes: _REVIVE_ATTACHMENT, RecordText: records.REVIVE}
+_MOVE = {Kind.ATTACHMENT: _MOVE_ATTACHMENT, Kind.RECORD: records.MOVE}
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One SQL statement whose result is one row with a version, or none: the expected version was not there."""
@@ -193,28 +189,28 @@ class Writer:
     tenant: TenantId
     mirror: MirrorId
 
-    def insert(self, base: Base, place: Place, name_key: str, body: Text | Bytes) -> Statement:
+    def insert(self, base: Base, place: Place, name_key: str, body: Body) -> Statement:
         """A new row at *place*, and its base (whose place is the file's)."""
-        sql = _INSERT_PAGE if isinstance(body, Text) else _INSERT_ATTACHMENT
-        return Statement(sql, self._values(base) | self._placed(place, name_key) | _columns(base.digest, body))
+        values = self._values(base) | self._placed(place, name_key) | _columns(base.digest, body)
+        return Statement(_INSERT[type(body)], values)
 
-    def reinsert(self, base: Base, place: Place, name_key: str, body: Text | Bytes) -> Statement:
+    def reinsert(self, base: Base, place: Place, name_key: str, body: Body) -> Statement:
         """Like insert(), for an entry whose row was there before."""
-        sql = _REINSERT_PAGE if isinstance(body, Text) else _INSERT_ATTACHMENT
-        return Statement(sql, self._values(base) | self._placed(place, name_key) | _columns(base.digest, body))
+        values = self._values(base) | self._placed(place, name_key) | _columns(base.digest, body)
+        return Statement(_REINSERT[type(body)], values)
 
-    def update(self, base: Base, expected: int, body: Text | Bytes, operation: UUID) -> Statement:
+    def update(self, base: Base, expected: int, body: Body, operation: UUID) -> Statement:
         """New content for the row of version *expected*. operation: the same for every attempt at this."""
-        sql = _UPDATE_TEXT if isinstance(body, Text) else _UPDATE_BYTES
         values = {"expected": expected, "operation": operation}
-        return Statement(sql, self._values(base) | _columns(base.digest, body) | values)
+        return Statement(_UPDATE[type(body)], self._values(base) | _columns(base.digest, body) | values)
 
     def rewrite(
-        self, entry: EntryId, expected: int, digest: Digest, body: Text, operation: UUID | None = None
+        self, entry: EntryId, expected: int, digest: Digest, body: Text | RecordText, operation: UUID | None = None
     ) -> Statement:
         """New text for the row alone: this mirror's file does not have it yet."""
         values = {"expected": expected, "operation": operation}
-        return Statement(_REWRITE_TEXT, self._entry(entry) | _columns(digest, body) | values)
+        sql = _REWRITE_TEXT if isinstance(body, Text) else records.REWRITE
+        return Statement(sql, self._entry(entry) | _columns(digest, body) | values)
 
     def add(self, entry: EntryId, place: Place, digest: Digest, body: Text | Bytes, operation: UUID) -> Statement:
         """A new row alone, not placed yet: its file is made from it. operation: as in `update`."""
@@ -222,21 +218,19 @@ class Writer:
         placed = {"parent": place.parent, "name": place.name, "operation": operation}
         return Statement(sql, self._entry(entry) | placed | _columns(digest, body))
 
-    def revive(self, base: Base, expected: int, place: Place, name_key: str, body: Text | Bytes) -> Statement:
+    def revive(self, base: Base, expected: int, place: Place, name_key: str, body: Body) -> Statement:
         """The tombstone of version *expected* lives again, with the file's content and place."""
-        sql = _REVIVE_PAGE if isinstance(body, Text) else _REVIVE_ATTACHMENT
         values = self._values(base) | self._placed(place, name_key) | _columns(base.digest, body)
-        return Statement(sql, values | {"expected": expected})
+        return Statement(_REVIVE[type(body)], values | {"expected": expected})
 
     def move(self, base: Base, expected: int, place: Place, name_key: str) -> Statement:
         """The row of version *expected* goes to *place*."""
-        sql = _MOVE_ATTACHMENT if base.kind is Kind.ATTACHMENT else _MOVE_PAGE
+        sql = _MOVE.get(base.kind, _MOVE_PAGE)
         return Statement(sql, self._values(base) | self._placed(place, name_key) | {"expected": expected})
 
     def entomb(self, base: Base, expected: int) -> Statement:
         """The row of version *expected* becomes a tombstone; the base goes."""
-        table = "attachment" if base.kind is Kind.ATTACHMENT else "page"
-        return Statement(_ENTOMB.format(table=table), self._entry(base.entry) | {"expected": expected})
+        return Statement(_ENTOMB.format(table=table_of(base.kind)), self._entry(base.entry) | {"expected": expected})
 
     def record(self, base: Base) -> Statement:
         """What both sides now agree on."""
@@ -278,7 +272,8 @@ class Writer:
 
 async def defer_names(connection: Connection) -> None:
     """Siblings may have equal names until the commit."""
-    await connection.execute("SET CONSTRAINTS mirrord.page_name_is_free, mirrord.attachment_name_is_free DEFERRED")
+    names = "mirrord.page_name_is_free, mirrord.attachment_name_is_free, mirrord.record_key_is_free"
+    await connection.execute(f"SET CONSTRAINTS {names} DEFERRED")
 
 
 async def run(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
@@ -326,7 +321,9 @@ async def _run_one_by_one(connection: Connection, sql: str, values: Sequence[dic
     return versions
 
 
-def _columns(digest: Digest, body: Text | Bytes) -> dict[str, Any]:
+def _columns(digest: Digest, body: Body) -> dict[str, Any]:
+    if isinstance(body, RecordText):
+        return records.columns(digest, body)
     if isinstance(body, Bytes):
         return {"digest": digest, "size": body.size, "media_type": body.media_type}
     return {

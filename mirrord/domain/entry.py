@@ -46,6 +46,9 @@ class Actor:
     name: str
 
 
+FILE_ACTOR = Actor("human", "file")  # whoever saved the file; a tool's name is joined from its event
+
+
 def digest_of(data: bytes) -> Digest:
     """BLAKE2b-256 of *data*."""
     return Digest(hashlib.blake2b(data, digest_size=32).digest())

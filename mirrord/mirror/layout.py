@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Kind
-from mirrord.domain.place import ASSETS, INDEX, name_key
+from mirrord.domain.place import ASSETS, INDEX, RECORDS, name_key
+from mirrord.domain.record import DIRECTORIES, name_of_record
 
 MACHINE = ".mirrord"
 PARKED = "m."  # how names of what is parked in a journal begin
@@ -25,7 +26,7 @@ class Spot:
 
     folder: path of the directory that holds it in the tree of pages: `Projects` for `Projects/Alpha.md`,
         for `Projects/assets/a/b.png` and for the directory `Projects/Work`; "" for `Projects/_index.md`.
-    name: without `.md`; an attachment's is what follows `assets/`.
+    name: without `.md`; an attachment's is what follows `assets/`; a record's is `category/NAME` and so on.
     index: the page is the `_index.md` of the directory called *name*.
     """
 
@@ -38,6 +39,9 @@ class Spot:
 def spot_of_file(path: str) -> Spot | None:
     """What the file at *path* is; None if it is not synced."""
     parts = path.split("/")
+    if parts[0] == RECORDS:
+        name = name_of_record(path)
+        return Spot(Kind.RECORD, "", name) if name is not None else None
     if not all(map(is_visible, parts)) or is_temporary(parts[-1]):
         return None
     if ASSETS in parts[:-1]:
@@ -89,8 +93,16 @@ def lineage(path: str) -> Iterator[str]:
         path = parent_of(path)
 
 
+def may_be_synced(path: str) -> bool:
+    """Whether *path* is of those that are looked at: without dot-names and all UTF-8, or a record's, or above one."""
+    if path.startswith(RECORDS):
+        above = parent_of(path)
+        return path == RECORDS or path in DIRECTORIES or (above in DIRECTORIES and is_visible(path[len(above) + 1 :]))
+    return all(map(is_visible, path.split("/")))
+
+
 def is_visible(name: str) -> bool:
-    """Whether a part of a path may be synced: no dot-name, and UTF-8."""
+    """Whether a part of a page's path may be synced: no dot-name, and UTF-8."""
     return name != "" and name[0] != "." and is_text(name)
 
 

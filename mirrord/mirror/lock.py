@@ -4,9 +4,10 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from mirrord.domain.place import RECORDS
 from mirrord.errors import Busy, Refused, Unavailable
 from mirrord.mirror import contained
 from mirrord.mirror.journal import PRIVATE
@@ -14,6 +15,7 @@ from mirrord.mirror.layout import MACHINE
 from mirrord.mirror.tree import Tree
 
 WRITE_LOCK = f"{MACHINE}/write.lock"
+RECORDS_PATIENCE = 2.0  # seconds for another writer of records to end
 _PATIENCE = 10.0  # seconds for another command to end
 _PID = "daemon.pid"
 
@@ -79,15 +81,48 @@ def write_lock(tree: Tree, patience: float = _PATIENCE) -> Iterator[None]:
     Raises:
         Busy: another command did not end within *patience* seconds.
     """
-    end = time.monotonic() + patience
-    while (descriptor := _try(tree)) is None:
-        if time.monotonic() > end:
-            raise Busy("Another command is still writing in this tenant; try again.")
-        time.sleep(0.005)
+    descriptor = _patiently(lambda: _try(tree), patience)
     try:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def records_lock(tree: Tree, patience: float = RECORDS_PATIENCE) -> Iterator[None]:
+    """
+    Keep others from writing records for the length of a `with`, other threads too: the flock on `.records` itself.
+
+    Raises:
+        Busy: another command did not end within *patience* seconds.
+    """
+    tree.make_directories(RECORDS)
+    with tree.directory(RECORDS) as descriptor:
+        _patiently(lambda: _locked(descriptor), patience)
+        yield
+
+
+def lock_for(tree: Tree, paths: Iterable[str]) -> contextlib.AbstractContextManager[None]:
+    """What is to be held while files at *paths* are written: `records_lock` where one of them is a record."""
+    is_asked = any(path.startswith(f"{RECORDS}/") for path in paths)
+    return records_lock(tree) if is_asked else contextlib.nullcontext()
+
+
+def _patiently(attempt: Callable[[], int | None], patience: float) -> int:
+    end = time.monotonic() + patience
+    while (descriptor := attempt()) is None:
+        if time.monotonic() > end:
+            raise Busy("Another command is still writing in this tenant; try again.")
+        time.sleep(0.005)
+    return descriptor
+
+
+def _locked(descriptor: int) -> int | None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+    return descriptor
 
 
 def _try(tree: Tree) -> int | None:

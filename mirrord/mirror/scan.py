@@ -4,11 +4,12 @@ import os
 import stat as modes
 from dataclasses import dataclass, field
 
-from mirrord.domain.place import ASSETS
+from mirrord.domain.place import ASSETS, RECORDS
+from mirrord.domain.record import DIRECTORIES, why_no_record
 from mirrord.errors import Refused, Unavailable
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.layout import SUFFIX, is_temporary, is_text, lineage, printable
+from mirrord.mirror.layout import SUFFIX, is_temporary, is_text, lineage, printable, spot_of_file
 from mirrord.mirror.tree import Tree
 
 _SPECIAL = {
@@ -26,8 +27,8 @@ class Scan:
     """
     What a look at the tree found. Keys are paths.
 
-    files: pages and attachments.
-    directories: folders, `assets` and what is below it; the scanned directory itself is left out.
+    files: pages, attachments and records.
+    directories: folders, `assets` and what is below it, those of records; the scanned directory itself is left out.
     ignored: files and directories `.mirrorignore` keeps out, unless they are synced already.
     others: how many visible files are of no kind that is synced.
     troubles: printable path, and the rest of a sentence that begins with it.
@@ -120,7 +121,9 @@ class _Walk:
     def _list(self, descriptor: int, directory: _Directory) -> None:
         with os.scandir(descriptor) as entries:
             for entry in entries:
-                if entry.name[0] == ".":
+                if entry.name[0] == "." and not (entry.name == RECORDS and not directory.path):
+                    continue
+                if directory.path == RECORDS and directory.child(entry.name) not in DIRECTORIES:
                     continue
                 try:
                     if entry.is_file(follow_symlinks=False):
@@ -138,6 +141,8 @@ class _Walk:
         path = directory.child(name)
         if not name.isascii() and not is_text(name):
             self._trouble(path, _NOT_UTF_8, directory.ignored)
+        elif directory.path in DIRECTORIES:
+            self._see_record(path, entry)
         elif not (directory.in_assets or name.endswith(SUFFIX)) or is_temporary(name):
             self.found.others += 1
         elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
@@ -145,12 +150,22 @@ class _Walk:
         else:
             self.found.files[path] = stat_of(entry.stat(follow_symlinks=False))
 
+    def _see_record(self, path: str, entry: os.DirEntry[str]) -> None:
+        if spot_of_file(path) is not None:
+            self.found.files[path] = stat_of(entry.stat(follow_symlinks=False))
+        elif is_temporary(entry.name):
+            self.found.others += 1
+        else:
+            self.found.troubles.append((path, why_no_record(path)))
+
     def _see_other(self, entry: os.DirEntry[str], directory: _Directory) -> None:
         path = directory.child(entry.name)
         if not is_text(entry.name):
             self._trouble(path, _NOT_UTF_8, directory.ignored)
+        elif directory.path in DIRECTORIES and entry.is_dir(follow_symlinks=False):
+            self.found.others += 1
         elif entry.is_dir(follow_symlinks=False):
-            ignored = directory.ignored or self.ignore.matches(path, True)
+            ignored = directory.ignored or (path[0] != "." and self.ignore.matches(path, True))
             self.pending.append(_Directory(path, directory.in_assets or entry.name == ASSETS, ignored))
         else:
             self._trouble(path, describe_special(entry.stat(follow_symlinks=False).st_mode), directory.ignored)

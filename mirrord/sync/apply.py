@@ -13,6 +13,7 @@ from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.sync import merging
 from mirrord.sync.bodies import data_of
 from mirrord.sync.buffers import stale_saves
+from mirrord.sync.clash import clash_of
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.doubts import Doubts
 from mirrord.sync.files import FileOutcome, to_files
@@ -89,7 +90,7 @@ async def _settle(sides: Sides, decision: Decision, applied: Applied, made_from:
     assert isinstance(file, File)
     try:
         data = await asyncio.to_thread(data_of, sides.tree, file)
-        clash = merging.clash_of(decision.state, data)
+        clash = clash_of(decision.state, data)
         if decision.move is Move.SIBLING:
             clash = replace(clash, ancestor=None)
         elif made_from is not None:

@@ -1,4 +1,4 @@
-"""What an entry's bytes mean to its row: text with views, or the description of an attachment."""
+"""What an entry's bytes mean to its row: text with views, the description of an attachment, what a record says."""
 
 import mimetypes
 import posixpath
@@ -7,13 +7,14 @@ from mirrord.codec.frontmatter import with_keys
 from mirrord.codec.render import Wanted, render
 from mirrord.codec.text import decode
 from mirrord.codec.views import Views, views_of
-from mirrord.db.writes import Bytes, Text
+from mirrord.db.writes import Body, Bytes, Text
 from mirrord.domain.entry import EntryId, Kind, digest_of, parse_id
 from mirrord.domain.place import MAX_NAME_BYTES
 from mirrord.domain.state import File
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror.tree import Tree
 from mirrord.sync.look import LIMIT
+from mirrord.sync.recorded import record_text
 
 
 def data_of(tree: Tree, file: File) -> bytes:
@@ -26,12 +27,14 @@ def data_of(tree: Tree, file: File) -> bytes:
     return data
 
 
-def body_of(file: File, data: bytes, views: Views | None = None) -> Text | Bytes:
-    """What the row of *file* says. views: of its front matter, where known. Raises Damaged where a page is no text."""
+def body_of(file: File, data: bytes, views: Views | None = None) -> Body:
+    """What the row of *file* says. views: of its front matter, where known. Raises Damaged where bytes are no text."""
     if file.kind is Kind.FOLDER:
         return Text(None, title=file.place.name)
     if file.kind is Kind.ATTACHMENT:
         return Bytes(len(data), media_type_of(file.path))
+    if file.kind is Kind.RECORD:
+        return record_text(file.place.name, decode(data))
     return text_of(decode(data), views)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from mirrord.db import attention, states
 from mirrord.db.attention import Halt
 from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.record import DIRECTORIES
 from mirrord.domain.state import State
+from mirrord.mirror.layout import parent_of
 from mirrord.sync import deletions
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import Gathered
@@ -90,12 +92,12 @@ class Brake:
             return None
         if self.halted:
             return Alarm("halted", f"{len(asked)} more deletions wait, because deletions of this tenant are halted.")
-        based = await self._count_based()
-        if side == "file" and (alarm := check_emptied(self._count_files(), based)):
+        seen, hidden = await self._count_based()  # `rm -rf *` spares the records, and is an accident all the same
+        if side == "file" and (alarm := check_emptied(self._count_files(), seen)):
             return alarm
-        if side != "file" and (alarm := check_all(side, files, based)):
+        if side != "file" and (alarm := check_all(side, files, seen)):
             return alarm
-        return weigh(side, len(asked), self.gathered.count_recent(side), based)
+        return weigh(side, len(asked), self.gathered.count_recent(side), seen + hidden)
 
     async def _halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
@@ -110,17 +112,19 @@ class Brake:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await attention.halts(connection, self._sides.tenant, self._sides.mirror)
 
-    async def _count_based(self) -> int:
+    async def _count_based(self) -> tuple[int, int]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await states.count_based(connection, self._sides.tenant, self._sides.mirror)
 
     def _count_files(self) -> int:
-        return sum(1 for path in self._sides.looker.index.paths() if "." in path.rpartition("/")[2])
+        """Of the files that are no records."""
+        paths = self._sides.looker.index.paths()
+        return sum(1 for path in paths if "." in path.rpartition("/")[2] and parent_of(path) not in DIRECTORIES)
 
 
 def is_page_or_attachment(state: State) -> bool:
-    """Whether the entry is more than a folder."""
-    return state.base is not None and state.base.kind is not Kind.FOLDER
+    """Whether the entry is more than a folder, and no record."""
+    return state.base is not None and state.base.kind in (Kind.PAGE, Kind.ATTACHMENT)
 
 
 def restored(decisions: Iterable[Decision]) -> list[Decision]:

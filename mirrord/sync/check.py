@@ -45,7 +45,7 @@ async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Findin
         expected = {path: entry for entry, path in paths.items() if rows[entry].kind is not Kind.FOLDER}
         differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
         questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
-        seen = await states.seen_versions(connection, tenant, questions) if questions else {}
+        seen = await states.seen_anywhere(connection, tenant, questions) if questions else {}
     return list(_findings(files, expected, rows, ready, seen))
 
 

@@ -8,18 +8,19 @@ from dataclasses import dataclass, field
 
 from mirrord.db.attention import Problem
 from mirrord.db.writes import Statement, Text, run
-from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
 from mirrord.domain.place import name_key
 from mirrord.domain.state import NO_TEXT, File
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.layout import directory_of, parent_of
+from mirrord.mirror.lock import lock_for
 from mirrord.sync.decision import Decision
 from mirrord.sync.guard import QUIET, RECENT
 from mirrord.sync.paths import by_depth
 from mirrord.sync.plan import Move
 from mirrord.sync.rows import Outcome, new_base
-from mirrord.sync.sides import FILE_ACTOR, Sides
+from mirrord.sync.sides import Sides
 
 SIDES = ("file", "row", "emptied", "vanished")
 
@@ -129,16 +130,7 @@ async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> Non
     title = row.title if row else None
     sides.check_lease()
     try:
-        await asyncio.to_thread(
-            replacing.remove,
-            sides.tree,
-            sides.journal,
-            file.path,
-            entry=decision.state.entry,
-            over=file.digest,
-            reason="deleted in Postgres",
-            title=title,
-        )
+        await asyncio.to_thread(_remove, sides, file, decision.state.entry, title)
     except Stale:
         outcome.stale.append(decision)
     except Busy:
@@ -148,6 +140,14 @@ async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> Non
     else:
         sides.looker.index.forget(file.path)
         outcome.done.append(decision)
+
+
+def _remove(sides: Sides, file: File, entry: EntryId, title: str | None) -> None:
+    reason = "deleted in Postgres"
+    with lock_for(sides.tree, [file.path]):
+        replacing.remove(
+            sides.tree, sides.journal, file.path, entry=entry, over=file.digest, reason=reason, title=title
+        )
 
 
 def _list(decision: Decision, why: str, outcome: Outcome) -> None:
@@ -160,6 +160,8 @@ def _list(decision: Decision, why: str, outcome: Outcome) -> None:
 def _directory(decision: Decision) -> str:
     """The directory that goes with the entry, if it is empty then."""
     file = _file(decision)
+    if file.kind is Kind.RECORD:
+        return ""
     return parent_of(file.path) if file.kind is Kind.ATTACHMENT else directory_of(file.path, file.kind)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from mirrord.db import states
+from mirrord.db import comparison
 from mirrord.db.attention import Halt
 from mirrord.domain.entry import EntryId
 from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
@@ -217,8 +217,8 @@ class Engine:
         sides = self.sides
         found = await self._scan()
         async with sides.database.transaction(sides.tenant) as connection:
-            agreed = await states.load_agreed(connection, sides.tenant, sides.mirror)
-            entries = await states.differing(connection, sides.tenant, sides.mirror)
+            agreed = await comparison.load_agreed(connection, sides.tenant, sides.mirror)
+            entries = await comparison.differing(connection, sides.tenant, sides.mirror)
         digests = {path: digest for _, path, digest in agreed}
         odd = [path for path, digest in sides.looker.index.digests() if digests.get(path) != digest]
         absent = [entry for entry, path, _ in agreed if path is None or found.shows_absent(path)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mirrord.codec.views import views_of
-from mirrord.db import blobs, states, views
+from mirrord.db import blobs, records, states, views
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.writes import run
@@ -17,6 +17,7 @@ from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import directory_of, parent_of
+from mirrord.mirror.lock import lock_for
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
 from mirrord.sync.decision import Decision
@@ -199,10 +200,14 @@ async def _load(connection: Connection, sides: Sides, decisions: Sequence[Decisi
     """The bytes of the rows, left out where the row is no longer what was planned on."""
     rows = {decision.state.entry: _row(decision) for decision in decisions}
     loaded: dict[EntryId, bytes] = {}
-    pages = [entry for entry, row in rows.items() if row.kind is not Kind.ATTACHMENT]
-    for entry, (version, markdown) in (await views.load_texts(connection, sides.tenant, pages)).items():
-        if version == rows[entry].version and markdown is not None:
-            loaded[entry] = markdown.encode()
+    pages = [entry for entry, row in rows.items() if row.kind in (Kind.PAGE, Kind.FOLDER)]
+    recorded = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
+    texts = await views.load_texts(connection, sides.tenant, pages)
+    if recorded:
+        texts |= await records.load_texts(connection, sides.tenant, recorded)
+    for entry, (version, text) in texts.items():
+        if version == rows[entry].version and text is not None:
+            loaded[entry] = text.encode()
     for entry, row in rows.items():
         if row.kind is Kind.ATTACHMENT and row.digest is not None:
             data = await blobs.load(connection, sides.tenant, row.digest)
@@ -264,7 +269,8 @@ def _put(sides: Sides, path: str, data: bytes, entry: EntryId, over: Digest | No
     sides.check_lease()
     if over is None:
         sides.tree.make_directories(parent_of(path))
-    return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=over)
+    with lock_for(sides.tree, [path]):
+        return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=over)
 
 
 def _no_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:

@@ -151,7 +151,7 @@ def _came_from(found: Found, memory: Memory) -> Base | None:
     else:
         base, *others = memory.of_digest.get(found.digest, [None])
         base = None if others or base is None or base.path in (None, found.path) else base
-    if base is None or not _same_sort(base.kind, found.spot.kind):
+    if base is None or not _fits(base, found):
         return None
     return base if base.claimed == found.claimed or parse_id(found.claimed) is None else None
 
@@ -199,7 +199,7 @@ def _base_here(found: Found, memory: Memory) -> Base | None:
     if base is None and found.spot.kind is Kind.FOLDER:
         pages = (memory.at_path.get(f"{found.path}{ending}") for ending in ("/_index.md", ".md"))
         return next((page for page in pages if page and page.path in memory.missing), None)
-    return base if base is not None and _same_sort(base.kind, found.spot.kind) else None
+    return base if base is not None and _fits(base, found) else None
 
 
 def _by_id(found: Found, memory: Memory, here: Base | None) -> EntryId | None:
@@ -221,16 +221,14 @@ def _by_inode(found: Found, memory: Memory) -> EntryId | None:
     if path is None or path == found.path or path not in memory.missing:
         return None
     base = memory.at_path.get(path)
-    return base.entry if base is not None and _same_sort(base.kind, found.spot.kind) else None
+    return base.entry if base is not None and _fits(base, found) else None
 
 
 def _by_digest(found: Found, memory: Memory) -> EntryId | None:
     if found.digest in (EMPTY, NO_TEXT):
         return None
     lost = [
-        base
-        for base in memory.of_digest.get(found.digest, ())
-        if base.path in memory.missing and _same_sort(base.kind, found.spot.kind)
+        base for base in memory.of_digest.get(found.digest, ()) if base.path in memory.missing and _fits(base, found)
     ]
     return min(lost, key=lambda base: base.path or "").entry if lost else None
 
@@ -282,6 +280,13 @@ def _new_entry(
         return entry
     free = entry not in memory.of_entry and (row is None or (row.deleted and _same_sort(row.kind, found.spot.kind)))
     return entry if free and entry not in taken else fresh()
+
+
+def _fits(base: Base, found: Found) -> bool:
+    """Whether a file may be what *base* is of. A record of another sort is another record."""
+    if base.kind is Kind.RECORD and base.place.name.partition("/")[0] != found.spot.name.partition("/")[0]:
+        return False
+    return _same_sort(base.kind, found.spot.kind)
 
 
 def _same_sort(one: Kind, other: Kind) -> bool:

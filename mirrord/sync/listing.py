@@ -12,7 +12,7 @@ from mirrord.sync.sides import Sides
 # looking at the path again tells whether these are over
 _SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
 # only reading it does: a look that finds the file unchanged does not ask again
-_SEEN_BY_READING = frozenset({"front-matter", "name"})
+_SEEN_BY_READING = frozenset({"front-matter", "name", "record"})
 # carrying out the next move of the path tells whether these are
 _ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render"})
 # these tell of something that was done, and stand as long as the file does

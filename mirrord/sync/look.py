@@ -8,18 +8,30 @@ from uuid import UUID
 from mirrord.codec.text import decode
 from mirrord.codec.views import Views, views_of
 from mirrord.domain.entry import EntryId, Kind, digest_of
-from mirrord.domain.place import name_key, unportable
+from mirrord.domain.place import RECORDS, name_key, unportable
+from mirrord.domain.record import DIRECTORIES, why_no_record
 from mirrord.domain.state import NO_TEXT, Unknown
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import directory_of, is_visible, page_path, printable, spot_of_directory, spot_of_file
+from mirrord.mirror.layout import (
+    Spot,
+    directory_of,
+    is_temporary,
+    may_be_synced,
+    page_path,
+    parent_of,
+    printable,
+    spot_of_directory,
+    spot_of_file,
+)
 from mirrord.mirror.scan import Scan, describe_special, scan
 from mirrord.mirror.state import Seen
 from mirrord.mirror.tree import Tree
 from mirrord.sync.held import Held
 from mirrord.sync.identity import Found, Inode
+from mirrord.sync.recorded import fault_in
 
 LIMIT = 50 << 20  # bytes of one file
 NOBODY = EntryId(UUID(int=0))  # whose file it is has not been decided
@@ -131,7 +143,7 @@ class Looker:
                 yield path
 
     def _look_at(self, path: str, result: Look, forced: frozenset[str]) -> None:
-        if not all(map(is_visible, path.split("/"))):
+        if not may_be_synced(path):
             return
         result.looked.add(path)
         try:
@@ -151,6 +163,8 @@ class Looker:
 
     def _is_taken(self, path: str) -> bool:
         """Whether a directory may hold entries; one that is ignored only if it does already."""
+        if path == RECORDS or path in DIRECTORIES:
+            return True
         if spot_of_file(path + "/x.md") is None:
             return False
         return not self.ignore.matches(path, True) or any(self.index.below(path))
@@ -172,14 +186,17 @@ class Looker:
     def _file(self, path: str, stat: Stat, result: Look, forced: frozenset[str]) -> None:
         result.looked.add(path)
         spot = spot_of_file(path)
-        if spot is None or (path not in self.index and self.ignore.matches(path, False)):
+        if spot is None:
+            self._remark_stranger(path, result)
+        if spot is None or (path not in self.index and self._is_ignored(path, spot)):
             return
         if path not in forced and not self.index.differs(path, stat):
             return
         self._ancestors(path, result, forced)
         try:
             data, stat, held = self._read(path)
-            views = views_of(_text(path, data)) if spot.kind is Kind.PAGE else None
+            text = _text(path, data) if spot.kind in (Kind.PAGE, Kind.RECORD) else ""
+            views = views_of(text) if spot.kind is Kind.PAGE else None
         except FileNotFoundError:
             self._gone(path, result)
         except (OSError, Refused, Busy, Damaged) as error:
@@ -192,6 +209,8 @@ class Looker:
                 result.views[path] = views
                 if views.error:
                     result.troubles.append((path, "front-matter", f"{path!r}: {views.error}"))
+            if spot.kind is Kind.RECORD and (why := fault_in(spot.name, text)):
+                result.troubles.append((path, "record", f"{path!r}: {why}."))
             if not spot.index:
                 self._remark_name(path, spot.name, result)
             self._note(path, stat, found, result)
@@ -267,6 +286,15 @@ class Looker:
         """Of an attachment any part of the name counts; a page with an index file has the name of its directory."""
         if why := next(filter(None, map(unportable, name.split("/"))), None):
             result.troubles.append((path, "name", f"{path!r} is synced, but its name {why}."))
+
+    def _remark_stranger(self, path: str, result: Look) -> None:
+        """Among records there is nothing else."""
+        if parent_of(path) in DIRECTORIES and not is_temporary(path):
+            result.troubles.append((path, "refused", f"{path!r} {why_no_record(path)}."))
+
+    def _is_ignored(self, path: str, spot: Spot) -> bool:
+        """Records are not the ignored sort: `.*` in `.mirrorignore` does not mean them."""
+        return spot.kind is not Kind.RECORD and self.ignore.matches(path, False)
 
 
 def _text(path: str, data: bytes) -> str:

@@ -42,7 +42,7 @@ def merge(base: str, file: str, row: str) -> str | None:
     if row == base:
         return file
     old, mine, theirs = split(base), split(file), split(row)
-    head = _head(old.head, mine.head, theirs.head)
+    head = merge_head(old.head, mine.head, theirs.head)
     body = _body(old.body, mine.body, theirs.body)
     if head is None or body is None:
         return None
@@ -71,12 +71,13 @@ def _with_endings(text: str, file: str, row: str) -> str:
     return "".join(kept.get(number, line.replace("\n", default)) for number, line in enumerate(has))
 
 
-def _head(base: str, file: str, row: str) -> str | None:
+def merge_head(base: str, file: str, row: str) -> str | None:
+    """Front matter, with its fences, by key; None where both sides changed one key."""
     if (part := _unchanged(base, file, row)) is not None:
         return part
     woven = _lines(base, file, row)
     try:
-        wanted = _values(values(base), values(file), values(row))
+        wanted = merged_values(values(base), values(file), values(row))
     except Damaged:
         sound = _parses(file) and _parses(row)
         return woven if woven is None or _parses(woven) or not sound else None
@@ -116,8 +117,8 @@ def _has_comments(head: str, base: str, file: str, row: str) -> bool:
     return all("#" not in line for side in (file, row) for line in Counter(unix(side).split("\n")) - old - new)
 
 
-def _values(base: Values, file: Values, row: Values) -> dict[str, Json] | None:
-    """The values of both sides; None where they changed one key differently."""
+def merged_values(base: Values, file: Values, row: Values) -> dict[str, Json] | None:
+    """The values of both sides, lists as sets; None where they changed one key differently."""
     result: dict[str, Json] = {}
     for key in dict.fromkeys([*file, *row, *base]):
         old, mine, theirs = (each.get(key, REMOVED) for each in (base, file, row))

@@ -1,7 +1,7 @@
 """Both sides changed: merge, or keep the row's text under the name and the file's in a conflict sibling."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -12,44 +12,13 @@ from mirrord.db import blobs, buffers, conflicts, views
 from mirrord.db.conflicts import Conflict
 from mirrord.db.connect import Connection, set_parents
 from mirrord.db.writes import Bytes, run
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of, new_id, operation_id
-from mirrord.domain.state import Base, File, Row, State
+from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, Kind, Place, digest_of, new_id, operation_id
 from mirrord.errors import Stale
-from mirrord.sync.bodies import body_of, conflict_name, text_of, with_id
+from mirrord.sync.bodies import conflict_name, media_type_of, text_of, with_id
+from mirrord.sync.clash import Clash
 from mirrord.sync.merge import merge
-from mirrord.sync.sides import DAEMON_ACTOR, FILE_ACTOR, Sides
-
-
-@dataclass(frozen=True, slots=True)
-class Clash:
-    """
-    Bytes that came from a file while the row went elsewhere.
-
-    ancestor: digest of what both come from; None: unknown.
-    base: what is agreed on afterwards; None: the file with these bytes is no longer in the tree.
-    stale: an editor made them from a text that was not in the file any more.
-    """
-
-    row: Row
-    path: str
-    place: Place
-    data: bytes
-    ancestor: Digest | None
-    ancestor_version: int | None
-    base: Base | None
-    stale: bool = False
-
-
-def clash_of(state: State, data: bytes) -> Clash:
-    """The clash of an entry whose both sides are known."""
-    row, file, base = state.row, state.file, state.base
-    assert row is not None
-    assert isinstance(file, File)
-    place = base.place if base is not None else file.place
-    agreed = Base(state.entry, file.kind, file.path, place, row.version, file.digest, file.claimed)
-    if base is None:
-        return Clash(row, file.path, row.place, data, None, None, agreed)
-    return Clash(row, file.path, row.place, data, base.digest, base.version, agreed)
+from mirrord.sync.record_clash import settle_record
+from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 
 async def settle(sides: Sides, clash: Clash) -> list[EntryId]:
@@ -70,6 +39,8 @@ async def settle(sides: Sides, clash: Clash) -> list[EntryId]:
 
 async def _settle(sides: Sides, clash: Clash) -> list[EntryId]:
     entry = clash.row.entry
+    if clash.row.kind is Kind.RECORD:
+        return await settle_record(sides, clash)
     if clash.row.kind is Kind.ATTACHMENT or clash.row.deleted:
         return [entry, await _keep_both(sides, clash, None, None)]
     async with sides.database.transaction(sides.tenant) as connection:
@@ -127,7 +98,7 @@ async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text
     name = conflict_name(clash.row.kind, clash.place.name, moment, sides.mirror.hex[:6])
     place = Place(clash.place.parent, name)
     data = clash.data if clash.row.kind is Kind.ATTACHMENT else with_id(decode(clash.data), sibling).encode()
-    body = body_of(File(clash.row.kind, clash.path, place, digest_of(data)), data)
+    body = Bytes(len(data), media_type_of(clash.path)) if clash.row.kind is Kind.ATTACHMENT else text_of(decode(data))
     async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
         if isinstance(body, Bytes):
             await blobs.store(connection, sides.tenant, digest_of(data), data)

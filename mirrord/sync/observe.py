@@ -201,8 +201,7 @@ async def _continue_rows(
     places = Assembly(sides.looker.index, look, memory, owners)
     strangers: dict[tuple[EntryId | None, str], str] = {}
     for path, found in look.found.items():
-        known = owners[path] in memory.of_entry or owners[path] in memory.rows or parse_id(found.claimed) is not None
-        if not known and found.spot.kind is not Kind.ATTACHMENT:
+        if not _is_known(found, owners[path], memory) and found.spot.kind is not Kind.ATTACHMENT:
             with suppress(KeyError):
                 strangers[places.owner(found.spot.folder), found.spot.name] = path
     if not strangers:
@@ -218,6 +217,14 @@ async def _continue_rows(
     }
 
 
+def _is_known(found: Found, owner: EntryId, memory: Memory) -> bool:
+    """Whether evidence says whose file it is. A record is what it is called: a tombstone's path says nothing."""
+    row = memory.rows.get(owner)
+    if row is not None and row.deleted and found.spot.kind is Kind.RECORD:
+        row = None
+    return owner in memory.of_entry or row is not None or parse_id(found.claimed) is not None
+
+
 def _concerned(memory: Memory, look: Look) -> list[Base]:
     """Bases whose file was looked at, or whose file has gone."""
     looked = look.gone | look.unknown.keys() | look.found.keys() | memory.missing
@@ -227,15 +234,18 @@ def _concerned(memory: Memory, look: Look) -> list[Base]:
 async def _seen(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
     """Ask the history about bytes that neither the base nor the living row has."""
     questions = [
-        (state.entry, state.file.digest)
+        (state.entry, state.file.kind, state.file.digest)
         for state in assembled
         if isinstance(state.file, File)
-        and state.file.kind is Kind.PAGE
+        and state.file.kind in (Kind.PAGE, Kind.RECORD)
         and state.row is not None
         and (state.row.deleted or state.file.digest != state.row.digest)
         and (state.base is None or state.file.digest != state.base.digest)
     ]
-    return await states.seen_versions(connection, sides.tenant, questions) if questions else {}
+    pages = [(entry, digest) for entry, kind, digest in questions if kind is Kind.PAGE]
+    records = [(entry, digest) for entry, kind, digest in questions if kind is Kind.RECORD]
+    seen = await states.seen_versions(connection, sides.tenant, pages) if pages else {}
+    return seen | (await states.seen_records(connection, sides.tenant, records) if records else {})
 
 
 async def _seen_others(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:

@@ -15,8 +15,9 @@ from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import copies
 from mirrord.mirror.label import Label
+from mirrord.sync.clash import Clash
 from mirrord.sync.merge import merge
-from mirrord.sync.merging import Clash, store_merged
+from mirrord.sync.merging import store_merged
 from mirrord.sync.sides import Sides
 from mirrord.sync.stale import merge_base
 

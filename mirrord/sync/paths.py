@@ -2,6 +2,7 @@
 
 from mirrord.domain.entry import Kind, Place
 from mirrord.domain.place import ASSETS
+from mirrord.domain.record import record_path
 from mirrord.mirror.layout import INDEX_FILE, attachment_path, page_path, parent_of
 
 
@@ -9,6 +10,8 @@ def path_in(directory: str, kind: Kind, place: Place) -> str:
     """The path of an entry in the directory of its parent."""
     if kind is Kind.ATTACHMENT:
         return attachment_path(directory, place.name)
+    if kind is Kind.RECORD:
+        return record_path(place.name)
     if kind is Kind.FOLDER:
         return f"{directory}/{place.name}" if directory else place.name
     return page_path(directory, place.name, place.index)
@@ -16,6 +19,8 @@ def path_in(directory: str, kind: Kind, place: Place) -> str:
 
 def directory_above(path: str, kind: Kind, *, index: bool) -> str:
     """The directory of the parent of the entry at *path*."""
+    if kind is Kind.RECORD:
+        return ""
     if kind is Kind.ATTACHMENT:
         return f"/{path}".partition(f"/{ASSETS}/")[0].lstrip("/")
     return parent_of(parent_of(path)) if index else parent_of(path)

@@ -11,14 +11,17 @@ from mirrord.codec.carry import completed
 from mirrord.codec.document import Document
 from mirrord.codec.links import links_of
 from mirrord.codec.render import Wanted, render
-from mirrord.db import links, views
+from mirrord.db import links, records, views
+from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
 from mirrord.db.views import Written
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
+from mirrord.domain.record import record_path
 from mirrord.domain.state import Row
 from mirrord.errors import Damaged, Locked, Stale
 from mirrord.sync.bodies import text_of
+from mirrord.sync.recorded import rendered_record
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 MOST_TWINS = 1000  # siblings of one name
@@ -88,7 +91,7 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[E
 
 async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[EntryId, Row], list[Refusal]]:
     ready: dict[EntryId, Row] = {}
-    refusals = []
+    refusals: list[Refusal] = []
     async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
         for page in await views.load_written(connection, sides.tenant, rows):
             row = rows[page.entry]
@@ -109,7 +112,32 @@ async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[d
                     said = await asyncio.to_thread(links_of, text)
                     await links.store_links(connection, sides.tenant, [(page.entry, page.version, said)])
                 ready[page.entry] = replace(row, kind=Kind.PAGE, place=place, digest=digest, ahead=frozenset())
+        await _render_records(connection, sides, rows, ready, refusals)
     return ready, refusals
+
+
+async def _render_records(
+    connection: Connection,
+    sides: Sides,
+    rows: Mapping[EntryId, Row],
+    ready: dict[EntryId, Row],
+    refusals: list[Refusal],
+) -> None:
+    """What became of the records among *rows* is added to *ready* and *refusals*."""
+    wanted = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
+    for record in await records.load(connection, sides.tenant, wanted) if wanted else []:
+        row = rows[record.entry]
+        if record.version != row.version:
+            continue
+        try:
+            body = await asyncio.to_thread(rendered_record, row.place.name, record)
+        except Damaged as error:
+            sentence = f"What an app wrote cannot be written into {record_path(row.place.name)!r}: {error}."
+            refusals.append(Refusal(record.entry, record.version, sentence))
+            continue
+        digest = digest_of(body.text.encode())
+        if await records.store_text(connection, sides.tenant, record.entry, record.version, digest, body):
+            ready[record.entry] = replace(row, digest=digest, ahead=frozenset())
 
 
 def identified(page: Written) -> Document | None:

@@ -19,8 +19,9 @@ from mirrord.mirror.kernel import Stat
 from mirrord.mirror.lock import write_lock
 from mirrord.mirror.replace import Displaced
 from mirrord.sync import overwritten
+from mirrord.sync.clash import Clash
 from mirrord.sync.look import LIMIT
-from mirrord.sync.merging import Clash, settle
+from mirrord.sync.merging import settle
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
@@ -140,7 +141,7 @@ class Recovery:
 
     async def _is_known(self, entry: EntryId, digest: Digest) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return bool(await states.seen_versions(connection, self._sides.tenant, [(entry, digest)]))
+            return bool(await states.seen_anywhere(connection, self._sides.tenant, [(entry, digest)]))
 
     async def _absorb(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal

@@ -11,10 +11,11 @@ from mirrord.db.writes import Statement, run
 from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Base, File, Row
-from mirrord.errors import Refused, Stale, reason_of
+from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import directory_of, page_path, parent_of, printable, spot_of_directory, spot_of_file
+from mirrord.mirror.lock import lock_for
 from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
@@ -36,7 +37,7 @@ class _Errand:
     def wishes(self, index: Index) -> Iterator[Wish]:
         """Its directory, if it has one, and its file, where that does not come along."""
         entry, source = self.row.entry, self.file.path
-        if self.file.kind is not Kind.ATTACHMENT:
+        if self.file.kind in (Kind.PAGE, Kind.FOLDER):
             old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
             owner = page_path("", old, index=True)  # beside `W/_index.md`, `W/` is not the directory of `W.md`
             if owner == source or owner not in index:
@@ -92,8 +93,9 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
     """Plan with what is there now, then do one step after the other; what fails leaves the others alone."""
     walk = _Walk()
     try:
-        _take(sides, wishes, walk)
-    except (Refused, OSError) as error:
+        with lock_for(sides.tree, [wish.source for wish in wishes]):
+            _take(sides, wishes, walk)
+    except (Busy, Refused, OSError) as error:
         done = {step.key for step in walk.steps}
         walk.failed |= {wish.key: reason_of(error) for wish in wishes if wish.key not in done}
     return walk

@@ -62,7 +62,7 @@ async def restore_tenant(
     database: Database, tenant: TenantId, moment: datetime, actor: Actor, *, delete_newer: bool
 ) -> list[Change]:
     """
-    Let every page and attachment be what it was at *moment*; what is left to do, because somebody goes on writing.
+    Let every entry be what it was at *moment*; what is left to do, because somebody goes on writing.
 
     Whatever is in the way of one round, as a folder that lives again because of what is in it, is not in the next's.
     """
@@ -92,7 +92,7 @@ async def _carry_out(connection: Connection, tenant: TenantId, change: Change) -
     one = change.then
     if change.act is Act.DELETE:
         return await restores.delete(connection, tenant, one)
-    if one.kind is Kind.ATTACHMENT:
+    if one.kind in (Kind.ATTACHMENT, Kind.RECORD):
         return await restores.restore(connection, tenant, one, None)
     markdown = await restores.text_then(connection, tenant, one)
     return await restores.restore(connection, tenant, one, text_of(markdown) if markdown is not None else Text(None))

@@ -8,12 +8,12 @@ from uuid import UUID
 import psycopg
 
 from mirrord.codec.views import Views
-from mirrord.db import blobs
+from mirrord.db import blobs, states
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
-from mirrord.db.writes import Bytes, Statement, Text, defer_names, run
-from mirrord.domain.entry import EntryId, Kind, Place, operation_id
+from mirrord.db.writes import Body, Bytes, Statement, Text, defer_names, run
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
 from mirrord.domain.place import name_key, numbered, numbered_attachment
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
@@ -24,7 +24,7 @@ from mirrord.sync.paths import by_depth, directory_above, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.prepare import MOST_TWINS
-from mirrord.sync.sides import FILE_ACTOR, Sides
+from mirrord.sync.sides import Sides
 
 BATCH = 200  # entries a transaction
 _NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
@@ -66,7 +66,7 @@ class Outcome:
 class _Prepared:
     decision: Decision
     data: bytes
-    body: Text | Bytes
+    body: Body
 
 
 async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
@@ -184,6 +184,8 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
         try:
             outcome = await _write(sides, [prepared], number)
         except psycopg.errors.UniqueViolation as error:
+            if error.diag.constraint_name == "record_key_is_free":
+                return await _beside_namesake(sides, prepared.decision)
             if "name_is_free" not in (error.diag.constraint_name or ""):
                 return Outcome(stale=[prepared.decision])
         except psycopg.errors.CheckViolation:
@@ -196,6 +198,22 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
                 outcome.troubles.append(_twin(prepared.decision, number))
             return outcome
     return Outcome(later=[prepared.decision])
+
+
+async def _beside_namesake(sides: Sides, decision: Decision) -> Outcome:
+    """A row with that very name was made just now, and the file may be of it; else it is one but for case."""
+    file = decision.state.file
+    assert isinstance(file, File)
+    async with sides.database.transaction(sides.tenant) as connection:
+        if await states.is_record(connection, sides.tenant, file.place.name):
+            return Outcome(stale=[decision])
+    return Outcome(later=[decision], troubles=[_namesake(decision, file)])
+
+
+def _namesake(decision: Decision, file: File) -> Problem:
+    """A record's name has no room for a number: what it is called is what it is."""
+    sentence = f"{file.path!r} has the name of another record but for case; rename one of them, or delete it."
+    return Problem(file.path, "in-the-way", sentence, decision.state.entry)
 
 
 def _twin(decision: Decision, number: int) -> Problem:

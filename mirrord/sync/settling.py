@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from psycopg.errors import UniqueViolation
+
 from mirrord.codec.frontmatter import REMOVED, with_keys
 from mirrord.codec.text import decode
 from mirrord.codec.views import views_of
@@ -12,9 +14,11 @@ from mirrord.db.connect import Connection, Database
 from mirrord.db.entries import Current
 from mirrord.db.writes import Bytes
 from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, parse_id
+from mirrord.domain.record import record_path
 from mirrord.errors import Damaged, Refused, Stale, UserError
 from mirrord.sync.bodies import media_type_of, text_of, with_id
 from mirrord.sync.look import LIMIT
+from mirrord.sync.recorded import fault_in, record_text
 from mirrord.sync.threeway import is_marked
 
 
@@ -29,7 +33,7 @@ class Choice(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Dispute:
     """
-    A conflict with both entries as they are now; None: purged.
+    A conflict with both entries as they are now; None: purged, or a record's sibling, which there never was.
 
     sibling_changed: its content is not any more what the file held. parts: numbers of conflicts about the sibling.
     """
@@ -73,15 +77,16 @@ async def load(connection: Connection, tenant: TenantId, number: int) -> Dispute
     conflict = await conflicts.load(connection, tenant, number)
     if conflict is None:
         raise UserError(f"There is no open conflict {number}; `mirrord conflicts` lists them.")
-    now = await entries.load(connection, tenant, [conflict.entry, conflict.sibling])
-    sibling = now.get(conflict.sibling)
+    beside = [conflict.sibling] if conflict.sibling is not None else []
+    now = await entries.load(connection, tenant, [conflict.entry, *beside])
+    sibling = now.get(conflict.sibling) if conflict.sibling is not None else None
     return Dispute(
         conflict,
         now.get(conflict.entry),
         sibling,
         await _is_changed(connection, tenant, conflict, sibling),
-        await entries.has_children(connection, tenant, conflict.sibling),
-        tuple(await conflicts.about(connection, tenant, conflict.sibling)),
+        any([await entries.has_children(connection, tenant, one) for one in beside]),
+        tuple([number for one in beside for number in await conflicts.about(connection, tenant, one)]),
     )
 
 
@@ -132,6 +137,8 @@ def objection(dispute: Dispute, choice: Choice, seen: str | None) -> str | None:
         return f"The sibling of {path!r} is in a conflict itself: settle {listed} first."
     if dispute.has_children:
         return f"There are pages below the sibling of {path!r}; move them away first, or they would be deleted with it."
+    if choice is not Choice.ROW and dispute.entry is None and dispute.conflict.kind is Kind.RECORD:
+        return f"{path!r} is gone for good; {look}, and you may save the text there as a new file."
     if choice is not Choice.ROW and dispute.entry is None:
         return f"{path!r} is gone for good. Rename the sibling: then it is a page of its own, and this is settled."
     if seen is not None:
@@ -169,13 +176,21 @@ def _content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content |
 
 
 def _merged(dispute: Dispute, text: str) -> str:
-    """A merged text as the page's; it keeps the id that the page's text shows where the person dropped it."""
+    """A merged text as the entry's; it keeps the id that the page's text shows where the person dropped it."""
     if is_marked(text):
         raise Refused("There are conflict markers left in the text; nothing was written.")
     conflict = dispute.conflict
+    if conflict.kind is Kind.RECORD:
+        if why := _fault(dispute, text):
+            raise Refused(f"The text cannot be read: {why}; nothing was written.")
+        return text
     text = _as_the_pages(text, conflict, shown=conflict.row_text or "")
     has_id = parse_id(views_of(conflict.row_text or "").id) == conflict.entry
     return with_id(text, conflict.entry) if has_id and views_of(text).id is None else text
+
+
+def _fault(dispute: Dispute, text: str) -> str | None:
+    return fault_in(dispute.entry.place.name, text) if dispute.entry is not None else None
 
 
 def _as_the_pages(text: str, conflict: Conflict, *, shown: str) -> str:
@@ -192,6 +207,8 @@ def _as_the_pages(text: str, conflict: Conflict, *, shown: str) -> str:
 async def _put(connection: Connection, tenant: TenantId, dispute: Dispute, content: _Content) -> bool:
     entry = dispute.entry
     assert entry is not None
+    if content.text is not None and entry.kind is Kind.RECORD:
+        return await _put_record(connection, tenant, entry, content.text)
     if content.text is not None:
         return await entries.put_text(connection, tenant, entry, text_of(content.text)) is not None
     assert content.digest is not None
@@ -200,6 +217,14 @@ async def _put(connection: Connection, tenant: TenantId, dispute: Dispute, conte
     size = len(content.data) if content.data is not None else dispute.sibling.size if dispute.sibling else None
     body = Bytes(size or 0, media_type_of(entry.place.name))
     return await entries.put_bytes(connection, tenant, entry, content.digest, body) is not None
+
+
+async def _put_record(connection: Connection, tenant: TenantId, entry: Current, text: str) -> bool:
+    try:
+        return await entries.put_record(connection, tenant, entry, record_text(entry.place.name, text)) is not None
+    except UniqueViolation as error:
+        path = record_path(entry.place.name)
+        raise Refused(f"Meanwhile there is another record called {path!r}; delete or rename that first.") from error
 
 
 async def _is_changed(connection: Connection, tenant: TenantId, conflict: Conflict, sibling: Current | None) -> bool:

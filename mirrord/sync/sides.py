@@ -12,7 +12,6 @@ from mirrord.mirror.state import State
 from mirrord.mirror.tree import Tree
 from mirrord.sync.look import Looker
 
-FILE_ACTOR = Actor("human", "file")  # whoever saved the file; a tool's name is joined from its event
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
 

@@ -2,7 +2,7 @@
 
 import logging
 
-from mirrord.db import states
+from mirrord.db import comparison
 from mirrord.db.writes import run
 from mirrord.domain.entry import digest_of
 from mirrord.sync.bodies import text_of
@@ -18,7 +18,7 @@ async def give_versions(sides: Sides) -> int:
     Reads all texts of the tenant, in Postgres.
     """
     async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
-        found = await states.unversioned(connection, sides.tenant)
+        found = await comparison.unversioned(connection, sides.tenant)
         for one in found:
             steps = [(one.version, one.known), (one.version + 1, one.written)]
             for version, text in steps:  # the first gives the row back what its version says

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.faults.file_acts import FILE_ACTS, MISSED, Act, leave_no_halves
 from tests.faults.oracle import restlessness, violations
+from tests.faults.record_acts import RECORD_ACTS
 from tests.faults.row_acts import ROW_ACTS
 from tests.faults.tokens import Ledger
 from tests.faults.world import Cluster, World
@@ -90,7 +91,7 @@ FAULTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts
     "pause": (14, _pause),
     "settle": (8, _settle),
 }
-ACTS: dict[str, tuple[int, Act]] = {**FILE_ACTS, **ROW_ACTS, **FAULTS}
+ACTS: dict[str, tuple[int, Act]] = {**FILE_ACTS, **ROW_ACTS, **RECORD_ACTS, **FAULTS}
 
 
 @dataclass(frozen=True, slots=True)

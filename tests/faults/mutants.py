@@ -74,9 +74,9 @@ MUTANTS = (
     ),
     Mutant(
         "rows are written whatever their version is",
-        "db/writes.py",
-        '_WHERE = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"',
-        '_WHERE = "WHERE tenant_id = %(tenant)s AND id = %(entry)s RETURNING version"',
+        "db/bases.py",
+        " AND version = %(expected)s RETURNING version",
+        " RETURNING version",
         f"{_GUARDS}::test_a_row_that_went_on_is_not_overwritten",
     ),
     Mutant(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mirrord.db.connect import Database
+from mirrord.domain.record import name_of_record
 from mirrord.mirror.tree import Tree
 from mirrord.sync.check import Verdict, check
 from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
@@ -18,7 +19,9 @@ _UNEQUAL_BASES = """
 SELECT coalesce(b.path, p.name, p.id::text), b.version, p.version, b.digest = p.digest
   FROM (SELECT id, name, version, digest FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL
         UNION ALL
-        SELECT id, name, version, digest FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL) AS p
+        SELECT id, name, version, digest FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL
+        UNION ALL
+        SELECT id, key, version, digest FROM mirrord.record WHERE tenant_id = %(t)s AND deleted_at IS NULL) AS p
   FULL JOIN (SELECT * FROM mirrord.mirror_base
               WHERE tenant_id = %(t)s
                 AND mirror_id = (SELECT id FROM mirrord.mirror WHERE tenant_id = %(t)s AND root = %(root)s)) AS b
@@ -55,10 +58,13 @@ _ENTRIES = """
 SELECT id, version, name, parent_id, deleted_at FROM mirrord.page WHERE tenant_id = %(t)s
 UNION ALL
 SELECT id, version, name, parent_id, deleted_at FROM mirrord.attachment WHERE tenant_id = %(t)s
+UNION ALL
+SELECT id, version, kind || '/' || key, NULL, deleted_at FROM mirrord.record WHERE tenant_id = %(t)s
 """
 _VERSIONS = """
 SELECT (SELECT coalesce(sum(version), 0) FROM mirrord.page WHERE tenant_id = %(t)s)
      + (SELECT coalesce(sum(version), 0) FROM mirrord.attachment WHERE tenant_id = %(t)s)
+     + (SELECT coalesce(sum(version), 0) FROM mirrord.record WHERE tenant_id = %(t)s)
 """
 _TROUBLES = """
 SELECT code || ' ' || path || ': ' || sentence FROM mirrord.problem WHERE tenant_id = %(t)s AND code <> 'twin'
@@ -105,9 +111,13 @@ def _picture(world: World) -> dict[str, object]:
 
 
 def visible(mirror: Quick) -> dict[str, Path]:
-    """The files of a tree that people see, by path; what starts with a dot is left out."""
+    """The files of a tree that people see, and records, by path; what else starts with a dot is left out."""
     found = {str(path.relative_to(mirror.root)): path for path in mirror.root.rglob("*") if path.is_file()}
-    return {name: path for name, path in found.items() if not any(part.startswith(".") for part in name.split("/"))}
+    return {
+        name: path
+        for name, path in found.items()
+        if name_of_record(name) or not any(part.startswith(".") for part in name.split("/"))
+    }
 
 
 def _lost(world: World, ledger: Ledger) -> Iterator[str]:

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
 from mirrord.mirror import trash
+from tests.faults import record_scenarios as told
 from tests.faults.stage import Stage, staged
 from tests.faults.world import Cluster
 
@@ -385,6 +386,21 @@ SCENARIOS = (
     _scenario("a new attachment", _page, _new_attachment, "8"),
     _scenario("an attachment's row inserted", _page, _attach_row, "8"),
     _scenario("an attachment edited", _attachment, _edit_attachment, "48"),
+    _scenario("a record's file edited", told.record, told.edit_file, "24"),
+    _scenario("a record's row edited", told.record, told.edit_row, "25"),
+    _scenario("a record edited on both sides", told.record, _both(told.edit_file, told.edit_row), "245"),
+    _scenario(
+        "a record edited on both sides, the same value",
+        told.record,
+        _both(told.edit_file, told.edit_same_value_of_row),
+        "245",
+    ),
+    _scenario("a record's row inserted", told.record, told.insert_row, "26"),
+    _scenario("a record's row and its file made at once", told.record, told.insert_row_and_save_file, "246"),
+    _scenario("a record's row deleted", told.record, told.delete_row, "2"),
+    _scenario("a record's row replaced by another", told.record, told.replace_row, "26"),
+    _scenario("two records swapped", told.record, told.swap, "27"),
+    _scenario("events appended", told.record, told.append_events, "2"),
     _scenario("a tree nobody knows", _page, _lose_bases),
     _scenario("an older tree nobody knows", _page, _stale_copy, "5"),
     _scenario("a row lost", _page, _lose_row),

@@ -19,6 +19,8 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.mirror.process import prepare_process
 from mirrord.sync.engine import Engine
+from mirrord.sync.events import EventReader
+from mirrord.sync.sides import Sides
 from tests.faults.quick import hurry
 from tests.faults.world import Cluster
 from tests.system.entries import value
@@ -74,15 +76,17 @@ class Stage:
         """The tree without what differs from run to run: ids and times."""
 
         def plain(text: str) -> str:
-            return _CONFLICT.sub("(conflict)", _UUID.sub("ID", text))
+            return _CONFLICT.sub("(conflict)", _UUID.sub("ID", text)).replace(f'"{self.name}"', '"TENANT"')
 
         return {plain(path): plain(data.decode("utf-8", "replace")) for path, data in self.tree().items()}
 
     def versions(self) -> int:
         """How many there are of everything."""
-        return int(value(self.app, "SELECT count(*) FROM mirrord.page_revision")) + int(
-            value(self.app, "SELECT coalesce(sum(version), 0) FROM mirrord.attachment")
+        query = (
+            "SELECT (SELECT count(*) FROM mirrord.page_revision) + (SELECT count(*) FROM mirrord.record_revision) "
+            "+ (SELECT coalesce(sum(version), 0) FROM mirrord.attachment)"
         )
+        return int(value(self.app, query))
 
     def converge(self, opened: Callable[[], None] = lambda: None) -> None:
         """
@@ -120,6 +124,7 @@ async def _converge(stage: Stage, opened: Callable[[], None]) -> None:
         try:
             opened()
             await _work(Engine(mirror.sides, adopting=mirror.adopting))
+            await _read_events(mirror.sides)
         finally:
             mirror.close()
 
@@ -150,6 +155,17 @@ async def _start(engine: Engine) -> None:
                 await engine.sides.database.mend()
         else:
             return
+
+
+async def _read_events(sides: Sides) -> None:
+    reader = EventReader(sides)
+    while not reader.idle:
+        try:
+            await reader.read_marked()
+        except Unavailable:
+            await asyncio.sleep(0.01)
+            with suppress(Unavailable):
+                await sides.database.mend()
 
 
 async def _until_idle(engine: Engine, running: asyncio.Future[None]) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 
 from mirrord.db.connect import Database
+from mirrord.domain.event import decode
 from mirrord.mirror.tree import Tree
 from mirrord.sync.check import Verdict, check
 from tests.faults.scenarios import Scenario
@@ -13,7 +15,8 @@ from tests.faults.tokens import TEXTS, tokens_in
 _BASES = """
 SELECT coalesce(b.path, p.id::text) FROM
     (SELECT id, version, digest FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL
-     UNION ALL SELECT id, version, digest FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL) AS p
+     UNION ALL SELECT id, version, digest FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL
+     UNION ALL SELECT id, version, digest FROM mirrord.record WHERE tenant_id = %(t)s AND deleted_at IS NULL) AS p
   FULL JOIN (SELECT * FROM mirrord.mirror_base
               WHERE tenant_id = %(t)s
                 AND mirror_id = (SELECT id FROM mirrord.mirror WHERE tenant_id = %(t)s AND root = %(root)s)) AS b
@@ -24,7 +27,7 @@ SELECT coalesce(b.path, p.id::text) FROM
 
 def wrong(stage: Stage, scenario: Scenario, *, at_rest: bool = True) -> list[str]:
     """Sentences about what should hold and does not. at_rest: run the engine once more, which must do nothing."""
-    found = [*_lost(stage, scenario), *_unequal(stage), *_left(stage)]
+    found = [*_lost(stage, scenario), *_unequal(stage), *_left(stage), *_untold(stage)]
     if at_rest and not found:
         before = _marks(stage)
         stage.converge()
@@ -65,6 +68,18 @@ def _unequal(stage: Stage) -> Iterator[str]:
 def _left(stage: Stage) -> Iterator[str]:
     for left in (stage.root / ".mirrord" / "tmp" / "daemon").glob("*"):
         yield f"LEFTOVER {left.name}"
+
+
+def _untold(stage: Stage) -> Iterator[str]:
+    """Every whole line of an event file that is an event is a row."""
+    with stage.cluster.administered() as connection:
+        rows = connection.execute("SELECT id FROM mirrord.event WHERE tenant_id = %s", [stage.tenant]).fetchall()
+    known = {entry for (entry,) in rows}
+    for file in stage.root.glob(".records/events/*.jsonl"):
+        for line in file.read_bytes().split(b"\n")[:-1]:
+            with suppress(ValueError):
+                if decode(line).event_id not in known:
+                    yield f"UNTOLD {line.decode()}"
 
 
 def _marks(stage: Stage) -> dict[str, object]:

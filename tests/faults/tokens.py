@@ -62,6 +62,10 @@ SELECT concat_ws(' ', markdown, views, frontmatter, name) FROM mirrord.page_revi
 UNION ALL
 SELECT concat_ws(' ', base_text, file_text, row_text) FROM mirrord.conflict WHERE tenant_id = %(t)s
 UNION ALL
+SELECT concat_ws(' ', text, data) FROM mirrord.record WHERE tenant_id = %(t)s
+UNION ALL
+SELECT concat_ws(' ', text, data) FROM mirrord.record_revision WHERE tenant_id = %(t)s
+UNION ALL
 SELECT encode(bytes, 'escape') FROM mirrord.blob WHERE tenant_id = %(t)s
 """
 

@@ -187,7 +187,8 @@ class World:
         with self.cluster.administered() as connection:
             row = connection.execute(
                 "SELECT coalesce(sum(version), 0) FROM (SELECT version FROM mirrord.page WHERE tenant_id = %(t)s "
-                "UNION ALL SELECT version FROM mirrord.attachment WHERE tenant_id = %(t)s) AS entry",
+                "UNION ALL SELECT version FROM mirrord.attachment WHERE tenant_id = %(t)s "
+                "UNION ALL SELECT version FROM mirrord.record WHERE tenant_id = %(t)s) AS entry",
                 {"t": self.tenant},
             ).fetchone()
         assert row is not None

@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
-from mirrord.db import leases, states
+from mirrord.db import comparison, leases, states
 from mirrord.db.connect import Database, app_dsn
 from mirrord.db.writes import Text, Writer, run
 from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of
@@ -281,7 +281,7 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
         await run(connection, [writer.insert(one, one.place, one.place.name, Text("x")) for one in bases])
     lost, changed, same = (one.entry for one in bases)
     async with database.transaction(tenant) as connection:
-        assert await states.differing(connection, tenant, mirror) == []
+        assert await comparison.differing(connection, tenant, mirror) == []
     before = feed(app_connection)
     with psycopg.connect(admin_dsn) as admin:
         admin.execute("SET session_replication_role = replica")
@@ -290,5 +290,5 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
         admin.execute("UPDATE mirrord.page SET markdown = %s, digest = %s WHERE id = %s", [text, digest, changed])
     assert feed(app_connection) == before
     async with database.transaction(tenant) as connection:
-        assert set(await states.differing(connection, tenant, mirror)) == {lost, changed}
+        assert set(await comparison.differing(connection, tenant, mirror)) == {lost, changed}
     assert same not in (lost, changed)

@@ -12,9 +12,8 @@ from mirrord.config import Config
 from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.db.writes import Statement, Text, Writer, run
-from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.state import Base
-from mirrord.sync.sides import FILE_ACTOR
 from mirrord.sync.unversioned import give_versions
 from tests.system.entries import change, history, row_of
 from tests.system.rows import Connection

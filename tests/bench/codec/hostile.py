@@ -42,6 +42,8 @@ SOURCES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "3,500 anchors": lambda: "".join(f"k{number}: &a{number} 1\n" for number in range(3_500)),
         "control characters": lambda: "a: \x01\x02\nb: \ud7ff\ufffe",
         "a megabyte": lambda: "a: " + "x" * 1_000_000,
+        "a megabyte of lines": lambda: "a: 1\r" * 200_000,
+        "a megabyte of fences that are none": lambda: "--- -\n" * 166_000,
     }
 )
 

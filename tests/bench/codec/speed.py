@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+import orjson
+
 from mirrord.codec.anew import written
 from mirrord.codec.document import document, text_node
 from mirrord.codec.frontmatter import split
 from mirrord.codec.normal import normal
-from mirrord.codec.reader import nodes, read
+from mirrord.codec.reader import nodes
 from mirrord.codec.render import Wanted, render
 from mirrord.codec.segments import outline
-from mirrord.codec.stored import derived, derived_again
+from mirrord.codec.stored import Derived, derived, derived_again
 from mirrord.codec.style import style_of
 from tests import corpora
 from tests.bench.codec.report import Report
@@ -21,6 +23,7 @@ from tests.bench.figures import Figure
 
 LARGE, ORDINARY = 100_000, 5_000  # bytes of the pages to edit
 ROUNDS = 9
+BEST_OF = 3  # other programs make the machine slower, never quicker
 BLOCKS = 2_000
 _EDIT = "one more line\n"
 _WANTED = Wanted(None, None, None, None, None, None)
@@ -29,28 +32,38 @@ _WANTED = Wanted(None, None, None, None, None, None)
 def measure() -> Report:
     """Deriving a vault, deriving a page again after an edit, rendering an edit, writing one block."""
     texts = [corpora.text_of(path) for path in corpora.paths("dendron-site")]
-    return Report([_deriving(texts), _again(texts), *_rendering(texts), _writing(texts)])
+    return Report([_deriving(texts), *_again(texts), *_rendering(texts), _writing(texts)])
 
 
 def _deriving(texts: list[str]) -> Figure:
-    seconds = _seconds(lambda: [derived(text, None).json for text in texts])
+    seconds = min(_seconds(lambda: [derived(text, None).json for text in texts]) for _ in range(BEST_OF))
     return Figure("documents with ids derived, dendron-site", sum(map(_bytes, texts)) / seconds / 1e6, "MB/s")
 
 
-def _again(texts: list[str]) -> Figure:
+def _again(texts: list[str]) -> Iterator[Figure]:
     old = _page(texts, LARGE)
     middle = old.index("\n\n", len(old) // 2) + 1
     new = old[:middle] + "\n" + _EDIT + old[middle:]
-    before = derived(old, None)
-    prior = before.json.decode()
-    spans = [_seconds(lambda: derived_again(before, new, prior) or derived(new, prior)) * 1000 for _ in range(ROUNDS)]
-    return Figure("a page of 100 kB derived again after a one-line edit, p50", statistics.median(spans), "ms")
+    first, later = [], []
+    for _ in range(ROUNDS):
+        before = derived(old, None)
+        act = partial(_derived_again, before, new, before.json.decode())
+        first.append(_seconds(act) * 1000)
+        later.append(_seconds(act) * 1000)
+    for name, spans in (("the first time", first), ("later", later)):
+        yield Figure(
+            f"a page of 100 kB derived again after a one-line edit, {name}, p50", statistics.median(spans), "ms"
+        )
+
+
+def _derived_again(before: Derived, text: str, prior: str) -> Derived:
+    return derived_again(before, text, prior) or derived(text, prior)
 
 
 def _rendering(texts: list[str]) -> Iterator[Figure]:
     for name, size in (("5 kB", ORDINARY), ("100 kB", LARGE)):
         text = _page(texts, size)
-        content = read(text)["content"]
+        content = orjson.loads(derived(text, None).json)["content"]  # with ids, as apps have it
         content[len(content) // 2] = {"type": "paragraph", "content": [text_node("an edited block")]}
         wanted = replace(_WANTED, content=document(content))
         act = partial(render, text, frozenset(["content"]), wanted, "Page")

@@ -118,6 +118,17 @@ def test_an_edited_block_is_told_from_a_new_one_beside_it() -> None:
     assert [found[0], found[2], found[3]] == ids(old)
 
 
+def test_a_block_that_was_moved_and_edited_keeps_its_id_and_a_new_one_there_gets_its_own() -> None:
+    page = numbered(5)
+    old = carried(document([paragraph("the quick brown fox jumps"), *page]), None)
+
+    found = ids(carried(document([*page, paragraph("the quick red fox jumps")]), old))
+    other = ids(carried(document([*page, paragraph("nothing of it is there any more")]), old))
+
+    assert found == [*ids(old)[1:], ids(old)[0]]
+    assert other[-1] not in ids(old)
+
+
 def test_a_heading_made_of_a_paragraph_keeps_its_id_but_another_block_in_its_place_does_not() -> None:
     old = carried(document([paragraph("The plan of today")]), None)
     heading: Node = {"type": "heading", "attrs": {"level": 1}, "content": [text_node("The plan of today")]}

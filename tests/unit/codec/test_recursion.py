@@ -134,6 +134,13 @@ def test_a_changed_item_leaves_its_neighbours_bytes(body: str, change: Change, e
         ("|a|b|\n|-|-|\n| c |d|\n", say((0, 0, 1, 0), "x|y"), "|a|x\\|y|\n|-|-|\n| c |d|\n"),
         ("|a|\n|-|\n|b|\n", say((0, 1, 0, 0), "c"), "|a|\n|-|\n|c|\n"),
         ("a | b\n--|--\nc | d\n", say((0, 1, 1, 0), ""), "a | b\n--|--\nc |  |\n"),
+        ("|a|\n|-|\n|  b|\n|c|\n", say((0, 2, 0, 0), "$x$ for 5$"), "|a|\n|-|\n|  b|\n|\\$x$ for 5$|\n"),
+        ("|a|\n|-|\n|  b|\n|c|\n", say((0, 2, 0, 0), "&copy x~y~ :"), "|a|\n|-|\n|  b|\n|&copy x~y~ :|\n"),
+        (
+            "|a|\n|-|\n|  b|\n|c|\n\n[d]: e\n",
+            say((0, 2, 0, 0), "[d]"),
+            "|a|\n|-|\n|  b|\n|\\[d\\]|\n\n[d]: e\n",
+        ),
     ],
 )
 def test_a_changed_row_leaves_its_neighbours_bytes(body: str, change: Change, expected: str) -> None:

@@ -1,13 +1,18 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import example, given, reject, settings
 
+from mirrord.codec.anew import written
 from mirrord.codec.document import Document, Mark, Node, document, text_node
+from mirrord.codec.normal import normal
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import read
+from mirrord.codec.reader import nodes, read
 from mirrord.codec.render import Wanted, render
+from mirrord.codec.segments import outline
+from mirrord.codec.style import style_of
 from mirrord.errors import Damaged
+from tests.judge import Verdict, gfm_html, verdict
 from tests.unit.codec.documents import documents, markdown, meaning
 
 NOTHING = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=None)
@@ -37,6 +42,7 @@ def test_a_document_is_read_back_as_it_was_written_or_refused(content: Document)
     assert rendered(text, read(text)) == text
 
 
+@example("```\n    ")
 @given(markdown)
 def test_content_that_did_not_change_leaves_every_byte(text: str) -> None:
     assert rendered(text, read(text)) == text
@@ -212,6 +218,22 @@ def test_what_stands_beside_a_changed_word_stays(text: str, expected: str) -> No
 def test_an_empty_task_keeps_the_blank_that_makes_it_one_elsewhere() -> None:
     empty: Node = {"type": "taskItem", "attrs": {"checked": False}, "content": [{"type": "paragraph"}]}
     assert rendered(None, document([{"type": "taskList", "content": [empty]}])) == "- [ ] \n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("- [ ]", "- [x]\n- [ ]", "1. [ ]", "- [ ]\n- a", "- [ ] a\n- [ ]", "- [ ]\n  - a", "- [ ]\n\n  a", "> - [X]"),
+        *("- [ ] ", "- [x] \n- [ ] ", "1. [ ] ", "- [ ] \n- a", "- [ ] a\n- [ ] ", "- [ ] \n- [ ]"),
+    ],
+)
+def test_a_box_alone_written_anew_is_elsewhere_what_it_was(source: str) -> None:
+    page = outline(source)
+    (node,) = nodes(page)
+
+    result = written(normal(node), style_of(page.segments[0].tokens or ()), {})
+
+    assert verdict(gfm_html(source), gfm_html(result)) is Verdict.SAME
 
 
 def test_two_links_to_one_target_beside_each_other_stay_two() -> None:

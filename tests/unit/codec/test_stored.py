@@ -56,6 +56,28 @@ def test_made_of_the_one_before_it_is_the_same(middle: str) -> None:
     assert again is None or again.json == json_of(text, before.json.decode())
 
 
+def test_made_of_the_one_before_it_takes_over_the_blocks_of_that() -> None:
+    before = derived(TEXT, None)
+
+    again = derived_again(before, TEXT.replace("two", "2"), as_stored(before.json))
+
+    assert again is not None
+    kept = [new is old for new, old in zip(again.blocks, before.blocks, strict=True)]
+    assert kept == [True, False, True, True, True]
+
+
+def test_blocks_put_before_and_behind_those_known_are_blocks_of_the_one_before() -> None:
+    before = derived(TEXT, None)
+    written = orjson.loads(before.json)
+    added = {"type": "paragraph", "attrs": {"id": "mine"}, "content": [{"type": "text", "text": "seven"}]}
+    written["content"] = [added, *written["content"][1:], {**added, "attrs": {"id": "mine too"}}]
+
+    again = derived_again(before, TEXT.replace("# One", "seven") + "\nseven\n", json.dumps(written))
+
+    assert again is not None
+    assert blocks(again.json) == written["content"]
+
+
 def test_made_of_the_one_before_it_knows_what_an_app_wrote_meanwhile() -> None:
     before = derived(TEXT, None)
     written = orjson.loads(before.json)

@@ -1,0 +1,116 @@
+"""
+Records: what a small YAML or JSON file says, and writing it anew without touching what did not change.
+
+YAML is read as front matter is (see `properties`). JSON holds one object; what mirrord writes of it is canonical:
+sorted keys, two blanks a level, a final line ending.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import NoReturn
+
+from mirrord.codec.properties import MAX_DEPTH, REMOVED, Json, Misread, Removed, load, properties, same
+from mirrord.codec.rewriting import rewritten
+from mirrord.codec.text import BOM, newline
+from mirrord.domain.record import Form
+from mirrord.errors import Damaged
+
+MAX_JSON = 8 << 20  # characters
+
+Data = dict[str, Json]
+
+
+def read(form: Form, text: str) -> Data:
+    """
+    The values of a record.
+
+    Raises Damaged where it cannot be read, or holds what a row cannot; the message names the line.
+    """
+    source = text.removeprefix(BOM)
+    data = _read_yaml(source) if form is Form.YAML else _read_json(source)
+    check_storable(data)
+    return data
+
+
+def written(form: Form, text: str | None, data: Mapping[str, Json]) -> str:
+    """
+    *text* with the values of *data*. Of YAML the other keys and all comments keep their bytes. None: a new file.
+
+    Raises Damaged where *text* cannot be read, or has no way to say this.
+    """
+    check_storable(data)
+    before = read(form, text) if text is not None else None
+    if text is not None and before is not None and same(before, dict(data)):
+        return text
+    new = _with_values(text or "", before or {}, data) if form is Form.YAML else canonical(data)
+    if not same(read(form, new), dict(data)):
+        raise Damaged("it is written in a way that mirrord cannot change without harm")
+    return new
+
+
+def canonical(data: Mapping[str, Json]) -> str:
+    """JSON as mirrord writes it: the same for the same values."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2, sort_keys=True) + "\n"
+
+
+def _with_values(text: str, before: Data, data: Mapping[str, Json]) -> str:
+    mark, source, ending = BOM if text.startswith(BOM) else "", text.removeprefix(BOM), newline(text)
+    if source and source[-1] not in "\r\n":
+        source += ending
+    changes: dict[str, Json | Removed] = {key: REMOVED for key in before if key not in data}
+    changes |= {key: value for key, value in data.items() if not same(before.get(key, REMOVED), value)}
+    return mark + rewritten(source, changes, ending)
+
+
+def _read_yaml(source: str) -> Data:
+    try:
+        return load(source) if properties(source) else {}
+    except Misread as misread:
+        where = "it" if misread.line is None else f"line {misread.line + 1}:"
+        raise Damaged(f"{where} {misread.problem}") from misread
+
+
+def _read_json(source: str) -> Data:
+    if len(source) > MAX_JSON:
+        raise Damaged("it is larger than 8 MB")
+    try:
+        data = json.loads(source, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise Damaged(f"line {error.lineno}: {error.msg}") from error
+    except RecursionError as error:
+        raise Damaged(f"it is nested deeper than {MAX_DEPTH}") from error
+    except ValueError as error:
+        raise Damaged(f"it holds a number that is none: {error}") from error
+    if not isinstance(data, dict):
+        raise Damaged("line 1: it is not one object, `{…}`")
+    return data
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def check_storable(data: Mapping[str, object]) -> None:
+    """
+    Raises Damaged for values that a row cannot hold.
+
+    jsonb knows neither NUL nor halves of characters, and nobody reads what is nested without end.
+    """
+    pending: list[tuple[object, int]] = [(data, 1)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise Damaged(f"it is nested deeper than {MAX_DEPTH}")
+        if isinstance(value, dict):
+            pending += [(each, depth + 1) for pair in value.items() for each in pair]
+        elif isinstance(value, list):
+            pending += [(each, depth + 1) for each in value]
+        elif isinstance(value, str) and not _is_storable(value):
+            raise Damaged("it holds a character that no text can hold (NUL, or half of a surrogate pair)")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise Damaged("it holds a number that is too large")
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,44 @@
+"""The parser's states, whose tokens are made in one step: there are a hundred thousand in a megabyte."""
+
+from typing import Literal
+
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+Nesting = Literal[-1, 0, 1]
+
+
+class BlockState(StateBlock):
+    """The state of parsing blocks."""
+
+    def push(self, ttype: str, tag: str, nesting: Nesting) -> Token:
+        if nesting < 0:
+            self.level -= 1
+        token = made(ttype, tag, nesting, self.level, block=True)
+        if nesting > 0:
+            self.level += 1
+        self.tokens.append(token)
+        return token
+
+
+class InlineState(StateInline):
+    """The state of parsing what is inside a paragraph."""
+
+    def pushPending(self) -> Token:  # noqa: N802
+        token = made("text", "", 0, self.pendingLevel)
+        token.content = self.pending
+        self.tokens.append(token)
+        self.pending = ""
+        return token
+
+
+def made(ttype: str, tag: str, nesting: Nesting, level: int, *, block: bool = False) -> Token:
+    """A token with nothing in it; its own constructor takes twice as long."""
+    token = Token.__new__(Token)
+    token.type, token.tag, token.nesting, token.level, token.block = ttype, tag, nesting, level, block
+    token.attrs, token.meta = {}, {}
+    token.map = token.children = None
+    token.content = token.markup = token.info = ""
+    token.hidden = False
+    return token

@@ -1,0 +1,86 @@
+"""The full compare: what all of a tenant's rows and all bases of a mirror say, side by side."""
+
+from dataclasses import dataclass
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
+
+
+async def load_agreed(
+    connection: Connection, tenant: TenantId, mirror: MirrorId
+) -> list[tuple[EntryId, str | None, Digest]]:
+    """(entry, path, digest) of every base of one mirror: all that a comparison with the tree needs."""
+    cursor = await connection.execute(
+        "SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b "
+        "WHERE b.tenant_id = %s AND b.mirror_id = %s",
+        (tenant, mirror),
+    )
+    return await cursor.fetchall()
+
+
+_DIFFERING_PAGES = """
+SELECT coalesce(p.id, b.entry_id)
+FROM (SELECT * FROM mirrord.page WHERE tenant_id = %(tenant)s) AS p
+FULL JOIN (SELECT * FROM mirrord.mirror_base
+           WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND kind IN ('page', 'folder')) AS b
+  ON b.entry_id = p.id
+WHERE p.id IS NULL
+   OR b.entry_id IS NULL AND p.deleted_at IS NULL
+   OR b.version <> p.version OR b.kind <> p.kind OR b.digest IS DISTINCT FROM p.digest
+   OR p.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (p.parent_id, p.name)
+   OR p.deleted_at IS NULL AND (p.name_key IS NULL OR p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page')
+"""
+_DIFFERING_ATTACHMENTS = """
+SELECT coalesce(a.id, b.entry_id)
+FROM (SELECT * FROM mirrord.attachment WHERE tenant_id = %(tenant)s) AS a
+FULL JOIN (SELECT * FROM mirrord.mirror_base
+           WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND kind = 'attachment') AS b
+  ON b.entry_id = a.id
+WHERE a.id IS NULL
+   OR b.entry_id IS NULL AND a.deleted_at IS NULL
+   OR b.version <> a.version OR b.digest IS DISTINCT FROM a.digest
+   OR a.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (a.parent_id, a.name)
+   OR a.deleted_at IS NULL AND a.name_key IS NULL
+"""
+
+_DIFFERING_RECORDS = """
+SELECT coalesce(r.id, b.entry_id)
+FROM (SELECT * FROM mirrord.record WHERE tenant_id = %(tenant)s) AS r
+FULL JOIN (SELECT * FROM mirrord.mirror_base
+           WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND kind = 'record') AS b
+  ON b.entry_id = r.id
+WHERE r.id IS NULL
+   OR b.entry_id IS NULL AND r.deleted_at IS NULL
+   OR b.version <> r.version OR b.digest IS DISTINCT FROM r.digest
+   OR r.deleted_at IS NULL AND (b.name <> r.kind || '/' || r.key OR r.ahead <> '{}')
+"""
+
+
+async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[EntryId]:
+    """Entries whose row is not what the base of this mirror says: the full compare of rows with bases."""
+    cursor = await connection.execute(
+        f"{_DIFFERING_PAGES} UNION ALL {_DIFFERING_ATTACHMENTS} UNION ALL {_DIFFERING_RECORDS}",
+        {"tenant": tenant, "mirror": mirror},
+    )
+    return [EntryId(row[0]) for row in await cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class Unversioned:
+    """A row whose text is not that of its version. known: the version's; written: the row's."""
+
+    entry: EntryId
+    version: int
+    known: str
+    written: str
+
+
+async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversioned]:
+    """Pages whose text changed while no trigger ran."""
+    cursor = await connection.execute(
+        "SELECT p.id, p.version, r.markdown, p.markdown FROM mirrord.page AS p JOIN mirrord.page_revision AS r "
+        "ON r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.version = p.version "
+        "WHERE p.tenant_id = %s AND p.deleted_at IS NULL AND p.ahead = '{}' AND p.markdown <> r.markdown",
+        (tenant,),
+    )
+    return [Unversioned(*row) for row in await cursor.fetchall()]

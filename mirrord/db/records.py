@@ -1,0 +1,112 @@
+"""Rows of records: their statements for `writes`, and what is read of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mirrord.codec.records import Data
+from mirrord.db.bases import UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, EntryId, TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class RecordText:
+    """A record's text with what it says. data None: it cannot be read."""
+
+    text: str
+    data: Data | None
+
+
+# A place's name is `kind/key`.
+_NAMED = "split_part(%(name)s, '/', 1), split_part(%(name)s, '/', 2)"
+_SAID = "text = %(text)s, digest = %(digest)s, data = %(data)s, ahead = '{}'"
+
+INSERT = f"""
+WITH written AS (
+    INSERT INTO mirrord.record (tenant_id, id, kind, key, text, data, digest)
+    SELECT %(tenant)s, %(entry)s, {_NAMED}, %(text)s, %(data)s, %(digest)s
+    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
+{UPSERT_SAVED}"""
+# Of a row that went behind the triggers the history may still be there: the new row goes on with it.
+REINSERT = INSERT.replace("data, digest)", "data, digest, version)").replace(
+    "%(data)s, %(digest)s",
+    "%(data)s, %(digest)s, (SELECT coalesce(max(version), 0) + 1 FROM mirrord.record_revision "
+    "WHERE tenant_id = %(tenant)s AND record_id = %(entry)s)",
+)
+UPDATE = f"""
+WITH written AS (UPDATE mirrord.record SET {_SAID} {WHERE_EXPECTED})
+{UPSERT_SAVED}"""
+REVIVE = f"""
+WITH written AS (
+    UPDATE mirrord.record SET {_SAID}, deleted_at = NULL, (kind, key) = ROW ({_NAMED})
+    {WHERE_EXPECTED})
+{UPSERT_SAVED}"""
+MOVE = f"""
+WITH written AS (UPDATE mirrord.record SET (kind, key) = ROW ({_NAMED}) {WHERE_EXPECTED})
+{UPSERT_MOVED}"""
+REWRITE = f"UPDATE mirrord.record SET {_SAID} {WHERE_EXPECTED}"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record as apps left it. unrendered: *text* does not say what *data* does yet."""
+
+    entry: EntryId
+    kind: str
+    version: int
+    text: str | None
+    data: Data | None
+    unrendered: bool
+
+
+def columns(digest: Digest, body: RecordText) -> dict[str, Any]:
+    """What the statements above write."""
+    data = Jsonb(body.data) if body.data is not None else None
+    return {"digest": digest, "text": body.text, "data": data}
+
+
+async def load(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
+    """The records among *entries*."""
+    cursor = await connection.execute(
+        "SELECT id, kind, version, text, data, ahead <> '{}' OR digest IS NULL FROM mirrord.record "
+        "WHERE tenant_id = %s AND id = ANY (%s)",
+        (tenant, list(entries)),
+    )
+    return [Written(EntryId(entry), *rest) for entry, *rest in await cursor.fetchall()]
+
+
+async def store_text(
+    connection: Connection, tenant: TenantId, entry: EntryId, version: int, digest: Digest, body: RecordText
+) -> bool:
+    """The text that follows from what an app wrote as *version*; False if it is not that any more."""
+    values = {"tenant": tenant, "entry": entry, "expected": version} | columns(digest, body)
+    return await (await connection.execute(REWRITE, values)).fetchone() is not None
+
+
+async def load_texts(
+    connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
+) -> dict[EntryId, tuple[int, str | None]]:
+    """(version, text) of the records among *entries*."""
+    return {one.entry: (one.version, one.text) for one in await load(connection, tenant, entries)}
+
+
+async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
+    """A text in the record's history by its digest; None if no revision has it."""
+    cursor = await connection.execute(
+        "SELECT text FROM mirrord.record_revision WHERE tenant_id = %s AND record_id = %s AND digest = %s LIMIT 1",
+        (tenant, entry, digest),
+    )
+    row = await cursor.fetchone()
+    return row[0] if row else None
+
+
+async def entries_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[EntryId]:
+    """Records that have one of *keys*, whatever their kind; the oldest deletion first, the living last."""
+    cursor = await connection.execute(
+        "SELECT id FROM mirrord.record WHERE tenant_id = %s AND key = ANY (%s) ORDER BY deleted_at NULLS LAST",
+        (tenant, list(keys)),
+    )
+    return [EntryId(row[0]) for row in await cursor.fetchall()]

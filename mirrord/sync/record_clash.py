@@ -1,0 +1,78 @@
+"""Both sides of a record changed: merged by key, or the row stays and the file's text is kept as a conflict."""
+
+import asyncio
+from dataclasses import replace
+
+from mirrord.codec.text import decode
+from mirrord.db import conflicts, records
+from mirrord.db.conflicts import Conflict
+from mirrord.db.records import Written
+from mirrord.db.writes import run
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, digest_of
+from mirrord.domain.record import sort_of
+from mirrord.errors import Damaged, Stale
+from mirrord.sync.clash import Clash
+from mirrord.sync.record_merge import merge_record
+from mirrord.sync.recorded import record_text
+from mirrord.sync.sides import DAEMON_ACTOR, Sides
+
+
+async def settle_record(sides: Sides, clash: Clash) -> list[EntryId]:
+    """
+    Take both sides into the row; the record, to be looked at afterwards.
+
+    Raises:
+        Stale: the row changed meanwhile; nothing was written.
+        Damaged: the file cannot be read; both sides stay as they are until it is mended.
+    """
+    async with sides.database.transaction(sides.tenant) as connection:
+        found = await records.load(connection, sides.tenant, [clash.row.entry])
+        base = None
+        if clash.ancestor is not None:
+            base = await records.text_of_digest(connection, sides.tenant, clash.row.entry, clash.ancestor)
+    if not found or found[0].version != clash.row.version:
+        raise Stale(f"The row of {clash.path!r} changed meanwhile.")
+    file = decode(clash.data)
+    merged = await asyncio.to_thread(_merged, clash, found[0], base, file)
+    if merged is None:
+        await _keep_both(sides, clash, (base, file, found[0].text))
+    else:
+        await _store_merged(sides, clash, merged, file)
+    return [clash.row.entry]
+
+
+def _merged(clash: Clash, row: Written, base: str | None, file: str) -> str | None:
+    if clash.row.deleted or row.unrendered or row.text is None:
+        return None
+    try:
+        return merge_record(sort_of(clash.row.place.name).form, base, file, row.text)
+    except Damaged as error:
+        if clash.base is None:  # it is in no file any more, so nobody mends it
+            return None
+        sentence = f"{clash.path!r}: {error}. Its row changed too; both stay as they are until the file is mended."
+        raise Damaged(sentence) from error
+
+
+async def _store_merged(sides: Sides, clash: Clash, merged: str, file: str) -> None:
+    """The file's text becomes a version, the merge the next; the file itself follows as for any change of a row."""
+    name, version, entry = clash.row.place.name, clash.row.version, clash.row.entry
+    texts = [file] if merged == file else [file, merged]
+    statements = [
+        sides.writer.rewrite(entry, version + number, digest_of(text.encode()), record_text(name, text))
+        for number, text in enumerate(texts)
+    ]
+    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+        if None in await run(connection, statements):
+            raise Stale(f"The row of {clash.path!r} changed meanwhile.")
+        if clash.base is not None:
+            await run(connection, [sides.writer.record(replace(clash.base, saved=version + 1))])
+
+
+async def _keep_both(sides: Sides, clash: Clash, texts: tuple[str | None, str, str | None]) -> None:
+    """The directory of a record holds nothing else, so the file's text has no sibling: it is kept in `conflict`."""
+    row = clash.row
+    conflict = Conflict(row.entry, None, clash.path, Kind.RECORD, row.version, *texts)
+    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        if clash.base is not None:
+            await run(connection, [sides.writer.record(clash.base)])
+        await conflicts.add(connection, sides.tenant, sides.mirror, conflict)

@@ -1,0 +1,29 @@
+"""What the text of a record says, as its row holds it."""
+
+from mirrord.codec.records import read, written
+from mirrord.db.records import RecordText, Written
+from mirrord.domain.record import sort_of
+from mirrord.errors import Damaged
+
+
+def record_text(name: str, text: str) -> RecordText:
+    """The body of the row of the record whose place has *name*; text that cannot be read is kept as it is."""
+    try:
+        return RecordText(text, read(sort_of(name).form, text))
+    except Damaged:
+        return RecordText(text, None)
+
+
+def rendered_record(name: str, row: Written) -> RecordText:
+    """The text that says what an app wrote. Raises Damaged where there is none."""
+    data = row.data or {}
+    return RecordText(written(sort_of(name).form, row.text, data), data)
+
+
+def fault_in(name: str, text: str) -> str | None:
+    """Why the text of that record cannot be read; None: it can."""
+    try:
+        read(sort_of(name).form, text)
+    except Damaged as error:
+        return str(error)
+    return None
