@@ -66,7 +66,7 @@ class Flags:
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     """Put flags, environment and file together. Raises UserError that names the wrong key or file."""
-    written = _read(flags.file or _path(environment.get("MIRRORD_CONFIG")))
+    written = _read(file_of(flags, environment))
     tree = written.get("mirror", {})
     data = flags.data or _path(environment.get("MIRRORD_DATA")) or _path(written.get("data")) or DATA
     mirror = flags.mirror or _path(environment.get("MIRROR_DIR")) or _path(tree.get("dir")) or data / "mirror"
@@ -82,6 +82,12 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     )
 
 
+def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The TOML file that load() reads; None: there is none."""
+    named = flags.file or _path(environment.get("MIRRORD_CONFIG"))
+    return named or (FILE if FILE.is_file() else None)
+
+
 def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agents:
     listed = written.get("attach_from")
     return Agents(
@@ -94,9 +100,7 @@ def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agent
 
 def _read(file: Path | None) -> dict[str, Any]:
     if file is None:
-        if not FILE.is_file():
-            return {}
-        file = FILE
+        return {}
     try:
         written = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

@@ -18,16 +18,17 @@ _PLACES = {
 }
 
 
-def settings(config: Config, client: str | None) -> str:
+def settings(config: Config, client: str | None, file: Path | None = None) -> str:
     """
     The settings of one client, or of all where none is named, each under a line that says where it belongs.
 
+    file: the configuration that was read.
     Raises UserError for a client that is not known.
     """
     if client is not None and client not in _PLACES:
         raise UserError(f"There is no client {client!r}; there are {', '.join(_PLACES)}.")
     chosen = [client] if client is not None else list(_PLACES)
-    command, environment = _command(), _environment(config, the_tenant(config))
+    command, environment = _command(), _environment(config, the_tenant(config), file)
     texts = [_text(one, command, environment) for one in chosen]
     if client is not None:
         return texts[0]
@@ -41,8 +42,10 @@ def _command() -> list[str]:
     return [*program, "mcp"]
 
 
-def _environment(config: Config, tenant: Tenant) -> dict[str, str]:
+def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str, str]:
     environment = {"MIRROR_DIR": str(config.mirror), "MIRRORD_DATA": str(config.data), "TENANT_ID": tenant.name}
+    if file is not None:
+        environment["MIRRORD_CONFIG"] = str(file.absolute())
     if config.agents.token_file is not None:
         return {**environment, "MIRRORD_TOKEN_FILE": str(config.agents.token_file.absolute())}
     if config.agents.token is not None or not trusts_locally(config):

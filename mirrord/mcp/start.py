@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mirrord import telemetry
-from mirrord.config import Config, Flags, load
+from mirrord.config import Config, Flags, file_of, load
 from mirrord.errors import MirrordError, Refused, Unavailable, UserError
 from mirrord.mirror.process import prepare_process
 
@@ -18,8 +18,8 @@ def main(arguments: Sequence[str]) -> int:
     """What follows `mirrord mcp` on the command line; the exit code."""
     chosen = _parser().parse_args(arguments)
     try:
-        config = load(Flags(chosen.mirror, chosen.data, None, tuple(chosen.tenant or ()), chosen.config))
-        return _act(config, chosen)
+        flags = Flags(chosen.mirror, chosen.data, None, tuple(chosen.tenant or ()), chosen.config)
+        return _act(load(flags), chosen, file_of(flags))
     except MirrordError as error:
         print(f"mirrord: {error}", file=sys.stderr)
         return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 3)
@@ -27,11 +27,11 @@ def main(arguments: Sequence[str]) -> int:
         return 130
 
 
-def _act(config: Config, chosen: argparse.Namespace) -> int:
+def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
     if chosen.act == "config":
         from mirrord.mcp.clients import settings  # noqa: PLC0415  (the server starts without what the other acts need)
 
-        print(settings(config, chosen.client))
+        print(settings(config, chosen.client, file))
         return 0
     prepare_process()
     telemetry.log_to(None)

@@ -48,6 +48,11 @@ def test_where_tokens_are_needed_the_settings_have_a_place_for_one(config: Confi
     assert "mirrord tenant token demo" in server_of(strict, "cursor")["env"]["MIRRORD_TOKEN"]
 
 
+def test_the_configuration_that_was_read_is_named(config: Config, tmp_path: Path) -> None:
+    server = json.loads(settings(config, "cursor", tmp_path / "mirrord.toml"))["mcpServers"]["mirrord"]
+    assert server["env"]["MIRRORD_CONFIG"] == str(tmp_path / "mirrord.toml")
+
+
 def test_a_token_is_never_printed(config: Config) -> None:
     assert "secret" not in settings(replace(config, agents=Agents(token="secret")), None)
 
