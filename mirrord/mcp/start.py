@@ -1,6 +1,7 @@
 """`mirrord mcp`: starts the server on stdio, or over HTTP; `mirrord mcp config` says how clients start it."""
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,8 +41,11 @@ def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
 
         serve_http(config, chosen.http, tuple(chosen.host))
         return 0
+    gc.disable()  # what is imported stays: looking for garbage among it would slow the start down
     from mirrord.mcp.stdio import serve  # noqa: PLC0415  (as above)
 
+    gc.freeze()
+    gc.enable()
     serve(config)
     return 0
 
