@@ -17,9 +17,12 @@ sys.exit(0 if new_enough else "mirrord needs Python 3.11 or newer; $(PYTHON) is 
 endef
 export CHECK_PYTHON
 
+# Tests and measurements start hundreds of processes: what one of them compiled the next should not compile again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench bench-codec fault full-fault
+.PHONY: help run test lint types smoke bench bench-codec fault full-fault demo-agent
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -39,6 +42,9 @@ types: $(EVERYTHING) ## Check types
 
 smoke: $(EVERYTHING) ## Start, edit on both sides, compare, stop
 	@$(BIN)/python -m tests.smoke
+
+demo-agent: $(EVERYTHING) ## Watch an agent work: each call, its result, the row it became
+	@$(BIN)/python -m tests.demo
 
 bench: $(EVERYTHING) ## Measure
 	@$(BIN)/python -m tests.bench

@@ -18,6 +18,22 @@ Notify = Literal["commit", "ticker"]
 
 
 @dataclass(frozen=True, slots=True)
+class Agents:
+    """
+    What the server for agents is told.
+
+    token, token_file: what it shows, or where that is. local_trust: serve without a token whoever may start the
+    process; None: only beside an embedded Postgres. attach_from: directories below which files may be attached; None:
+    where the server was started, and the system's temporary directory.
+    """
+
+    token: str | None = None
+    token_file: Path | None = None
+    local_trust: bool | None = None
+    attach_from: tuple[Path, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """
     What an installation chooses.
@@ -25,7 +41,7 @@ class Config:
     mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
-    makes many commits a second cheaper.
+    makes many commits a second cheaper. agents: for `mirrord mcp` only.
     """
 
     mirror: Path
@@ -34,6 +50,7 @@ class Config:
     tenants: tuple[str, ...] = ()
     mode: int = DEFAULT_MODE
     notify: Notify = "commit"
+    agents: Agents = Agents()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +66,7 @@ class Flags:
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     """Put flags, environment and file together. Raises UserError that names the wrong key or file."""
-    written = _read(flags.file or _path(environment.get("MIRRORD_CONFIG")))
+    written = _read(file_of(flags, environment))
     tree = written.get("mirror", {})
     data = flags.data or _path(environment.get("MIRRORD_DATA")) or _path(written.get("data")) or DATA
     mirror = flags.mirror or _path(environment.get("MIRROR_DIR")) or _path(tree.get("dir")) or data / "mirror"
@@ -61,14 +78,29 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
+        agents=_agents(written.get("mcp", {}), environment),
+    )
+
+
+def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The TOML file that load() reads; None: there is none."""
+    named = flags.file or _path(environment.get("MIRRORD_CONFIG"))
+    return named or (FILE if FILE.is_file() else None)
+
+
+def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agents:
+    listed = written.get("attach_from")
+    return Agents(
+        token=environment.get("MIRRORD_TOKEN") or None,
+        token_file=_path(environment.get("MIRRORD_TOKEN_FILE") or written.get("token_file")),
+        local_trust=written.get("local_trust"),
+        attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
     )
 
 
 def _read(file: Path | None) -> dict[str, Any]:
     if file is None:
-        if not FILE.is_file():
-            return {}
-        file = FILE
+        return {}
     try:
         written = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -85,6 +117,7 @@ _KEYS: dict[str, type | dict[str, type]] = {
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str},
+    "mcp": {"token_file": str, "local_trust": bool, "attach_from": list},
 }
 
 
@@ -111,6 +144,8 @@ def _check_table(file: Path, table: str, written: Any, wanted: Mapping[str, type
 def _check_value(file: Path, key: str, value: Any, wanted: type) -> None:
     if wanted is str and not isinstance(value, str):
         raise UserError(f"{file}: {key!r} must be text, in quotes.")
+    if wanted is bool and not isinstance(value, bool):
+        raise UserError(f"{file}: {key!r} must be true or false.")
     if wanted is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         raise UserError(f"{file}: {key!r} must be a list of texts.")
 

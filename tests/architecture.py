@@ -50,7 +50,10 @@ PURE_EXCEPTIONS = {
 }
 EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 
-BROAD_EXCEPT = {"mirrord.sync.passes": 1}  # one item must not stop the others
+BROAD_EXCEPT = {
+    "mirrord.sync.passes": 1,  # one item must not stop the others
+    "mirrord.mcp.calls": 1,  # one call must not end the connection
+}
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400
 NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc")
@@ -104,25 +107,26 @@ def unknown_rooms(sources: Sources) -> list[str]:
     return sorted({room(module) for module in sources} - set(FLOOR_OF) - {""})
 
 
-def reached(module: str, sources: Sources) -> set[str]:
-    """Every module that importing *module* loads, directly or not, as far as mirrord's own sources say."""
+def reached(module: str, imported: Mapping[str, set[str]]) -> set[str]:
+    """Every module that importing *module* loads, directly or not; *imported*: what each of mirrord's own imports."""
     found: set[str] = set()
     waiting = [module]
     while waiting:
         current = waiting.pop()
         if current not in found:
             found.add(current)
-            waiting += imports(current, sources) if current in sources else []
+            waiting += imported.get(current, ())
     return found
 
 
 def reaches_of_the_agents_side(sources: Sources) -> list[str]:
     """Ways from the rooms that work on files only to what they must not know."""
+    imported = {module: set(imports(module, sources)) for module in sources}
     return [
         f"{module} reaches {other}"
         for module in sources
         if room(module) in FILES_ONLY
-        for other in sorted(reached(module, sources))
+        for other in sorted(reached(module, imported))
         if _is_within(other, NEVER_REACHED)
     ]
 

@@ -33,6 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
     embedded.start()
     with _administered(embedded) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")  # no test of this cluster pulls the plug
+        connection.execute("ALTER SYSTEM SET autovacuum = off")  # a database lives for seconds
         connection.execute("SELECT pg_reload_conf()")
     yield embedded
     embedded.stop()

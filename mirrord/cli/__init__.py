@@ -1,13 +1,18 @@
-"""FACE: the command line. Loads only the command that is asked for."""
+"""FACE: the command line. Loads only the face that is asked for."""
 
 import sys
 
 
 def main(arguments: list[str] | None = None) -> None:
     """The console script `mirrord`. Ends the process with an exit code of DESIGN §8."""
-    from mirrord.cli.commands import cli  # noqa: PLC0415  (other faces start without click and psycopg)
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["mcp"]:
+        from mirrord.mcp.start import main as start  # noqa: PLC0415  (starts without click and psycopg)
 
-    sys.exit(cli.main(arguments, prog_name="mirrord", standalone_mode=False) or 0)
+        sys.exit(start(given[1:]))
+    from mirrord.cli.commands import cli  # noqa: PLC0415  (as above)
+
+    sys.exit(cli.main(given, prog_name="mirrord", standalone_mode=False) or 0)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import click
 
 from mirrord import __version__, app
 from mirrord.cli import halts as halting
-from mirrord.cli import history, options
+from mirrord.cli import history, options, tokens
 from mirrord.cli import links as linked
 from mirrord.cli.conflicts import conflicts
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
@@ -29,7 +29,11 @@ from mirrord.sync.check import Finding, Verdict
 from mirrord.sync.check import check as compare
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="`mirrord mcp` serves agents; `mirrord mcp --help` says how.",
+)
 @click.version_option(__version__, prog_name="mirrord")
 def cli() -> None:
     """Keep a tree of Markdown files and Postgres in bidirectional sync."""
@@ -71,7 +75,11 @@ def init(config: Config, name: str) -> None:
 
 @cli.group()
 def tenant() -> None:
-    """Tenants: add, list."""
+    """Tenants: add, list; tokens for their agents."""
+
+
+for topic in (tokens.token, tokens.revoke):
+    tenant.add_command(topic)
 
 
 @tenant.command("add")

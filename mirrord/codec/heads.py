@@ -13,19 +13,19 @@ _LISTED = ("tags", "aliases")
 _KNOWN = frozenset(_SHOWN + _LISTED)
 _PLAIN_LENGTH = 4_000  # characters: far from every limit of `properties`
 
-_FOREIGN = r"\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"  # what YAML takes in a line
-_CHARACTERS = rf" -~{_FOREIGN}"
-_SOLID = rf'!"$-9;-~{_FOREIGN}'  # no blank, no `:`, no `#`
-_FIRST = r"[A-Za-z0-9\xa1-\u1fff\u3040-\ud7ff]"
-_ITEM = r"[A-Za-z\xa1-\u1fff\u3040-\ud7ff](?:[A-Za-z0-9/_\xa1-\u1fff\u3040-\ud7ff-]++|[ ](?![ ]*(?:[],]|$)))*+"
+# Sets of characters by what is not in them: by their many ranges they would take a hundred times longer to compile.
+_STRANGE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"  # what YAML takes in no line
+_RARE = r"\x7f-\xa0\u2000-\u303f\ud800-\U0010ffff"  # no letters
+_FIRST = rf"[^\x00-/:-@\[-`{{-~{_RARE}]"
+_ITEM = rf"[^\x00-@\[-`{{-~{_RARE}](?:[^\x00-,.:-@\[-^`{{-~{_RARE}]++|[ ](?![ ]*(?:[],]|$)))*+"
 _LINE = re.compile(
     rf"""(?P<key>[A-Za-z_][A-Za-z0-9_-]*):
-        (?:[ ]+(?: (?P<quote>["'])(?P<quoted>(?:[ !\#-&(-\[\]-~{_FOREIGN}])*+)(?P=quote)
+        (?:[ ]+(?: (?P<quote>["'])(?P<quoted>[^"'\\{_STRANGE}]*+)(?P=quote)
                  | \[[ ]*(?P<flow>(?:{_ITEM}[ ]*,[ ]*)*(?:{_ITEM}[ ]*)?)\]
-                 | (?P<plain>{_FIRST}(?:[{_SOLID}]++ | :(?![ ]|$) | (?<![ ])\# | [ ]++(?![\#]|$))*+)
-            ))?[ ]*(?:[ ]\#[{_CHARACTERS}]*)?
+                 | (?P<plain>{_FIRST}(?:[^ \#:{_STRANGE}]++ | :(?![ ]|$) | (?<![ ])\# | [ ]++(?![\#]|$))*+)
+            ))?[ ]*(?:[ ]\#[^{_STRANGE}]*)?
       | (?P<indent>[ ]*)-[ ]+(?P<item>{_ITEM})[ ]*
-      | (?P<nothing>(?:\#[{_CHARACTERS}]*)?)""",
+      | (?P<nothing>(?:\#[^{_STRANGE}]*)?)""",
     re.VERBOSE,
 )
 _NO_TEXT = re.compile(r"(?:null|true|false)$", re.IGNORECASE)

@@ -76,9 +76,15 @@ def read_page(
     )
 
 
-def read_pages(session: Session, paths: Sequence[str]) -> list[Shown | Failed]:
-    """Show several pages, each or why it cannot be, in this order."""
-    return [_shown_or_failed(session, path) for path in paths]
+def read_pages(session: Session, paths: Sequence[str], most: int) -> tuple[list[Shown | Failed], list[str]]:
+    """Show several pages, each or why it cannot be, in this order, *most* characters together; and which are left."""
+    found: list[Shown | Failed] = []
+    for number, path in enumerate(paths):
+        room = most - sum(len(one.content) for one in found if isinstance(one, Shown))
+        if room <= 0:
+            return found, list(paths[number:])
+        found.append(_shown_or_failed(session, path, room))
+    return found, []
 
 
 def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Written:
@@ -201,8 +207,8 @@ def _remember(session: Session, page: writing.Page, first: int, last: int) -> No
     session.saw(page.path, page.digest, until=None if until >= len(page.text) else until)
 
 
-def _shown_or_failed(session: Session, path: str) -> Shown | Failed:
+def _shown_or_failed(session: Session, path: str, most: int) -> Shown | Failed:
     try:
-        return read_page(session, path)
+        return read_page(session, path, limit=most)
     except Failed as failed:
         return failed

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import figures, finding, imports, latency
+from tests.bench import agents, figures, finding, imports, latency
 from tests.bench.figures import Figure
 from tests.bench.vault import generate
 from tests.system.harness import Mirrord
@@ -73,6 +73,7 @@ def _measure_large(run: Run, directory: Path) -> None:
         run.measure(f"a restart on {LARGE} files", lambda: imports.restart(mirrord, LARGE))
         run.measure("idle memory", lambda: imports.idle_memory(mirrord, LARGE))
         run.measure(f"finding among {LARGE} files", lambda: finding.measure(mirrord.root))
+    run.measure("the server for agents", lambda: agents.figures(directory.with_name("agents"), LARGE))
 
 
 @contextmanager

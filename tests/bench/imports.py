@@ -28,7 +28,7 @@ def import_tree(mirrord: Mirrord, pages: int) -> list[Figure]:
     workers = [0.0]
 
     def all_derived() -> bool:
-        workers.append(sum(_megabytes(worker, "VmRSS") for worker in mirrord.workers()))
+        workers.append(sum(megabytes(worker, "VmRSS") for worker in mirrord.workers()))
         return _count(app, _DOCUMENTS) == pages
 
     eventually(all_derived, f"{pages} rows with their document", PATIENCE, pause=0.1)
@@ -36,7 +36,7 @@ def import_tree(mirrord: Mirrord, pages: int) -> list[Figure]:
     return [
         Figure(f"import of {pages:,} files, bytes", pages / texts, "files/s", Target(BYTES_A_SECOND, at_least=True)),
         Figure(f"import of {pages:,} files, with documents", pages / documents, "files/s"),
-        Figure(f"import of {pages:,} files, daemon's peak memory", _megabytes(mirrord.pid, "VmHWM"), "MB"),
+        Figure(f"import of {pages:,} files, daemon's peak memory", megabytes(mirrord.pid, "VmHWM"), "MB"),
         Figure(f"import of {pages:,} files, its workers' peak memory", max(workers), "MB"),
     ]
 
@@ -58,9 +58,9 @@ def restart(mirrord: Mirrord, pages: int) -> list[Figure]:
 
 def idle_memory(mirrord: Mirrord, pages: int) -> list[Figure]:
     """Of a daemon that was restarted and has nothing to do, and of its workers, if there are any then."""
-    workers = sum(_megabytes(worker, "VmRSS") for worker in mirrord.workers())
+    workers = sum(megabytes(worker, "VmRSS") for worker in mirrord.workers())
     return [
-        Figure(f"idle memory with {pages:,} files", _megabytes(mirrord.pid, "VmRSS"), "MB", Target(IDLE_MEGABYTES)),
+        Figure(f"idle memory with {pages:,} files", megabytes(mirrord.pid, "VmRSS"), "MB", Target(IDLE_MEGABYTES)),
         Figure(f"idle memory with {pages:,} files, its workers", workers, "MB"),
     ]
 
@@ -70,7 +70,7 @@ def _count(app: Connection, query: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _megabytes(pid: int, field: str) -> float:
+def megabytes(pid: int, field: str) -> float:
     """VmRSS or VmHWM of proc(5), in 10⁶ bytes; 0 if the process has gone."""
     try:
         lines = Path("/proc", str(pid), "status").read_text(encoding="utf-8").splitlines()

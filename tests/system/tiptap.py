@@ -9,15 +9,12 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import cast
 
-import pytest
-
 from mirrord.codec.document import Document
 from mirrord.codec.properties import Json
+from tests.system import node
 
 SOURCE = Path(__file__).parents[1] / "tiptap"
 FILES = ("package.json", "package-lock.json", ".npmrc", "mirrord.js", "roundtrip.js")
-INSTALLATION = 90  # seconds: less than a test may take
-OUR_FAULT = ("EUSAGE", "EINTEGRITY", "EJSONPARSE")  # npm's word for a lock file that does not fit
 
 Schema = dict[str, dict[str, dict[str, Json]]]
 
@@ -52,36 +49,13 @@ class TipTap:
 
 def installed(cache: Path) -> Path:
     """A directory with TipTap in it, ours or *cache*; skips where there is no Node or nowhere to get TipTap from."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("Node with npm is needed to try the real TipTap")
-    if _is_current(SOURCE):
+    node.available()
+    if node.is_current(SOURCE):
         return SOURCE
     for name in FILES:
         shutil.copy(SOURCE / name, cache)
-    _install(cache)
+    node.install(cache)
     return cache
-
-
-def _is_current(directory: Path) -> bool:
-    """Whether what is installed is what the lock file says."""
-    lock, got = directory / "package-lock.json", directory / "node_modules" / ".package-lock.json"
-    if not got.exists():
-        return False
-    wanted = json.loads(lock.read_text(encoding="utf-8"))["packages"]
-    del wanted[""]
-    return bool(wanted == json.loads(got.read_text(encoding="utf-8"))["packages"])
-
-
-def _install(directory: Path) -> None:
-    command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"]
-    try:
-        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=INSTALLATION, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"TipTap could not be installed within {INSTALLATION} s")
-    if done.returncode:
-        reason = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-        assert not any(code in done.stderr for code in OUR_FAULT), done.stderr
-        pytest.skip(f"TipTap could not be installed, is the registry out of reach? {reason[:1]}")
 
 
 @contextmanager

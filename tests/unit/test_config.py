@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.config import DEFAULT_MODE, Config, Flags, load
+from mirrord.config import DEFAULT_MODE, Agents, Config, Flags, load
 from mirrord.errors import UserError
 
 FILE = """
@@ -125,3 +125,18 @@ def test_a_named_file_that_is_missing_is_an_error() -> None:
 def test_an_empty_dsn_means_the_embedded_postgres() -> None:
     write('dsn = ""')
     assert load(Flags(), {}).dsn is None
+
+
+def test_the_server_for_agents_has_a_table_of_its_own(here: Path) -> None:
+    write('[mcp]\ntoken_file = "token"\nlocal_trust = false\nattach_from = ["pictures"]\n')
+    assert load(Flags(), {}).agents == Agents(None, Path("token"), False, (here / "pictures",))
+
+
+def test_a_token_comes_from_the_environment_only() -> None:
+    agents = load(Flags(), {"MIRRORD_TOKEN": "text", "MIRRORD_TOKEN_FILE": "elsewhere"}).agents
+    assert (agents.token, agents.token_file) == ("text", Path("elsewhere"))
+
+
+def test_local_trust_is_true_or_false() -> None:
+    with pytest.raises(UserError, match="must be true or false"):
+        load(Flags(file=write('[mcp]\nlocal_trust = "yes"\n')), {})

@@ -104,9 +104,19 @@ def test_a_link_is_not_followed(root: Path, session: Session, tmp_path: Path, ki
 
 def test_several_pages_are_shown_each_or_why_not(root: Path, session: Session) -> None:
     page(root, "A.md", "a")
-    first, second = read_pages(session, ["A", "B"])
+    (first, second), left = read_pages(session, ["A", "B"], 1000)
     assert getattr(first, "content", None) == "a"
     assert isinstance(second, Failed)
+    assert left == []
+
+
+def test_several_pages_are_shown_as_far_as_there_is_room(root: Path, session: Session) -> None:
+    for name in "ABC":
+        page(root, f"{name}.md", name * 10)
+    (first, second), left = read_pages(session, ["A", "B", "C"], 15)
+    assert (getattr(first, "content", None), getattr(second, "content", None)) == ("A" * 10, "B" * 5)
+    assert getattr(second, "next_offset", None) == 5
+    assert left == ["C"]
 
 
 def test_a_section_is_the_heading_and_what_is_below(root: Path, session: Session) -> None:

@@ -1,0 +1,61 @@
+"""`mirrord tenant token` and `revoke`: what agents show to be let in."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import configured, run, the_tenant
+from mirrord.config import Config
+from mirrord.domain.entry import Actor, TenantId
+from mirrord.errors import UserError
+from mirrord.mirror import tokens
+from mirrord.mirror.keys import Keyring, signing_key
+
+_SPAN = re.compile("([1-9][0-9]{0,4})([dh])")
+_ID = re.compile("[0-9a-f]{16}")
+
+
+@click.command()
+@configured
+@click.argument("name")
+@click.option("--scope", type=click.Choice(["read", "write"]), default="write", show_default=True)
+@click.option("--actor", default="agent", show_default=True, help="Who acts with it, as history and events name them.")
+@click.option("--expires", default="90d", show_default=True, help="After days (90d) or hours (12h); `never`.")
+def token(config: Config, name: str, scope: str, actor: str, expires: str) -> None:
+    """Print a token that lets an agent work on the tenant NAME."""
+    until = _until(expires)
+    tenant, tenant_id = run(_tenant(config, name))
+    private = signing_key(config.data, Keyring(config.mirror))
+    text, found = tokens.issue(
+        private, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
+    )
+    when = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "for ever"
+    click.echo(f"Token {found} of {tenant}, scope {scope}, {when}. `mirrord tenant revoke {found}` ends it.", err=True)
+    click.echo(text)
+
+
+@click.command()
+@configured
+@click.argument("revoked", metavar="ID")
+def revoke(config: Config, revoked: str) -> None:
+    """Let the token, or all tokens of the key, called ID count no longer."""
+    if not _ID.fullmatch(revoked):
+        raise UserError(f"{revoked!r} is not the id of a token or key: those have 16 hex digits.")
+    Keyring(config.mirror).revoke(revoked)
+    click.echo(f"{revoked} counts no longer, at once.")
+
+
+async def _tenant(config: Config, name: str) -> tuple[str, TenantId]:
+    async with app.opened(config) as database:
+        return await the_tenant(database, config, name)
+
+
+def _until(text: str) -> datetime | None:
+    if text == "never":
+        return None
+    if not (found := _SPAN.fullmatch(text)):
+        raise UserError(f"--expires is {text!r}; write for instance 90d, 12h or never.")
+    amount, unit = int(found[1]), found[2]
+    return datetime.now(UTC) + (timedelta(days=amount) if unit == "d" else timedelta(hours=amount))

@@ -1,0 +1,24 @@
+"""What a token allows: one tenant, one actor, reading or writing, until some moment."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mirrord.domain.entry import Actor, TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """
+    What somebody who shows a token may do.
+
+    token, key: ids of the token and of the key that signed it; both can be revoked.
+    expires: None: never.
+    """
+
+    token: str
+    key: str
+    tenant: str
+    tenant_id: TenantId
+    actor: Actor
+    may_write: bool
+    expires: datetime | None

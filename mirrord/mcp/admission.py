@@ -1,0 +1,103 @@
+"""Who is let in, to which tenant: a token's holder, or whoever an operator trusts on this machine."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrord.config import Config
+from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.grant import Grant
+from mirrord.errors import Damaged, Refused, Unavailable, UserError, reason_of
+from mirrord.mirror import marker
+from mirrord.mirror.tree import Tree
+
+OTHER_TENANT = "Cannot access pages in another tenant"
+LOCAL = Actor("agent", "local")  # whoever is trusted without a token
+_SLUG = re.compile("[a-z0-9][a-z0-9-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One tenant that has a tree here."""
+
+    name: str
+    id: TenantId
+    root: Path
+
+
+def the_token(config: Config) -> str | None:
+    """The token this process was given, None if it was given none. Raises UserError for a file that cannot be read."""
+    if config.agents.token is not None:
+        return config.agents.token.strip()
+    if config.agents.token_file is None:
+        return None
+    try:
+        return config.agents.token_file.read_bytes().decode("ascii", "replace").strip()
+    except OSError as error:
+        raise UserError(f"The token file {config.agents.token_file} cannot be read: {reason_of(error)}") from error
+
+
+def trusts_locally(config: Config) -> bool:
+    """Whether whoever starts the process is let in without a token."""
+    if config.agents.local_trust is not None:
+        return config.agents.local_trust
+    return config.dsn is None and (config.data / "pg").is_dir()  # one person's own machine, Postgres embedded
+
+
+def tenant_of(config: Config, grant: Grant) -> Tenant:
+    """The tenant a token is for. Raises Refused if the configuration or the tree says another."""
+    named = config.tenants
+    if not _SLUG.fullmatch(grant.tenant) or (named and not {grant.tenant, str(grant.tenant_id)} & set(named)):
+        raise Refused(OTHER_TENANT)
+    root = config.mirror / grant.tenant
+    found = _marked(root)
+    if found is not None and found.id != grant.tenant_id:
+        raise Refused(OTHER_TENANT)
+    return Tenant(grant.tenant, grant.tenant_id, root)
+
+
+def the_tenant(config: Config) -> Tenant:
+    """The tenant that is named, or the only one. Raises UserError where that is none or a choice."""
+    found = list(_tenants(config.mirror))
+    if config.tenants:
+        wanted = set(config.tenants)
+        found = [tenant for tenant in found if {tenant.name, str(tenant.id)} & wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError("There are several tenants; name one in TENANT_ID.")
+    raise UserError(
+        f"There is no such tenant in {config.mirror} yet. Start `mirrord up` once, and check MIRROR_DIR and TENANT_ID."
+    )
+
+
+def opened(tenant: Tenant) -> Tree:
+    """The tenant's tree."""
+    try:
+        return Tree(tenant.root)
+    except OSError as error:
+        raise Unavailable(f"The tree {tenant.root} cannot be opened: {reason_of(error)}") from error
+
+
+def _tenants(mirror: Path) -> Iterator[Tenant]:
+    try:
+        roots = sorted(mirror.iterdir())
+    except OSError as error:
+        raise UserError(f"The directory {mirror} cannot be read: {reason_of(error)}") from error
+    yield from (found for root in roots if _SLUG.fullmatch(root.name) and (found := _marked(root)) is not None)
+
+
+def _marked(root: Path) -> Tenant | None:
+    """The tenant whose mirror *root* is; None if it is none's, or nobody can tell."""
+    try:
+        tree = Tree(root)
+    except (Unavailable, OSError):
+        return None
+    try:
+        found = marker.read(tree)
+    except (Damaged, Refused, OSError):
+        return None
+    finally:
+        tree.close()
+    return Tenant(root.name, found.tenant_id, root) if found is not None else None

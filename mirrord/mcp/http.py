@@ -1,0 +1,75 @@
+"""The server over HTTP: a token with every request, loopback unless told otherwise, Host and Origin checked."""
+
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+
+from mirrord.config import Config
+from mirrord.errors import Refused, UserError
+from mirrord.mcp.admission import Tenant, the_tenant
+from mirrord.mcp.assembly import assembled
+from mirrord.mcp.callers import Callers
+from mirrord.mcp.server import Server
+from mirrord.mcp.sessions import caller_of
+from mirrord.mirror import tokens
+from mirrord.mirror.keys import Keyring
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Verifier:
+    """Lets in who shows a token of the tenant (the SDK's TokenVerifier)."""
+
+    def __init__(self, config: Config, tenant: Tenant, callers: Callers) -> None:
+        self._config, self._tenant, self._callers = config, tenant, callers
+        self._keyring = Keyring(config.mirror)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """None refuses: the client learns no more than that."""
+        try:
+            grant = tokens.verify(self._keyring, token)
+        except Refused:
+            return None
+        if grant.tenant_id != self._tenant.id:
+            return None
+        self._callers.admit(grant.token, lambda: caller_of(self._config, self._tenant, grant))
+        scopes = ["read", "write"] if grant.may_write else ["read"]
+        return AccessToken(token=token, client_id=grant.token, scopes=scopes, subject=grant.actor.name)
+
+
+def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
+    """Serve until told to end. address: HOST:PORT; names: further names by which clients may reach it."""
+    host, port = parsed(address)
+    callers = Callers()
+    server = server_of(config, the_tenant(config), callers, f"http://{host}:{port}")
+    try:
+        server.run("streamable-http", host=host.strip("[]"), port=port, transport_security=security(host, names))
+    finally:
+        callers.close()
+
+
+def server_of(config: Config, tenant: Tenant, callers: Callers, url: str) -> Server:
+    """The server of *tenant* for clients that show tokens. url: its own, as the SDK wants an issuer's to be given."""
+    auth = AuthSettings(issuer_url=AnyHttpUrl(url), resource_server_url=None, required_scopes=["read"])
+    return assembled(tenant, callers, auth=auth, verifier=Verifier(config, tenant, callers))
+
+
+def security(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:
+    """Which Host and Origin headers are answered: of loopback, of *host* and of *names*, on any port."""
+    known = dict.fromkeys((*_LOOPBACK, host, *names))
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*known, *(f"{one}:*" for one in known)],
+        allowed_origins=[
+            f"{scheme}://{one}{port}" for one in known for scheme in ("http", "https") for port in ("", ":*")
+        ],
+    )
+
+
+def parsed(address: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`, `[::1]:PORT` or `PORT`. Raises UserError for anything else."""
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise UserError(f"{address!r} is no address to serve at; write for instance 127.0.0.1:8765.")
+    return host or "127.0.0.1", int(port)

@@ -1,0 +1,156 @@
+"""Notices of changed pages, for the clients of both eras of the protocol; the tree is watched once somebody asks."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
+from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
+
+from mirrord.errors import MirrordError
+from mirrord.mcp import uris
+from mirrord.mirror.layout import is_machine
+from mirrord.mirror.watch import watch
+
+log = logging.getLogger(__name__)
+
+_ASKING = ("resources/list", "resources/subscribe", "subscriptions/listen")  # who sends these wants to hear of changes
+
+Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(slots=True)
+class _Listener:
+    """A connection of the handshake era. session: one of its requests', which reaches the connection too."""
+
+    session: ServerSession
+    uris: set[str] = field(default_factory=set)
+
+
+class Notices:
+    """Who wants to hear of what."""
+
+    def __init__(self, root: Path, listing: Callable[[], Awaitable[list[str]]]) -> None:
+        """*listing*: the URIs that `resources/list` shows now."""
+        self.bus = InMemorySubscriptionBus()
+        self._root, self._listing = root, listing
+        self._listed: list[str] = []
+        self._listeners: list[_Listener] = []
+        self._listened: Counter[str] = Counter()  # by streams of the newest protocol
+        self._asked = anyio.Event()
+
+    @asynccontextmanager
+    async def served(self) -> AsyncIterator[None]:
+        """Watch, from the moment somebody asks, for the length of a `with`."""
+        self._asked = anyio.Event()
+        stop = asyncio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, stop)
+            try:
+                yield
+            finally:
+                stop.set()
+                tasks.cancel_scope.cancel()
+
+    async def observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Middleware: remember who asks for resources, and what streams listen to while they last."""
+        if ctx.method not in _ASKING:
+            return await call_next(ctx)
+        self._asked.set()
+        if ctx.method != "subscriptions/listen":
+            self._listener(ctx.session)
+            return await call_next(ctx)
+        wanted = _wanted(ctx)
+        self._listened.update(wanted)
+        try:
+            return await call_next(ctx)
+        finally:
+            self._listened.subtract(wanted)
+            self._listened += Counter()  # forgets what nobody listens to
+
+    async def subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
+        """`resources/subscribe` of the handshake era."""
+        self._listener(context.session).uris.add(str(params.uri))
+        return EmptyResult()
+
+    async def unsubscribe(self, context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        """`resources/unsubscribe` of the handshake era."""
+        self._listener(context.session).uris.discard(str(params.uri))
+        return EmptyResult()
+
+    def _listener(self, session: ServerSession) -> _Listener:
+        """Requests of one connection have sessions of their own, but the same parameters of its handshake."""
+        for known in self._listeners:
+            if known.session.client_params is session.client_params:
+                return known
+        self._listeners.append(_Listener(session))
+        return self._listeners[-1]
+
+    async def _watch(self, stop: asyncio.Event) -> None:
+        await self._asked.wait()
+        self._listed = await self._now_listed()
+        async for changed in watch(self._root, stop):
+            if changed is None or not all(map(is_machine, changed)):
+                await self._tell_updates(changed)
+                await self._tell_list()
+
+    async def _now_listed(self) -> list[str]:
+        """What is listed now; where that cannot be seen, what was."""
+        try:
+            return await self._listing()
+        except (MirrordError, OSError) as error:
+            log.warning("not_listed", extra={"error": str(error)})
+            return self._listed
+
+    async def _tell_updates(self, changed: set[str] | None) -> None:
+        for uri in _touched(self._listened, changed):
+            await self.bus.publish(ResourceUpdated(uri=uri))
+        for listener in list(self._listeners):
+            for uri in _touched(listener.uris, changed):
+                await self._send(listener, listener.session.send_resource_updated(uri))
+
+    async def _tell_list(self) -> None:
+        now = await self._now_listed()
+        if now == self._listed:
+            return
+        self._listed = now
+        await self.bus.publish(ResourcesListChanged())
+        for listener in list(self._listeners):
+            await self._send(listener, listener.session.send_resource_list_changed())
+
+    async def _send(self, listener: _Listener, sending: Awaitable[None]) -> None:
+        try:
+            await sending
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+
+def _wanted(context: Context) -> list[str]:
+    asked = (context.params or {}).get("notifications")
+    uris = asked.get("resourceSubscriptions") if isinstance(asked, dict) else None
+    return [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
+
+
+def _touched(wanted: Iterable[str], changed: set[str] | None) -> list[str]:
+    """URIs whose page may be among the *changed* paths (None: all may be)."""
+    return [uri for uri in wanted if (paths := uris.paths_of(uri)) and (changed is None or _is_near(paths, changed))]
+
+
+def _is_near(paths: Iterable[str], changed: set[str]) -> bool:
+    """Whether one of *paths*, or a directory above it, is in *changed*."""
+    return any(near in changed for path in paths for near in _upwards(path))
+
+
+def _upwards(path: str) -> Iterable[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]

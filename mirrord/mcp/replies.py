@@ -1,0 +1,65 @@
+"""What goes back to the client: the same in both channels, because some show only one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from mcp_types import CallToolResult, TextContent
+from pydantic.alias_generators import to_camel
+
+from mirrord.commands.failure import Failed, Kind
+from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, UserError
+
+_KINDS: dict[type[MirrordError], tuple[str, Kind]] = {
+    Refused: ("REFUSED", "forbidden"),
+    UserError: ("INVALID", "invalid"),
+    Damaged: ("INVALID_PAGE", "invalid"),
+    Stale: ("CONFLICT", "conflict"),
+    Busy: ("BUSY", "busy"),
+}
+
+
+def success(value: Mapping[str, Any]) -> CallToolResult:
+    """The result of a call that did what it should."""
+    return _reply(value, is_error=False)
+
+
+def failure(failed: Failed) -> CallToolResult:
+    """The result of a call that did nothing."""
+    return _reply({"success": False, **told(failed)}, is_error=True)
+
+
+def told(failed: Failed) -> dict[str, object]:
+    """What a client is told of a failure."""
+    facts = {to_camel(key): value for key, value in failed.facts.items()}
+    known = {"error": str(failed), "code": failed.code, "error_type": failed.kind, "instruction": failed.instruction}
+    return {**known, **facts}
+
+
+def explained(error: MirrordError) -> Failed:
+    """Any other error of mirrord's as a failure. What is out of reach is not named: that may be a path of the host."""
+    if isinstance(error, Failed):
+        return error
+    for kind, (code, error_type) in _KINDS.items():
+        if isinstance(error, kind):
+            return Failed(code, error_type, str(error), "Look at the page again, then decide.")
+    return Failed(
+        "UNAVAILABLE", "unavailable", "The tree is out of reach.", "Try again later; an operator may have to help."
+    )
+
+
+def internal(tool: str) -> Failed:
+    """A failure of mirrord itself; what it was is in the log, not in the reply."""
+    return Failed(
+        "INTERNAL_ERROR",
+        "unavailable",
+        f"{tool} failed because of an error in mirrord; it is in the server's log.",
+        "Look with read_page or list_pages whether something changed before you try again.",
+    )
+
+
+def _reply(value: Mapping[str, Any], *, is_error: bool) -> CallToolResult:
+    text = orjson.dumps(value).decode()
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=dict(value), is_error=is_error
+    )

@@ -1,0 +1,78 @@
+"""Sessions: from a configuration and what somebody shows to a caller whose commands can run."""
+
+import secrets
+import tempfile
+from pathlib import Path
+
+from mirrord.commands.session import Session
+from mirrord.config import Config
+from mirrord.domain.entry import Actor
+from mirrord.domain.grant import Grant
+from mirrord.errors import Refused
+from mirrord.mcp.admission import LOCAL, Tenant, opened, tenant_of, the_tenant, the_token, trusts_locally
+from mirrord.mcp.callers import Caller
+
+
+def local_caller(config: Config) -> tuple[Tenant, Caller]:
+    """Who may call without a token with each call, as on stdio: the holder of this process's token, or of its trust."""
+    token = the_token(config)
+    if token is not None:
+        return _holder(config, token)
+    if not trusts_locally(config):
+        raise Refused(
+            "No token was given. Put what `mirrord tenant token NAME` prints into MIRRORD_TOKEN, or the path of a file "
+            "with it into MIRRORD_TOKEN_FILE; an operator may instead set mcp.local_trust = true in the configuration."
+        )
+    tenant = the_tenant(config)
+    return tenant, Caller(_session(config, tenant, LOCAL), may_write=True, still_holds=_always)
+
+
+def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
+    from mirrord.mirror import keys, tokens  # noqa: PLC0415  (a tenth of a second that local trust does without)
+
+    grant = tokens.verify(keys.Keyring(config.mirror), token)
+    tenant = tenant_of(config, grant)
+    return tenant, caller_of(config, tenant, grant)
+
+
+def caller_of(config: Config, tenant: Tenant, grant: Grant) -> Caller:
+    """The caller that a verified token of *tenant* makes."""
+    from mirrord.mirror import keys, tokens  # noqa: PLC0415  (as above)
+
+    keyring = keys.Keyring(config.mirror)
+    return Caller(
+        _session(config, tenant, grant.actor),
+        may_write=grant.may_write,
+        still_holds=lambda: tokens.check(keyring, grant),
+    )
+
+
+def attachable(config: Config) -> tuple[Path, ...]:
+    """
+    Directories below which files may be attached.
+
+    By default where the server was started and the temporary directory; but clients start servers in `/` and in the
+    person's home too, and those would be everything.
+    """
+    if config.agents.attach_from is not None:
+        return config.agents.attach_from
+    started, home = Path.cwd(), Path("~").expanduser()
+    usual = (started, Path(tempfile.gettempdir()))
+    return tuple(one.resolve() for one in usual if one not in (Path("/"), home))
+
+
+def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
+    writer = f"mcp-{secrets.token_hex(8)}"
+    return Session(
+        opened(tenant),
+        tenant.name,
+        tenant.id,
+        actor,
+        writer,
+        attach_from=attachable(config),
+        kept_from=(config.data,),  # Postgres and the private key
+    )
+
+
+def _always() -> None:
+    """Trust of this machine does not end while the process lives."""

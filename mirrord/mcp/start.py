@@ -1,0 +1,74 @@
+"""`mirrord mcp`: starts the server on stdio, or over HTTP; `mirrord mcp config` says how clients start it."""
+
+import argparse
+import gc
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mirrord import telemetry
+from mirrord.config import Config, Flags, file_of, load
+from mirrord.errors import MirrordError, Refused, Unavailable, UserError
+from mirrord.mirror.process import prepare_process
+
+_EXIT_CODES = {UserError: 2, Unavailable: 3, Refused: 4}  # DESIGN §8
+HTTP = "127.0.0.1:8765"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """What follows `mirrord mcp` on the command line; the exit code."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        flags = Flags(chosen.mirror, chosen.data, None, tuple(chosen.tenant or ()), chosen.config)
+        return _act(load(flags), chosen, file_of(flags))
+    except MirrordError as error:
+        print(f"mirrord: {error}", file=sys.stderr)
+        return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 3)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
+    if chosen.act == "config":
+        from mirrord.mcp.clients import settings  # noqa: PLC0415  (the server starts without what the other acts need)
+
+        print(settings(config, chosen.client, file))
+        return 0
+    prepare_process()
+    telemetry.log_to(None)
+    if chosen.http is not None:
+        from mirrord.mcp.http import serve as serve_http  # noqa: PLC0415  (as above)
+
+        serve_http(config, chosen.http, tuple(chosen.host))
+        return 0
+    gc.disable()  # what is imported stays: looking for garbage among it would slow the start down
+    from mirrord.mcp.stdio import serve  # noqa: PLC0415  (as above)
+
+    gc.freeze()
+    gc.enable()
+    serve(config)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mirrord mcp",
+        description="Serve the pages of one tenant to agents (Model Context Protocol), on stdin and stdout.",
+        epilog="Tokens come from MIRRORD_TOKEN or MIRRORD_TOKEN_FILE; docs/agents.md walks through a first session.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "act", nargs="?", choices=["serve", "config"], default="serve", help="config: print how clients start it"
+    )
+    parser.add_argument("client", nargs="?", help="with config: claude-code, claude-desktop, cursor, vscode or codex")
+    parser.add_argument("--mirror", type=Path, help="directory that holds one tree a tenant")
+    parser.add_argument("--data", type=Path, help="directory of the embedded Postgres and the log")
+    parser.add_argument("--config", type=Path, help="a TOML file; default: ./mirrord.toml")
+    parser.add_argument("--tenant", action="append", help="name or id; may be left out if there is only one")
+    parser.add_argument(
+        "--http", nargs="?", const=HTTP, metavar="HOST:PORT", help=f"serve HTTP instead; default {HTTP}; needs tokens"
+    )
+    parser.add_argument(
+        "--host", action="append", default=[], help="with --http: a name that clients may use for this server"
+    )
+    return parser

@@ -1,0 +1,16 @@
+"""The server on stdin and stdout: one process, one client."""
+
+from mirrord.config import Config
+from mirrord.mcp.assembly import assembled
+from mirrord.mcp.callers import Callers
+from mirrord.mcp.sessions import local_caller
+
+
+def serve(config: Config) -> None:
+    """Serve until stdin ends. Raises Refused for a token that is missing or does not count."""
+    tenant, caller = local_caller(config)
+    callers = Callers(caller)
+    try:
+        assembled(tenant, callers).run("stdio")
+    finally:
+        callers.close()

@@ -1,0 +1,129 @@
+"""Tools that write, edit and make pages."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from mirrord.commands.edits import edit_page
+from mirrord.commands.pages import create_page, write_page
+from mirrord.commands.session import Session
+from mirrord.mcp.arguments import Arguments, from_json
+from mirrord.mcp.shapes import FLAG, TEXT, result
+from mirrord.mcp.tool import Tool, Wire
+from mirrord.mcp.tools.reading import PagePath
+
+Digest = Annotated[str | None, Field(description="Digest it must have; default: as last read here.")]
+
+
+class Write(Arguments):
+    """What write_page takes."""
+
+    path: PagePath
+    content: Annotated[str, Field(description="The whole new text, front matter included.")]
+    expected_digest: Digest = None
+
+
+class Create(Arguments):
+    """What create_page takes."""
+
+    title: str
+    parent_path: Annotated[str | None, Field(description="Page or folder to make it under; default: the root.")] = None
+    content: Annotated[str, Field(description="Its Markdown.")] = ""
+    icon: Annotated[str | None, Field(description="An emoji.")] = None
+
+
+class FrontMatter(Arguments):
+    """Keys to set and to remove."""
+
+    set: dict[str, Any] = Field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+
+
+class Change(Arguments):
+    """One edit: find and replace; or heading, action and text; or frontMatter."""
+
+    find: Annotated[str | None, Field(description="Exact text, as the page has it.")] = None
+    replace: str | None = None
+    count: Annotated[int | None, Field(description="How often find occurs; default 1.")] = None
+    heading: Annotated[str | None, Field(description="Title of a heading, without #.")] = None
+    action: Literal["replace", "append", "prepend", "insert_before", "insert_after"] | None = None
+    text: str | None = None
+    front_matter: FrontMatter | None = None
+
+
+class Edit(Arguments):
+    """What edit_page takes."""
+
+    path: PagePath
+    edits: Annotated[tuple[Change, ...], Field(min_length=1, max_length=100), BeforeValidator(from_json)]
+    expected_digest: Digest = None
+    dry_run: Annotated[bool, Field(description="Only show the diff.")] = False
+
+
+def _write(session: Session, given: Write) -> Wire:
+    done = write_page(session, given.path, given.content, given.expected_digest)
+    return {
+        "success": True,
+        "pageId": done.page_id,
+        "path": done.path,
+        "digest": done.digest,
+        "created": done.created,
+    }
+
+
+def _create(session: Session, given: Create) -> Wire:
+    done = create_page(session, given.title, given.parent_path, given.content, given.icon)
+    return {"pageId": done.page_id, "path": done.path, "digest": done.digest}
+
+
+def _edit(session: Session, given: Edit) -> Wire:
+    edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in given.edits]
+    done = edit_page(session, given.path, edits, given.expected_digest, dry_run=given.dry_run)
+    return {
+        "success": True,
+        "pageId": done.page_id,
+        "path": done.path,
+        "digest": done.digest,
+        "diff": done.diff,
+        "written": done.written,
+    }
+
+
+WRITE_PAGE = Tool(
+    "write_page",
+    "Write a page",
+    "Replaces a page's whole text, or makes the page. Read it first: writing over what you have not read, or what "
+    "changed since, is refused. For small changes use edit_page. "
+    'Example: {"path": "Projects/Alpha.md", "content": "---\\ntitle: Alpha\\n---\\n\\n# Alpha\\n"}.',
+    Write,
+    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),
+    _write,
+    writes=True,
+    destructive=True,
+)
+EDIT_PAGE = Tool(
+    "edit_page",
+    "Edit parts of a page",
+    "Makes several edits to a page, all or none, and returns the diff. find must occur exactly count times; a "
+    "heading must exist; frontMatter sets and removes keys. "
+    'Example: {"path": "Projects/Alpha.md", "edits": [{"find": "draft", "replace": "final"}, '
+    '{"heading": "Timeline", "action": "append", "text": "- May"}]}.',
+    Edit,
+    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "diff": TEXT, "written": FLAG}),
+    _edit,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+CREATE_PAGE = Tool(
+    "create_page",
+    "Create a page",
+    "Makes a new page from a title, never over another: a taken name becomes Title (2). Its id and title are put "
+    "into the front matter. "
+    'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n"}.',
+    Create,
+    result({"pageId": TEXT, "path": TEXT, "digest": TEXT}),
+    _create,
+    writes=True,
+    idempotent=False,
+)

@@ -1,0 +1,98 @@
+"""Tokens: signed sentences that say who may read or write which tenant, and until when (JWT, Ed25519)."""
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.grant import Grant
+from mirrord.errors import Refused
+from mirrord.mirror.keys import Keyring, id_of
+
+ISSUER = "mirrord"
+_ALGORITHM = "EdDSA"
+_REQUIRED = ["iss", "jti", "sub", "iat", "kind", "tenant", "tenant_id", "scope"]
+_LIMIT = 8192  # characters; ours have about 500
+
+
+def issue(
+    private: Ed25519PrivateKey,
+    tenant: str,
+    tenant_id: TenantId,
+    actor: Actor,
+    *,
+    may_write: bool,
+    expires: datetime | None,
+) -> tuple[str, str]:
+    """A new token and its id."""
+    token = secrets.token_hex(8)
+    claims = {
+        "iss": ISSUER,
+        "jti": token,
+        "sub": actor.name,
+        "kind": actor.kind,
+        "tenant": tenant,
+        "tenant_id": str(tenant_id),
+        "scope": "read write" if may_write else "read",
+        "iat": datetime.now(UTC),
+    }
+    if expires is not None:
+        claims["exp"] = expires
+    return jwt.encode(claims, private, _ALGORITHM, headers={"kid": id_of(private.public_key())}), token
+
+
+def verify(keyring: Keyring, token: str) -> Grant:
+    """What *token* grants. Raises Refused with a sentence that never repeats the token."""
+    if len(token) > _LIMIT:
+        raise Refused("The token is too long to be one of mirrord's.")
+    try:
+        key = str(jwt.get_unverified_header(token).get("kid"))
+    except (jwt.InvalidTokenError, ValueError):
+        raise Refused("The token is not one of mirrord's: it is cut or mistyped.") from None
+    public = keyring.public(key)
+    if public is None:
+        raise Refused("The token was signed with a key that is not known here.")
+    grant = _grant(key, _claims(token, public))
+    check(keyring, grant)
+    return grant
+
+
+def check(keyring: Keyring, grant: Grant) -> None:
+    """Whether a grant still holds: Refused if it expired or was revoked meanwhile."""
+    if grant.expires is not None and grant.expires <= datetime.now(UTC):
+        raise Refused("The token has expired.")
+    if keyring.revoked() & {grant.key, grant.token}:
+        raise Refused("The token was revoked.")
+
+
+def _claims(token: str, public: Any) -> Mapping[str, Any]:
+    try:
+        claims: Mapping[str, Any] = jwt.decode(
+            token, public, algorithms=[_ALGORITHM], issuer=ISSUER, options={"require": _REQUIRED}
+        )
+    except jwt.ExpiredSignatureError:
+        raise Refused("The token has expired.") from None
+    except jwt.InvalidTokenError:
+        raise Refused("The token is not valid: its signature or its content is wrong.") from None
+    return claims
+
+
+def _grant(key: str, claims: Mapping[str, Any]) -> Grant:
+    try:
+        expires = datetime.fromtimestamp(claims["exp"], UTC) if "exp" in claims else None
+        return Grant(
+            token=str(claims["jti"]),
+            key=key,
+            tenant=str(claims["tenant"]),
+            tenant_id=TenantId(UUID(str(claims["tenant_id"]))),
+            actor=Actor(str(claims["kind"]), str(claims["sub"])),
+            may_write="write" in str(claims["scope"]).split(),
+            expires=expires,
+        )
+    except (ValueError, OverflowError, OSError):
+        raise Refused("The token is not valid: its content is wrong.") from None

@@ -1,0 +1,134 @@
+"""What the tools cost an agent, beside a server that does nothing and one that serves bare files."""
+
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrord.mcp.admission import Tenant
+from tests.bench.figures import Figure, Target
+from tests.bench.imports import megabytes
+from tests.bench.vault import generate
+from tests.bench.wire import Wire
+from tests.system import node
+from tests.system.clients import tenant_in
+
+STARTS, CALLS = 7, 200
+START, READ, LIST, WRITE = 1.15, 2.0, 3.0, 2.0  # at most so often what an empty server or a bare write takes
+IDLE_MEGABYTES = 100.0
+NODE = Path(__file__).parents[1] / "conformance"
+FILE_SERVER = Path("node_modules", "@modelcontextprotocol", "server-filesystem", "dist", "index.js")
+
+Call = Callable[[Wire, str], dict[str, Any]]
+
+
+def figures(directory: Path, pages: int) -> list[Figure]:
+    """Starts, calls and memory on a tree of *pages*, all in one run."""
+    tenant = tenant_in(directory / "mirror")
+    (directory / "data" / "pg").mkdir(parents=True)
+    paths = generate(tenant.root, pages)
+    found = [_starts(directory)]
+    with _ours(directory) as ours, _empty(directory) as empty:
+        nothing = _milliseconds(empty, paths, lambda wire, path: wire.call("nothing", path=path))
+        found += _calls(ours, paths, nothing, _bare_writes(directory))
+        megabytes_now = megabytes(ours.pid, "VmRSS")
+        found.append(Figure("agents: server's memory", megabytes_now, "MB", Target(IDLE_MEGABYTES)))
+    return [*found, *_beside_bare_files(directory, tenant, paths)]
+
+
+def _starts(directory: Path) -> Figure:
+    """From the start of the process to its first result; turn by turn, so that both see the same machine."""
+    ours, empty = [], []
+    for _ in range(STARTS):
+        ours.append(_start(directory, _ours, lambda wire: wire.call("list_pages")))
+        empty.append(_start(directory, _empty, lambda wire: wire.call("nothing")))
+    bare = statistics.median(empty)
+    return Figure("agents: start → first result, p50", statistics.median(ours), "ms", Target(START * bare), bare)
+
+
+def _start(directory: Path, server: Any, call: Callable[[Wire], object]) -> float:
+    began = time.perf_counter()
+    with server(directory) as wire:
+        call(wire)
+        return (time.perf_counter() - began) * 1000
+
+
+def _calls(ours: Wire, paths: Sequence[str], nothing: float, write: float) -> list[Figure]:
+    read = _milliseconds(ours, paths, lambda wire, path: wire.call("read_page", path=path))
+    listed = _milliseconds(ours, paths, lambda wire, path: wire.call("list_pages", path=str(Path(path).parent)))
+    written = _milliseconds(ours, paths, lambda wire, path: wire.call("write_page", path=path, content=f"# {path}\n"))
+    return [
+        Figure("agents: read_page, p50", read, "ms", Target(READ * nothing), nothing),
+        Figure("agents: list_pages of a folder, p50", listed, "ms", Target(LIST * nothing), nothing),
+        Figure("agents: write_page, p50", written, "ms", Target(nothing + WRITE * write), nothing + write),
+    ]
+
+
+def _milliseconds(wire: Wire, paths: Sequence[str], call: Call) -> float:
+    spans = []
+    for path in paths[:CALLS]:
+        began = time.perf_counter()
+        call(wire, path)
+        spans.append((time.perf_counter() - began) * 1000)
+    return statistics.median(spans)
+
+
+def _bare_writes(directory: Path) -> float:
+    """The p50 of replacing a file durably and no more: write, fsync, rename, fsync of the directory."""
+    spans, place = [], directory / "bare"
+    place.mkdir()
+    holder = os.open(place, os.O_RDONLY)
+    for number in range(CALLS):
+        began = time.perf_counter()
+        descriptor = os.open(place / "new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.write(descriptor, f"# {number}\n".encode())
+        os.fsync(descriptor)
+        os.close(descriptor)
+        (place / "new").replace(place / f"{number % 20}.md")
+        os.fsync(holder)
+        spans.append((time.perf_counter() - began) * 1000)
+    os.close(holder)
+    return statistics.median(spans)
+
+
+def _beside_bare_files(directory: Path, tenant: Tenant, paths: Sequence[str]) -> list[Figure]:
+    """The same of the protocol's own server for files, for comparison; nothing where there is no Node."""
+    try:
+        program = node.installed(NODE) / FILE_SERVER
+    except pytest.skip.Exception:
+        return []
+    command = [str(shutil.which("node")), str(program), str(tenant.root)]
+
+    @contextmanager
+    def files(_: Path) -> Iterator[Wire]:
+        with Wire(command, directory, {}) as wire:
+            yield wire
+
+    start = _start(directory, files, lambda wire: wire.call("list_directory", path=str(tenant.root)))
+    with files(directory) as wire:
+        whole = {path: str(tenant.root / path) for path in paths}
+        read = _milliseconds(wire, paths, lambda wire, path: wire.call("read_text_file", path=whole[path]))
+        written = _milliseconds(
+            wire, paths, lambda wire, path: wire.call("write_file", path=whole[path], content="#\n")
+        )
+    return [
+        Figure("server-filesystem: start → first result", start, "ms"),
+        Figure("server-filesystem: read, p50", read, "ms"),
+        Figure("server-filesystem: write (not durable), p50", written, "ms"),
+    ]
+
+
+def _ours(directory: Path) -> Wire:
+    places = ["--mirror", str(directory / "mirror"), "--data", str(directory / "data")]
+    return Wire([sys.executable, "-c", "from mirrord.cli import main; main()", "mcp", *places], directory, {})
+
+
+def _empty(directory: Path) -> Wire:
+    return Wire([sys.executable, "-m", "tests.bench.empty"], directory, {})

@@ -1,0 +1,119 @@
+"""Agents for tests: a tenant's tree without a daemon, the server's process, and clients as agents have them."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult
+
+import mirrord
+from mirrord.commands.session import Session
+from mirrord.domain.entry import Actor, MirrorId, TenantId
+from mirrord.mcp.admission import Tenant
+from mirrord.mcp.assembly import assembled
+from mirrord.mcp.callers import Caller, Callers
+from mirrord.mirror import marker
+from mirrord.mirror.marker import Marker
+from mirrord.mirror.tree import Tree
+
+_PROGRAM = "import sys; from mirrord.cli import main; main(['mcp', *sys.argv[1:]])"
+_OURS = ("MIRROR", "TENANT_ID")  # prefixes of environment variables that would redirect a server
+
+
+def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None = None) -> Tenant:
+    """A tenant's tree as the daemon would have made it, with these *pages*, texts by path."""
+    root, tenant_id = mirror / name, TenantId(uuid4())
+    marker.make_root(root)
+    tree = Tree(root)
+    marker.write(tree, Marker(name, tenant_id, MirrorId(uuid4())))
+    tree.close()
+    for path, text in (pages or {}).items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+    return Tenant(name, tenant_id, root)
+
+
+def process(
+    mirror: Path, environment: Mapping[str, str] | None = None, *, sealed: bool = False
+) -> StdioServerParameters:
+    """`mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token."""
+    (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
+    program = [sys.executable, "-c", _PROGRAM]
+    command = [sys.executable, "-m", "tests.system.sealed", *program] if sealed else program
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    return StdioServerParameters(
+        command=command[0],
+        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data")],
+        env={**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **(environment or {})},
+        cwd=mirror.parent,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A client that expects answers: call() fails the test where a tool fails, refused() where it does not."""
+
+    client: Client
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool answers; both channels say the same."""
+        result = await self.reply(tool, arguments)
+        assert not result.is_error, f"{tool} failed: {result.structured_content or result.content}"
+        return _content(result)
+
+    async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool says that it will not do."""
+        result = await self.reply(tool, arguments)
+        content = _content(result)
+        assert result.is_error, f"{tool} did it: {content}"
+        assert content["success"] is False
+        assert all(isinstance(content[key], str) for key in ("error", "code", "error_type", "instruction"))
+        return content
+
+    async def reply(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        """The bare result."""
+        return await self.client.call_tool(tool, dict(arguments))
+
+
+@asynccontextmanager
+async def in_memory(
+    tenant: Tenant, *, may_write: bool = True, mode: str = "auto", **client: Any
+) -> AsyncIterator[Agent]:
+    """An agent of its own session in this process."""
+    session = Session(
+        Tree(tenant.root),
+        tenant.name,
+        tenant.id,
+        Actor("agent", "tester"),
+        f"mcp-{uuid4().hex}",
+        attach_from=(tenant.root.parent.parent / "outside",),
+    )
+    callers = Callers(Caller(session, may_write=may_write, still_holds=lambda: None))
+    try:
+        async with Client(assembled(tenant, callers), mode=mode, **client) as connected:
+            yield Agent(connected)
+    finally:
+        callers.close()
+
+
+@asynccontextmanager
+async def on_stdio(parameters: StdioServerParameters, *, mode: str = "auto", **client: Any) -> AsyncIterator[Agent]:
+    """An agent of a process of its own."""
+    async with Client(parameters, mode=mode, **client) as connected:
+        yield Agent(connected)
+
+
+def _content(result: CallToolResult) -> dict[str, Any]:
+    (text,) = result.content
+    assert text.type == "text"
+    content: dict[str, Any] = result.structured_content
+    assert json.loads(text.text) == content
+    return content

@@ -1,0 +1,139 @@
+"""Over HTTP every request shows a token, and only who knows the server's name is answered."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from mirrord.config import Config
+from mirrord.domain.entry import Actor
+from mirrord.errors import UserError
+from mirrord.mcp import http
+from mirrord.mcp.admission import Tenant
+from mirrord.mcp.callers import Callers
+from mirrord.mirror.keys import Keyring, signing_key
+from mirrord.mirror.tokens import issue
+from tests.system.clients import Agent, tenant_in
+
+PAGES = {"Welcome.md": "# Welcome\n"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+HEADERS = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(mirror=tmp_path / "mirror", data=tmp_path / "data")
+
+
+@pytest.fixture
+def tenant(config: Config) -> Tenant:
+    return tenant_in(config.mirror, pages=PAGES)
+
+
+def token(config: Config, tenant: Tenant, *, actor: str = "tester", may_write: bool = True, hours: float = 1) -> str:
+    private = signing_key(config.data, Keyring(config.mirror))
+    expires = datetime.now(UTC) + timedelta(hours=hours)
+    return issue(private, tenant.name, tenant.id, Actor("agent", actor), may_write=may_write, expires=expires)[0]
+
+
+@asynccontextmanager
+async def served(config: Config, tenant: Tenant) -> AsyncIterator[str]:
+    """The URL of the server."""
+    callers = Callers()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        app = http.server_of(config, tenant, callers, url).streamable_http_app(
+            transport_security=http.security("127.0.0.1", ())
+        )
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: server.serve(sockets=[listener]))
+            try:
+                yield f"{url}/mcp"
+            finally:
+                server.should_exit = True
+    callers.close()
+
+
+@asynccontextmanager
+async def connected(url: str, shown: str, mode: str = "auto") -> AsyncIterator[Agent]:
+    async with (
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {shown}"}) as bare,
+        Client(streamable_http_client(url, http_client=bare), mode=mode) as client,
+    ):
+        yield Agent(client)
+
+
+async def answer(url: str, **headers: str) -> int:
+    async with httpx2.AsyncClient() as client:
+        return (await client.post(url, json=HELLO, headers={**HEADERS, **headers})).status_code
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_token_lets_in(config: Config, tenant: Tenant, mode: str) -> None:
+    async with served(config, tenant) as url, connected(url, token(config, tenant), mode) as agent:
+        page = await agent.call("read_page", path="Welcome.md")
+        assert page["content"] == PAGES["Welcome.md"]
+        await agent.call("write_page", path="Welcome.md", content="# Hello\n")
+
+
+async def test_what_was_shown_is_remembered_for_the_token_and_for_no_other(config: Config, tenant: Tenant) -> None:
+    one, other = token(config, tenant, actor="one"), token(config, tenant, actor="other")
+    async with served(config, tenant) as url:
+        async with connected(url, one, "2026-07-28") as agent:
+            await agent.call("read_page", path="Welcome.md")
+        async with connected(url, other, "2026-07-28") as agent:
+            refused = await agent.refused("write_page", path="Welcome.md", content="# Other\n")
+            assert refused["code"] == "READ_FIRST"
+        async with connected(url, one, "2026-07-28") as agent:
+            await agent.call("write_page", path="Welcome.md", content="# One\n")
+
+
+async def test_a_token_that_may_read_only_reads(config: Config, tenant: Tenant) -> None:
+    async with served(config, tenant) as url, connected(url, token(config, tenant, may_write=False)) as agent:
+        assert "write_page" not in [tool.name for tool in (await agent.client.list_tools()).tools]
+        assert (await agent.refused("write_page", path="Welcome.md", content="x"))["code"] == "READ_ONLY"
+
+
+async def test_without_a_token_of_this_tenant_nobody_is_answered(config: Config, tenant: Tenant) -> None:
+    elsewhere = tenant_in(config.mirror, "elsewhere")
+    wrong = ["nonsense", "a.b.c", token(config, elsewhere), token(config, tenant, hours=-1)]
+    async with served(config, tenant) as url:
+        assert await answer(url) == 401
+        assert [await answer(url, authorization=f"Bearer {one}") for one in wrong] == [401] * len(wrong)
+        assert await answer(url, authorization=f"Bearer {token(config, tenant)}") == 200
+
+
+async def test_other_hosts_and_origins_are_refused(config: Config, tenant: Tenant) -> None:
+    async with served(config, tenant) as url:
+        shown = f"Bearer {token(config, tenant)}"
+        assert await answer(url, authorization=shown, host="evil.example") == 421
+        assert await answer(url, authorization=shown, origin="http://evil.example") == 403
+        assert await answer(url, authorization=shown, origin="http://localhost:1234") == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [("127.0.0.1:80", ("127.0.0.1", 80)), ("[::1]:8765", ("[::1]", 8765)), ("8765", ("127.0.0.1", 8765))],
+)
+def test_addresses_are_host_and_port(address: str, found: tuple[str, int]) -> None:
+    assert http.parsed(address) == found
+
+
+@pytest.mark.parametrize("address", ["", "host", "host:", "host:0", "host:99999", "host:http"])
+def test_other_addresses_are_refused(address: str) -> None:
+    with pytest.raises(UserError, match="no address to serve at"):
+        http.parsed(address)

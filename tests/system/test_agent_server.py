@@ -1,0 +1,308 @@
+"""The server as a process and as a protocol: who is served, what is listed, how it fails, what changes it tells."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp_types import PromptReference, ResourceTemplateReference, ServerNotification, TextContent, TextResourceContents
+
+from mirrord.domain.entry import Actor
+from mirrord.domain.trust import DEFAULTS
+from mirrord.mcp import uris
+from mirrord.mcp.admission import Tenant
+from mirrord.mcp.server import INSTRUCTIONS
+from mirrord.mcp.tools import TOOLS
+from mirrord.mirror.keys import Keyring, signing_key
+from mirrord.mirror.tokens import issue
+from tests.system import sealed
+from tests.system.clients import in_memory, on_stdio, process, tenant_in
+
+PAGES = {
+    "Welcome.md": "---\ntitle: Welcome\n---\n\nSee [[Alpha]].\n",
+    "Projects/_index.md": "---\ntitle: Projects\n---\n\n# Projects\n",
+    "Projects/Alpha.md": "---\ntitle: Alpha\n---\n\n# Alpha\n\nDetails.\n",
+    "Projects/Über uns.md": "# Über uns\n",
+}
+NAMES = [
+    *("list_pages", "get_tree", "search_pages", "get_page_links", "read_page", "read_pages", "sync_status"),
+    *("write_page", "edit_page", "create_page", "add_attachment", "move_page", "delete_page", "restore_page"),
+]
+PATIENCE = 20  # seconds
+ROOT = Path(__file__).parents[2]
+LEGACY, MODERN = "legacy", "2026-07-28"
+both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])
+
+
+@pytest.fixture
+def tenant(tmp_path: Path) -> Tenant:
+    return tenant_in(tmp_path / "mirror", pages=PAGES)
+
+
+def token(tmp_path: Path, tenant: Tenant, *, may_write: bool = True, hours: float = 1.0) -> tuple[str, str]:
+    private = signing_key(tmp_path / "data", Keyring(tmp_path / "mirror"))
+    expires = datetime.now(UTC) + timedelta(hours=hours)
+    return issue(private, tenant.name, tenant.id, Actor("agent", "tester"), may_write=may_write, expires=expires)
+
+
+@both_eras
+async def test_the_tools_are_listed_in_the_same_order_with_all_a_client_wants(tenant: Tenant, mode: str) -> None:
+    async with in_memory(tenant, mode=mode) as agent:
+        tools = (await agent.client.list_tools()).tools
+
+    assert [tool.name for tool in tools] == NAMES
+    for tool in tools:
+        assert tool.title
+        assert tool.description
+        assert "Example: {" in tool.description
+        assert tool.annotations is not None
+        assert None not in tool.annotations.model_dump(exclude={"title"}).values()
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.output_schema is not None
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert (tool.meta or {})["mirrord/trust"] == DEFAULTS[tool.name].name
+
+
+async def test_the_list_of_tools_takes_at_most_16_kb(tenant: Tenant) -> None:
+    async with in_memory(tenant, mode=LEGACY) as agent:
+        listed = await agent.client.list_tools()
+
+    wire = json.dumps(
+        listed.model_dump(by_alias=True, mode="json", exclude_none=True), ensure_ascii=False, separators=(",", ":")
+    )
+    assert len(wire.encode()) <= 16_384
+
+
+async def test_the_examples_in_descriptions_are_arguments_the_tools_take(tenant: Tenant) -> None:
+    for tool in TOOLS:
+        _, _, examples = tool.description.partition("Example: ")
+        for example in examples.rstrip(".").split(" or "):
+            jsonschema.validate(json.loads(example), tool.listed().input_schema)
+
+
+async def test_reading_tools_say_so_and_nothing_claims_the_open_world(tenant: Tenant) -> None:
+    for tool in TOOLS:
+        annotations = tool.listed().annotations
+        assert annotations is not None
+        assert annotations.read_only_hint is not tool.writes
+        assert annotations.open_world_hint is False
+        assert not (annotations.read_only_hint and annotations.destructive_hint)
+
+
+def test_the_instructions_take_at_most_1_kb() -> None:
+    assert len(INSTRUCTIONS.encode()) <= 1024
+
+
+@both_eras
+async def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_the_nearest(tenant: Tenant, mode: str) -> None:
+    async with in_memory(tenant, mode=mode) as agent:
+        with pytest.raises(MCPError, match=r"Unknown tool: readPage. Did you mean read_page\?") as refused:
+            await agent.client.call_tool("readPage", {"path": "Welcome"})
+    assert refused.value.error.code == -32602
+
+
+async def test_an_unknown_argument_is_refused_with_the_nearest(tenant: Tenant) -> None:
+    async with in_memory(tenant) as agent:
+        refused = await agent.refused("read_page", file_path="Welcome.md")
+    assert refused["error"] == "read_page has no argument 'file_path'; did you mean 'path'?"
+    assert refused["code"] == "INVALID_ARGUMENTS"
+
+
+async def test_a_failure_of_our_own_tells_nothing_of_the_inside(
+    tenant: Tenant, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with in_memory(tenant) as agent:
+        (tenant.root / "Welcome.md").unlink()
+        (tenant.root / "Welcome.md").symlink_to("/etc/passwd")
+        for call in ({"path": "Welcome.md"}, {"path": "../../etc/passwd"}, {"path": "\0"}):
+            refused = await agent.refused("read_page", **call)
+            assert str(tenant.root.parent) not in json.dumps(refused)
+            assert "Traceback" not in json.dumps(refused)
+
+
+async def test_a_token_that_may_read_sees_no_tool_that_writes(tenant: Tenant) -> None:
+    async with in_memory(tenant, may_write=False) as agent:
+        names = [tool.name for tool in (await agent.client.list_tools()).tools]
+        refused = await agent.refused("write_page", path="Welcome.md", content="x")
+
+    assert names == [tool.name for tool in TOOLS if not tool.writes]
+    assert (refused["code"], refused["error_type"]) == ("READ_ONLY", "forbidden")
+    assert (tenant.root / "Welcome.md").read_text(encoding="utf-8") == PAGES["Welcome.md"]
+
+
+@pytest.mark.skipif(not sealed.is_possible(), reason="the calls of this machine are not known")
+async def test_the_server_works_where_the_kernel_forbids_the_network(tenant: Tenant) -> None:
+    async with on_stdio(process(tenant.root.parent, sealed=True)) as agent:
+        page = await agent.call("read_page", path="Projects/Alpha")
+        await agent.call("write_page", path="Projects/Alpha.md", content=page["content"] + "\nMore.\n")
+        await agent.call("create_page", title="Beta", parentPath="Projects")
+        await agent.call("search_pages", query="details")
+        await agent.call("get_page_links", path="Projects/Alpha.md")
+        await agent.call("sync_status")
+        assert len((await agent.client.list_resources()).resources) == 5
+
+
+def test_a_sealed_process_is_killed_when_it_opens_a_socket() -> None:
+    command = [sys.executable, "-m", "tests.system.sealed", sys.executable, "-c", "import socket; socket.socket()"]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode < 0
+
+
+def test_the_server_never_imports_postgres() -> None:
+    source = "import sys, mirrord.mcp.stdio, mirrord.mcp.start; print([m for m in sys.modules if 'psycopg' in m])"
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "said"),
+    [
+        ({"MIRRORD_TOKEN": "not.a.token"}, 4, "not one of mirrord's"),
+        ({"MIRRORD_TOKEN_FILE": "missing"}, 2, "cannot be read"),
+        ({"TENANT_ID": "other"}, 2, "no such tenant"),
+    ],
+)
+def test_a_server_that_may_not_serve_says_why(
+    tenant: Tenant, environment: dict[str, str], code: int, said: str
+) -> None:
+    parameters = process(tenant.root.parent, environment)
+    done = subprocess.run(
+        [parameters.command, *parameters.args],
+        cwd=parameters.cwd,
+        env=parameters.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_a_token_works_on_stdio_until_it_is_revoked(tenant: Tenant, tmp_path: Path) -> None:
+    text, number = token(tmp_path, tenant)
+    async with on_stdio(process(tenant.root.parent, {"MIRRORD_TOKEN": text, "MIRRORD_DSN": "host=nowhere"})) as agent:
+        await agent.call("read_page", path="Welcome.md")
+        Keyring(tmp_path / "mirror").revoke(number)
+        refused = await agent.refused("read_page", path="Welcome.md")
+    assert (refused["code"], refused["error"]) == ("TOKEN_REFUSED", "The token was revoked.")
+
+
+@both_eras
+async def test_a_page_is_a_resource(tenant: Tenant, mode: str) -> None:
+    async with in_memory(tenant, mode=mode) as agent:
+        listed = (await agent.client.list_resources()).resources
+        (template,) = (await agent.client.list_resource_templates()).resource_templates
+        (content,) = (await agent.client.read_resource("page:///Projects/%C3%9Cber%20uns.md")).contents
+
+    assert [(one.uri, one.title) for one in listed] == [
+        ("page:///Projects/_index.md", "Projects"),
+        ("page:///Projects/Alpha.md", "Alpha"),
+        ("page:///Projects/%C3%9Cber%20uns.md", "Über uns"),
+        ("page:///Welcome.md", "Welcome"),
+    ]
+    assert template.uri_template == "page:///{+path}"
+    assert isinstance(content, TextResourceContents)
+    assert (content.text, content.mime_type) == (PAGES["Projects/Über uns.md"], "text/markdown")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "page:///Nowhere.md",
+        "page:///../other/A.md",
+        "page:///%2e%2e/A.md",
+        "page:////etc/passwd",
+        "page:///.mirrord/id",
+    ],
+)
+async def test_what_is_no_page_is_no_resource(tenant: Tenant, uri: str) -> None:
+    async with in_memory(tenant) as agent:
+        with pytest.raises(MCPError) as refused:
+            await agent.client.read_resource(uri)
+    assert refused.value.error.code == -32602
+    assert str(tenant.root.parent) not in refused.value.error.message
+
+
+async def test_paths_are_completed(tenant: Tenant) -> None:
+    reference = ResourceTemplateReference(type="ref/resource", uri=uris.TEMPLATE)
+    async with in_memory(tenant) as agent:
+        begun = await agent.client.complete(reference, {"name": "path", "value": "proj"})
+        inside = await agent.client.complete(reference, {"name": "path", "value": "alpha"})
+        prompt = PromptReference(type="ref/prompt", name="review_page")
+        argument = await agent.client.complete(prompt, {"name": "path", "value": "Wel"})
+
+    assert begun.completion.values == ["Projects/Alpha.md", "Projects/_index.md", "Projects/Über uns.md"]
+    assert inside.completion.values == ["Projects/Alpha.md"]
+    assert argument.completion.values == ["Welcome.md"]
+
+
+async def test_prompts_take_what_a_person_says(tenant: Tenant) -> None:
+    async with in_memory(tenant) as agent:
+        listed = (await agent.client.list_prompts()).prompts
+        found = await agent.client.get_prompt("answer_from_pages", {"question": "When does Alpha start?"})
+
+    assert [prompt.name for prompt in listed] == ["answer_from_pages", "file_notes", "review_page"]
+    (message,) = found.messages
+    assert isinstance(message.content, TextContent)
+    assert "When does Alpha start?" in message.content.text
+
+
+async def test_streams_of_the_newest_protocol_hear_of_changed_pages(tenant: Tenant) -> None:
+    uri = "page:///Projects/Alpha.md"
+    async with in_memory(tenant, mode=MODERN) as agent:
+        with anyio.fail_after(PATIENCE):
+            async with agent.client.listen(resource_subscriptions=[uri], resources_list_changed=True) as events:
+                await agent.call("read_page", path="Projects/Alpha.md")
+                (tenant.root / "Projects" / "Alpha.md").write_text("# Changed\n", encoding="utf-8")
+                assert await anext(events) == ResourceUpdated(uri=uri)
+                (tenant.root / "New.md").write_text("# New\n", encoding="utf-8")
+                async for event in events:
+                    if event == ResourcesListChanged():
+                        break
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_clients_of_the_handshake_era_hear_of_changed_pages(tenant: Tenant) -> None:
+    heard: list[Any] = []
+    arrived = anyio.Event()
+
+    async def hear(message: object) -> None:
+        nonlocal arrived
+        if isinstance(message, ServerNotification):
+            heard.append(message)
+            arrived.set()
+            arrived = anyio.Event()
+
+    async def until(method: str) -> None:
+        with anyio.fail_after(PATIENCE):
+            while not any(message.method == method for message in heard):
+                await arrived.wait()
+
+    async with on_stdio(process(tenant.root.parent), mode=LEGACY, message_handler=hear) as agent:
+        capabilities = agent.client.server_capabilities
+        assert capabilities is not None
+        assert capabilities.resources is not None
+        assert (capabilities.resources.subscribe, capabilities.resources.list_changed) == (True, True)
+        await agent.client.subscribe_resource("page:///Welcome")
+        (tenant.root / "Welcome.md").write_text("# Changed\n", encoding="utf-8")
+        await until("notifications/resources/updated")
+        (tenant.root / "New.md").write_text("# New\n", encoding="utf-8")
+        await until("notifications/resources/list_changed")
+
+
+async def test_a_server_ends_when_its_client_goes(tenant: Tenant) -> None:
+    parameters = process(tenant.root.parent)
+    process_ = await anyio.open_process([parameters.command, *parameters.args], cwd=parameters.cwd, env=parameters.env)
+    assert process_.stdin is not None
+    await process_.stdin.aclose()
+    with anyio.fail_after(PATIENCE):
+        assert await process_.wait() == 0

@@ -1,0 +1,96 @@
+"""Arguments are refused in words a model can act on."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from mirrord.commands.failure import Failed
+from mirrord.mcp.arguments import Arguments, nearest, parsed, schema_of
+
+
+class Part(Arguments):
+    find: str
+    count: int = 1
+
+
+class Given(Arguments):
+    path: Annotated[str, Field(description="Where.")]
+    expected_digest: str | None = None
+    depth: int = Field(1, ge=1)
+    kind: Literal["a", "b"] | None = None
+    parts: tuple[Part, ...] = ()
+
+
+def refusal(given: dict[str, Any]) -> Failed:
+    with pytest.raises(Failed) as refused:
+        parsed(Given, "act", given)
+    assert (refused.value.code, refused.value.kind) == ("INVALID_ARGUMENTS", "invalid")
+    assert "pydantic" not in str(refused.value)
+    assert "http" not in str(refused.value)
+    return refused.value
+
+
+def test_names_are_camel_case_on_the_wire() -> None:
+    assert parsed(Given, "act", {"path": "A", "expectedDigest": "x"}).expected_digest == "x"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("expected_digest", "expectedDigest"), ("Path", "path"), ("digest", "expectedDigest"), ("dept", "depth")],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_right_one(wrong: str, right: str) -> None:
+    assert str(refusal({"path": "A", wrong: "x"})) == f"act has no argument {wrong!r}; did you mean {right!r}?"
+
+
+def test_a_name_like_no_other_is_answered_with_all_there_are() -> None:
+    refused = refusal({"path": "A", "zzzzzz": 1})
+    assert str(refused) == "act has no argument 'zzzzzz'."
+    assert refused.instruction == "Call act with: path and, if you like, expectedDigest, depth, kind, parts."
+
+
+def test_what_is_missing_is_named() -> None:
+    assert str(refusal({})) == "act needs the argument 'path'."
+
+
+def test_a_wrong_value_is_explained() -> None:
+    assert str(refusal({"path": "A", "depth": 0})) == (
+        "The argument 'depth' of act should be greater than or equal to 1."
+    )
+    assert "'parts.0.find'" in str(refusal({"path": "A", "parts": [{"count": 1}]}))
+
+
+def test_a_text_that_is_json_stays_a_text() -> None:
+    for text in ('{"a": 1}', "[1]", "null", "true", "12"):
+        assert parsed(Given, "act", {"path": text}).path == text
+
+
+def test_null_is_as_good_as_absent() -> None:
+    assert parsed(Given, "act", {"path": "A", "expectedDigest": None}).expected_digest is None
+
+
+def test_lone_surrogates_are_no_text() -> None:
+    assert str(refusal({"path": "\ud800"})) == "An argument of act is not Unicode text."
+
+
+def test_the_schema_says_nothing_that_no_model_needs() -> None:
+    schema = schema_of(Given)
+
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["path"]
+    assert schema["properties"]["path"] == {"description": "Where.", "type": "string"}
+    assert schema["properties"]["expectedDigest"] == {"type": "string"}
+    assert schema["properties"]["kind"] == {"enum": ["a", "b"], "type": "string"}
+    assert schema["properties"]["depth"] == {"default": 1, "minimum": 1, "type": "integer"}
+    assert "title" not in str(schema)
+
+
+def test_a_property_may_be_called_title() -> None:
+    class Named(Arguments):
+        title: str
+
+    assert schema_of(Named)["properties"] == {"title": {"type": "string"}}
+
+
+def test_nothing_is_near_to_what_is_far() -> None:
+    assert nearest("xyz", ["path", "depth"]) is None

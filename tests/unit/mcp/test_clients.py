@@ -1,0 +1,87 @@
+"""`mirrord mcp config` prints what each client's own format is."""
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrord.config import Agents, Config
+from mirrord.errors import UserError
+from mirrord.mcp.clients import settings
+from mirrord.mcp.start import main
+from tests.system.clients import tenant_in
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    tenant_in(tmp_path / "mirror")
+    (tmp_path / "data" / "pg").mkdir(parents=True)
+    return Config(mirror=tmp_path / "mirror", data=tmp_path / "data")
+
+
+def server_of(config: Config, client: str) -> Any:
+    text = settings(config, client)
+    if client == "codex":
+        return tomllib.loads(text)["mcp_servers"]["mirrord"]
+    root = json.loads(text)
+    (servers,) = root.values()
+    assert list(root) == ["servers" if client == "vscode" else "mcpServers"]
+    return servers["mirrord"]
+
+
+@pytest.mark.parametrize("client", ["claude-code", "claude-desktop", "cursor", "vscode", "codex"])
+def test_every_client_starts_the_server_of_this_tenant(config: Config, client: str) -> None:
+    server = server_of(config, client)
+
+    assert Path(server["command"]).is_absolute()
+    assert server["args"][-1] == "mcp"
+    assert server["env"]["MIRROR_DIR"] == str(config.mirror)
+    assert server["env"]["TENANT_ID"] == "demo"
+    assert "MIRRORD_TOKEN" not in server["env"]
+
+
+def test_where_tokens_are_needed_the_settings_have_a_place_for_one(config: Config) -> None:
+    strict = replace(config, agents=Agents(local_trust=False))
+    assert "mirrord tenant token demo" in server_of(strict, "cursor")["env"]["MIRRORD_TOKEN"]
+
+
+def test_the_configuration_that_was_read_is_named(config: Config, tmp_path: Path) -> None:
+    server = json.loads(settings(config, "cursor", tmp_path / "mirrord.toml"))["mcpServers"]["mirrord"]
+    assert server["env"]["MIRRORD_CONFIG"] == str(tmp_path / "mirrord.toml")
+
+
+def test_a_token_is_never_printed(config: Config) -> None:
+    assert "secret" not in settings(replace(config, agents=Agents(token="secret")), None)
+
+
+def test_a_token_file_is_named(config: Config, tmp_path: Path) -> None:
+    with_file = replace(config, agents=Agents(token_file=tmp_path / "token"))
+    assert server_of(with_file, "codex")["env"]["MIRRORD_TOKEN_FILE"] == str(tmp_path / "token")
+
+
+def test_without_a_name_all_clients_are_shown_with_their_places(config: Config) -> None:
+    shown = settings(config, None)
+    assert [line.split(":")[0] for line in shown.splitlines() if line.startswith("# ")] == [
+        "# claude-code",
+        "# claude-desktop",
+        "# cursor",
+        "# vscode",
+        "# codex",
+    ]
+
+
+def test_an_unknown_client_is_refused_with_those_there_are(config: Config) -> None:
+    with pytest.raises(UserError, match="claude-code, claude-desktop, cursor, vscode, codex"):
+        settings(config, "emacs")
+
+
+def test_the_command_line_prints_them(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--mirror", str(config.mirror), "--data", str(config.data)]
+
+    assert main(["config", "codex", *places]) == 0
+    assert capsys.readouterr().out == f"{settings(config, 'codex')}\n"
+    assert main(["config", "emacs", *places]) == 2
+    assert "There is no client 'emacs'" in capsys.readouterr().err
