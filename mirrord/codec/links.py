@@ -121,13 +121,7 @@ def _wikilink(found: re.Match[str]) -> Iterator[Link]:
 def _relative(kind: str, target: str, alias: str | None, start: int, end: int) -> Iterator[Link]:
     if target and not _ELSEWHERE.match(target):
         path, mark, heading = target.partition("#")
-        yield Link(kind, _decoded(path), _decoded(heading) if mark else None, alias, start, end)
-
-
-def _decoded(target: str) -> str:
-    """Without percent escapes; no name holds NUL, and no row."""
-    text = unquote(target)
-    return target if "\0" in text else text
+        yield Link(kind, unquote(path), unquote(heading) if mark else None, alias, start, end)
 
 
 class _Scan:

@@ -19,7 +19,6 @@ from tests.unit.codec.documents import markdown
         ("[*a* `]`](b.md)", ("markdown", "b.md", None, "*a* `]`")),
         ("![alt](assets/a(1).png)", ("image", "assets/a(1).png", None, "alt")),
         ("[a](#part)", ("markdown", "", "part", "a")),
-        ("[a](b%00c.md#d%00%20)", ("markdown", "b%00c.md", "d%00%20", "a")),
     ],
 )
 def test_a_link_is_found_where_it_stands(text: str, link: tuple[str, str, str | None, str | None]) -> None:
