@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-import orjson
-
+from mirrord.codec.embedded import embedded
 from mirrord.codec.properties import Json
 
 _COMMENT = re.compile(r"<!-- tiptap (\{.*\}) -->")
@@ -21,10 +20,7 @@ def comment(attrs: Mapping[str, Json]) -> str:
 def attributes(source: str) -> dict[str, Json] | None:
     """What the comment *source* says; None if it is any other text."""
     found = _COMMENT.fullmatch(source.strip(" \n"))
-    try:
-        return cast(dict[str, Json], orjson.loads(found[1])) if found else None
-    except orjson.JSONDecodeError:
-        return None
+    return cast("dict[str, Json] | None", embedded(found[1])) if found else None
 
 
 def _escaped(text: str) -> str:

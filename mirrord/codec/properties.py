@@ -81,7 +81,7 @@ def properties(source: str) -> list[Property]:
     The top-level keys of *source* in order, read as events only, so no input can hurt.
 
     Raises:
-        Misread: not a YAML mapping with text keys, or over a limit, or with aliases or `<<`.
+        Misread: not a YAML mapping with text keys, or over a limit, or with aliases, `<<` or an escaped NUL.
     """
     if len(source) > MAX_CHARACTERS:
         raise Misread("is larger than 64 kB")
@@ -124,6 +124,8 @@ class _Walk:
             if count > MAX_EVENTS:
                 raise Misread("holds more than some 3,000 values")
             if kind is yaml.ScalarEvent:
+                if "\0" in event.value:
+                    raise _refused(event, "it holds a NUL character, which Postgres cannot store")
                 self.node(event, kind)
             elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
                 self.node(event, kind)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import cast
 
-import orjson
 from markdown_it.token import Token
 
 from mirrord.codec.document import Document, Node, document, is_node, text_node
+from mirrord.codec.embedded import embedded
 from mirrord.codec.frontmatter import split
 from mirrord.codec.inline_reader import raw_inline, read_inline
 from mirrord.codec.normal import normal
@@ -157,12 +158,9 @@ def _code(token: Token) -> Node:
 
 def _fence(token: Token) -> Node:
     if token.info.strip() == FENCE:
-        try:
-            node = orjson.loads(token.content)
-        except orjson.JSONDecodeError:
-            return _code(token)
-        if is_node(node) and is_safe(node) and is_beyond(normal(node)):
-            return _completed(node)
+        node = embedded(token.content)
+        if is_node(node) and is_safe(cast(Node, node)) and is_beyond(normal(cast(Node, node))):
+            return _completed(cast(Node, node))
     return _code(token)
 
 

@@ -108,8 +108,13 @@ def check_storable(data: Mapping[str, object]) -> None:
             pending += [(each, depth + 1) for each in value]
         elif isinstance(value, str) and not _is_storable(value):
             raise Damaged("it holds a character that no text can hold (NUL, or half of a surrogate pair)")
-        elif isinstance(value, float) and not math.isfinite(value):
+        elif isinstance(value, int | float) and not _is_exact(value):
             raise Damaged("it holds a number that is too large")
+
+
+def _is_exact(number: float) -> bool:
+    """Beyond 64 bits an integer is rounded on its way."""
+    return math.isfinite(number) if isinstance(number, float) else -(1 << 63) <= number < 1 << 64
 
 
 def _is_storable(text: str) -> bool:

@@ -1,5 +1,6 @@
 """What Postgres stores of a text: its document and its links. Imports the codec only, so that a worker stays small."""
 
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import orjson
 from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.carry import carried_blocks, content_of, joined
 from mirrord.codec.document import Document
+from mirrord.codec.embedded import embedded
 from mirrord.codec.frontmatter import split
 from mirrord.codec.increment import Reading, read_whole, reread
 from mirrord.codec.links import Link, links_of
@@ -57,11 +59,7 @@ def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
 
 def _made(reading: Reading, prior: Sequence[Block]) -> Derived:
     blocks = carried_blocks(reading.blocks, prior)
-    try:
-        return Derived(reading, blocks, _json(joined(blocks)))
-    except orjson.JSONEncodeError:  # attributes of an app, nested too deep
-        blocks = carried_blocks(reading.blocks, ())
-        return Derived(reading, blocks, _json(joined(blocks)))
+    return Derived(reading, blocks, _json(joined(blocks)))
 
 
 def _blocks_again(known: Sequence[Block], prior: object) -> Sequence[Block]:
@@ -81,12 +79,12 @@ def _blocks_again(known: Sequence[Block], prior: object) -> Sequence[Block]:
 
 
 def _json(document: Document) -> bytes:
-    data = orjson.dumps(document)
+    try:
+        data = orjson.dumps(document)
+    except orjson.JSONEncodeError:  # attributes nested deep in what is nested deep itself
+        data = json.dumps(document).encode()
     return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
 def _loaded(prior: str | None) -> object:
-    try:
-        return orjson.loads(prior) if prior is not None else None
-    except orjson.JSONDecodeError:  # nested too deep
-        return None
+    return embedded(prior) if prior is not None else None

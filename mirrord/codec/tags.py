@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import cast
 
-import orjson
 from markdown_it.token import Token
 
 from mirrord.codec.dialect import runs
 from mirrord.codec.document import TAGGED, Mark, Node, is_node
+from mirrord.codec.embedded import embedded
 from mirrord.codec.properties import Json
 from mirrord.codec.schema import NATIVE, is_plain
 
@@ -86,7 +86,7 @@ class Tags:
                 self.closing.add(index)
 
     def _empty(self, opening: re.Match[str], start: int) -> None:
-        node = _json(opening[4]) if opening[3] == "data-tt" else None
+        node = embedded(html.unescape(opening[4])) if opening[3] == "data-tt" else None
         if is_node(node) and not is_plain(cast(Node, node)) and is_safe(cast(Node, node)):
             self.atoms[start] = cast(Node, node)
             self.done.add(start + 1)
@@ -108,7 +108,7 @@ def _mark(opening: re.Match[str]) -> Mark | None:
     if kind is None:
         return {"type": _NAMES[tag]} if tag in _NAMES else None
     if kind == "data-tt":
-        return _given(_json(value)) if tag == "span" else None
+        return _given(embedded(html.unescape(value))) if tag == "span" else None
     styles = _styles(value)
     if tag == "span":
         return {"type": "textStyle", "attrs": styles} if styles else None
@@ -137,10 +137,3 @@ def _given(mark: object) -> Mark | None:
         return None
     given = cast(Mark, mark)
     return given if not is_plain(given) and _is_safe_mark(given) else None
-
-
-def _json(data: str) -> object:
-    try:
-        return cast(object, orjson.loads(html.unescape(data)))
-    except orjson.JSONDecodeError:
-        return None

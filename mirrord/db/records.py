@@ -52,13 +52,13 @@ REWRITE = f"UPDATE mirrord.record SET {_SAID} {WHERE_EXPECTED}"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A record as apps left it. unrendered: *text* does not say what *data* does yet."""
+    """A record as apps left it. data: JSON as Postgres spells it. unrendered: *text* does not say that yet."""
 
     entry: EntryId
     kind: str
     version: int
     text: str | None
-    data: Data | None
+    data: str | None
     unrendered: bool
 
 
@@ -71,7 +71,7 @@ def columns(digest: Digest, body: RecordText) -> dict[str, Any]:
 async def load(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
     """The records among *entries*."""
     cursor = await connection.execute(
-        "SELECT id, kind, version, text, data, ahead <> '{}' OR digest IS NULL FROM mirrord.record "
+        "SELECT id, kind, version, text, data::text, ahead <> '{}' OR digest IS NULL FROM mirrord.record "
         "WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )

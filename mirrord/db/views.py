@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
@@ -17,7 +16,8 @@ class Written:
     """
     A page as apps left it: markdown before, and the columns of which `ahead` names the new ones.
 
-    prior: the document before `content`, where that is new.
+    frontmatter, content, prior: JSON as Postgres spells it, which may be more than anybody reads. prior: the document
+    before `content`, where that is new.
     """
 
     entry: EntryId
@@ -30,16 +30,17 @@ class Written:
     title: str | None
     icon: str | None
     position: str | None
-    frontmatter: dict[str, Any] | None
-    content: dict[str, Any] | None
-    prior: dict[str, Any] | None
+    frontmatter: str | None
+    content: str | None
+    prior: str | None
 
 
 async def load_written(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
     """The pages of *entries*, with all that rendering needs."""
     cursor = await connection.execute(
-        "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter, "
-        "CASE WHEN 'content' = ANY (ahead) THEN content END, CASE WHEN 'content' = ANY (ahead) THEN prior END "
+        "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter::text, "
+        "CASE WHEN 'content' = ANY (ahead) THEN content::text END, "
+        "CASE WHEN 'content' = ANY (ahead) THEN prior::text END "
         "FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )

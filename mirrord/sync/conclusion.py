@@ -62,7 +62,7 @@ class Conclusion:
             entry = decision.state.entry
             self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
         self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
-        self._queue.mark(applied.taken, forced=True)
+        self._queue.mark(applied.taken | applied.reformed, forced=True)
         self._queue.mark(applied.unsure)
         self._queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:

@@ -1,9 +1,12 @@
 """From places to paths, and back to the directory a place is in. Pure."""
 
+from dataclasses import replace
+
 from mirrord.domain.entry import Kind, Place
 from mirrord.domain.place import ASSETS
 from mirrord.domain.record import record_path
-from mirrord.mirror.layout import INDEX_FILE, attachment_path, page_path, parent_of
+from mirrord.domain.state import Base
+from mirrord.mirror.layout import INDEX_FILE, attachment_path, directory_of, page_path, parent_of
 
 
 def path_in(directory: str, kind: Kind, place: Place) -> str:
@@ -24,6 +27,20 @@ def directory_above(path: str, kind: Kind, *, index: bool) -> str:
     if kind is Kind.ATTACHMENT:
         return f"/{path}".partition(f"/{ASSETS}/")[0].lstrip("/")
     return parent_of(parent_of(path)) if index else parent_of(path)
+
+
+def moved_base(base: Base, kind: Kind, path: str, place: Place) -> Base:
+    """
+    What is agreed once what is shown as *kind* is at *path*, which is *place*; only the content is still to be agreed.
+
+    A page that lost its file, or a folder that got one, stays in the base what it was: where its file, or its
+    directory, would be there.
+    """
+    if base.kind is kind:
+        return replace(base, path=path, place=place)
+    directory, index = directory_of(path, kind), base.place.index
+    own = directory if base.kind is Kind.FOLDER else page_path("", directory, index)
+    return replace(base, path=own, place=replace(place, index=index))
 
 
 def by_depth(path: str) -> tuple[int, str, bool]:

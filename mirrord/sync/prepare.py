@@ -9,7 +9,9 @@ from psycopg.errors import UniqueViolation
 
 from mirrord.codec.carry import completed
 from mirrord.codec.document import Document
+from mirrord.codec.embedded import embedded, parsed
 from mirrord.codec.links import links_of
+from mirrord.codec.records import Data, read
 from mirrord.codec.render import Wanted, render
 from mirrord.db import links, records, views
 from mirrord.db.connect import Connection
@@ -17,7 +19,7 @@ from mirrord.db.locks import locked_rows
 from mirrord.db.views import Written
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
-from mirrord.domain.record import record_path
+from mirrord.domain.record import Form, record_path
 from mirrord.domain.state import Row
 from mirrord.errors import Damaged, Locked, Stale
 from mirrord.sync.bodies import text_of
@@ -142,7 +144,8 @@ async def _render_records(
 
 def identified(page: Written) -> Document | None:
     """The document an app wrote, with an id for every block; None if it wrote none."""
-    return completed(cast(Document, page.content), page.prior) if page.content is not None else None
+    content = _content(page)
+    return completed(content, embedded(page.prior) if page.prior is not None else None) if content else None
 
 
 def rendered(page: Written) -> str:
@@ -154,7 +157,23 @@ def rendered(page: Written) -> str:
         title=page.title,
         icon=page.icon,
         position=page.position,
-        frontmatter=page.frontmatter,
-        content=cast("Document | None", page.content),
+        frontmatter=_frontmatter(page),
+        content=_content(page),
     )
     return render(page.markdown, page.ahead, wanted, stem=page.name or "")
+
+
+def _frontmatter(page: Written) -> Data | None:
+    if "frontmatter" not in page.ahead or page.frontmatter in (None, "null"):
+        return None
+    try:
+        return read(Form.JSON, page.frontmatter)
+    except Damaged as damaged:
+        raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
+
+
+def _content(page: Written) -> Document | None:
+    try:
+        return cast("Document | None", parsed(page.content)) if page.content is not None else None
+    except Damaged as damaged:
+        raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged

@@ -2,7 +2,7 @@
 
 from mirrord.codec.records import read, written
 from mirrord.db.records import RecordText, Written
-from mirrord.domain.record import sort_of
+from mirrord.domain.record import Form, sort_of
 from mirrord.errors import Damaged
 
 
@@ -16,7 +16,7 @@ def record_text(name: str, text: str) -> RecordText:
 
 def rendered_record(name: str, row: Written) -> RecordText:
     """The text that says what an app wrote. Raises Damaged where there is none."""
-    data = row.data or {}
+    data = read(Form.JSON, row.data) if row.data is not None else {}
     return RecordText(written(sort_of(name).form, row.text, data), data)
 
 

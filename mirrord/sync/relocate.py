@@ -19,7 +19,7 @@ from mirrord.mirror.lock import lock_for
 from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
-from mirrord.sync.paths import directory_above, path_in
+from mirrord.sync.paths import directory_above, moved_base, path_in
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
 
@@ -206,6 +206,7 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
             agreed = _agreed(errand)
             statements += [sides.writer.yield_path(agreed), sides.writer.record(agreed)]
             outcome.done.append(errand.decision)
+            outcome.reformed |= {errand.target} if errand.file.kind is not agreed.kind else set()
             outcome.renamed += [(wish.source, wish.target) for wish in wishes]
     async with sides.database.transaction(sides.tenant, sides.lease) as connection:
         await run(connection, statements)
@@ -235,4 +236,5 @@ def _agreed(errand: _Errand) -> Base:
     index = file.place.index if file.kind is not row.kind else row.place.index
     same_text = row.digest == base.digest and file.digest == base.digest
     version = row.version if same_text else base.version
-    return replace(base, path=errand.target, place=Place(row.place.parent, row.place.name, index), version=version)
+    place = Place(row.place.parent, row.place.name, index)
+    return replace(moved_base(base, file.kind, errand.target, place), version=version)

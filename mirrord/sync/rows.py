@@ -12,7 +12,7 @@ from mirrord.db import blobs, states
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
-from mirrord.db.writes import Body, Bytes, Statement, Text, defer_names, run
+from mirrord.db.writes import Body, Bytes, Statement, Text, Writer, defer_names, run
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
 from mirrord.domain.place import name_key, numbered, numbered_attachment
 from mirrord.domain.state import Base, File, Row, State
@@ -20,7 +20,7 @@ from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.mirror.layout import printable
 from mirrord.sync.bodies import body_of, data_of
 from mirrord.sync.decision import Decision
-from mirrord.sync.paths import by_depth, directory_above, path_in
+from mirrord.sync.paths import by_depth, directory_above, moved_base, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.prepare import MOST_TWINS
@@ -38,7 +38,7 @@ class Outcome:
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
     page below itself, because rows moved meanwhile. beside: what is in the way of those that wait, to be looked at
     together with them. renamed: files and directories, from where to where. unsure: paths where a call failed, so
-    that nobody knows what is there and below.
+    that nobody knows what is there and below. reformed: paths of what moved and is another kind than the base says.
     """
 
     done: list[Decision] = field(default_factory=list)
@@ -48,6 +48,7 @@ class Outcome:
     beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
     renamed: list[tuple[str, str]] = field(default_factory=list)
     unsure: set[str] = field(default_factory=set)
+    reformed: set[str] = field(default_factory=set)
     troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
@@ -59,6 +60,7 @@ class Outcome:
         self.beside |= other.beside
         self.renamed += other.renamed
         self.unsure |= other.unsure
+        self.reformed |= other.reformed
         self.troubles += other.troubles
 
 
@@ -161,9 +163,8 @@ async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
         return await _write(sides, group, number=1)
     except psycopg.errors.IntegrityError:
         outcome = Outcome()
-        for one in sorted(
-            group, key=lambda one: one.decision.place is not PlaceMove.TO_ROW
-        ):  # names are given up first
+        moves_first = sorted(group, key=lambda one: one.decision.place is not PlaceMove.TO_ROW)
+        for one in moves_first:  # they give names up
             outcome.add(await _write_alone(sides, one))
         return outcome
 
@@ -246,17 +247,21 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, numb
         return [writer.forget(state.entry)]
     file, row = state.file, state.row
     assert isinstance(file, File)
-    base = new_base(state, file)
-    before = [writer.yield_path(base)] if file.contested else []
-    if isinstance(one.body, Bytes):
-        await blobs.store(connection, sides.tenant, base.digest, one.data)
     if one.decision.place is PlaceMove.TO_ROW:
         assert row is not None
         assert state.base is not None
-        agreed = replace(state.base, path=file.path, place=file.place)
+        agreed = moved_base(state.base, file.kind, file.path, file.place)
         place = _numbered_place(file.place, file.kind, number)
-        return [*before, writer.move(agreed, row.version, place, name_key(place.name))]
-    return [*before, _content_statement(sides, one, base, row, number)]
+        return [*_before(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
+    base = new_base(state, file)
+    if isinstance(one.body, Bytes):
+        await blobs.store(connection, sides.tenant, base.digest, one.data)
+    return [*_before(writer, base, file), _content_statement(sides, one, base, row, number)]
+
+
+def _before(writer: Writer, base: Base, file: File) -> list[Statement]:
+    """What makes room for *base*'s path."""
+    return [writer.yield_path(base)] if file.contested or base.path != file.path else []
 
 
 def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, number: int) -> Statement:

@@ -55,6 +55,67 @@ async def test_a_page_whose_form_changed_while_its_row_was_renamed_keeps_both(
     assert set(mirror.files()) in ({"V.md", "V/Child.md"}, {"V/_index.md", "V/Child.md"})
 
 
+@pytest.mark.parametrize("note", ["W.md", "W/_index.md"])
+@pytest.mark.parametrize("into", [None, "Box"], ids=["renamed", "moved"])
+async def test_a_page_that_lost_its_file_while_its_row_moved_is_a_folder_there(
+    mirror: Mirror, note: str, into: str | None
+) -> None:
+    page, child = await family(mirror, note)
+    mirror.write({"Box/Other.md": "another\n"})
+    await mirror.settle()
+    (mirror.root / note).unlink()
+    above = mirror.page(into).id if into else None
+    change(mirror.app, page, name="V", parent_id=above)
+    await mirror.settle()
+    path = f"{into}/V" if into else "V"
+    assert mirror.files() == {f"{path}/Child.md": "the child\n", "Box/Other.md": "another\n"}
+    assert mirror.ids(path, f"{path}/Child") == [page, child]
+    assert mirror.page(path).kind == "folder"
+    assert mirror.problems() == {}
+
+
+@pytest.mark.parametrize("note", ["W.md", "W/_index.md"])
+@pytest.mark.parametrize("into", [None, "Box"], ids=["renamed", "moved"])
+async def test_a_folder_that_got_a_page_file_while_its_row_moved_is_a_page_there(
+    mirror: Mirror, note: str, into: str | None
+) -> None:
+    mirror.write({"W/Child.md": "the child\n", "Box/Other.md": "another\n"})
+    await mirror.settle()
+    page, child = mirror.ids("W", "W/Child")
+    mirror.write({note: "the page\n"})
+    above = mirror.page(into).id if into else None
+    change(mirror.app, page, name="V", parent_id=above)
+    await mirror.settle()
+    path = f"{into}/V" if into else "V"
+    moved = path + note.removeprefix("W")
+    assert mirror.files() == {moved: "the page\n", f"{path}/Child.md": "the child\n", "Box/Other.md": "another\n"}
+    assert mirror.ids(path, f"{path}/Child") == [page, child]
+    assert mirror.page(path).markdown == "the page\n"
+    assert mirror.problems() == {}
+
+
+@pytest.mark.parametrize("note", ["A/W.md", "A/W/_index.md"])
+@pytest.mark.parametrize("kind", ["folder", "page"])
+async def test_a_page_that_comes_below_another_folder_and_changes_its_form_at_once_is_the_same(
+    mirror: Mirror, note: str, kind: str
+) -> None:
+    """`A` is another folder now, so what is at `A/W` has another parent although its path is the same."""
+    before, after = ({note: "the page\n"}, {}) if kind == "folder" else ({}, {note: "the page\n"})
+    mirror.write({"A/W/Child.md": "the child\n", "A/One.md": "one\n", "B/Two.md": "two\n"} | before)
+    await mirror.settle()
+    page, child, other = mirror.ids("A/W", "A/W/Child", "B")
+    mirror.rename(("A", "C"), ("B", "A"), ("C/W/Child.md", "A/W/Child.md"))
+    for path in before:
+        (mirror.root / f"C{path.removeprefix('A')}").unlink()
+    (mirror.root / "C/W").rmdir()
+    mirror.write(after)
+    await mirror.settle()
+    assert mirror.ids("A", "A/W", "A/W/Child") == [other, page, child]
+    assert mirror.page("A/W").kind == kind
+    assert mirror.files() == {"A/W/Child.md": "the child\n", "C/One.md": "one\n", "A/Two.md": "two\n"} | after
+    assert mirror.problems() == {}
+
+
 async def test_a_leaf_that_gets_a_child_in_files_stays_the_page_of_its_directory(mirror: Mirror) -> None:
     mirror.write({"W.md": "the page\n"})
     await mirror.settle()

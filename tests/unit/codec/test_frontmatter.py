@@ -9,16 +9,17 @@ from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, same, split
 from mirrord.codec.text import lines
 from mirrord.errors import Damaged
 
+TEXT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(2**53), 2**53),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.text(max_size=12),
+    st.text(TEXT, max_size=12),
     st.sampled_from(["no", "1:30", "2024-01-05", "[[Page]]", "# x", "a: b", "- a", "null", "1e5", "007", "=", "<<"]),
     st.text(alphabet=st.sampled_from("a \n\t#:'\"\r\u2028"), max_size=8),
 )
-KEYS = st.one_of(st.sampled_from(["title", "tags", "a b", "no", "1", "é"]), st.text(min_size=1, max_size=5))
+KEYS = st.one_of(st.sampled_from(["title", "tags", "a b", "no", "1", "é"]), st.text(TEXT, min_size=1, max_size=5))
 VALUES: st.SearchStrategy[Json] = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8
 )
@@ -117,6 +118,12 @@ def test_new_keys_say_what_was_asked(added: dict[str, Json], text: str) -> None:
     assert orjson.dumps(values(parts.head))
     gone: Mapping[str, Json | Removed] = {key: REMOVED for key in added if key != "own"}
     assert "own" in added or with_keys(result, gone) == text
+
+
+@pytest.mark.parametrize("value", ["\0", ["a", {"b": "c\0"}], {"\0": 1}])
+def test_a_value_with_nul_is_refused(value: Json) -> None:
+    with pytest.raises(Damaged, match="NUL"):
+        with_keys("---\na: 1\n---\nb", {"c": value})
 
 
 def test_a_new_id_goes_first_and_other_new_keys_last() -> None:

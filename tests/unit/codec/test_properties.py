@@ -69,6 +69,10 @@ def test_a_value_is_what_was_written(written: str, value: object) -> None:
         ("a: " + "x" * 70_000, "larger than 64 kB"),
         ("a: \x01", "not valid YAML"),
         ("a: \ud800", "not valid YAML"),
+        ('a: "\\0"', "line 2 of the front matter: it holds a NUL character"),
+        ('a: 1\nb: [c, {d: "e\\x00"}]', "line 3 .*NUL"),
+        ('"a\\u0000": 1', "NUL"),
+        ('a: "\\ud800"', "line 2 .*invalid Unicode"),
     ],
 )
 def test_what_could_hurt_or_mislead_is_refused(source: str, problem: str) -> None:

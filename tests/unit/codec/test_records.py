@@ -71,6 +71,8 @@ def test_a_key_is_added_on_a_line_of_its_own(ending: str) -> None:
         (Form.JSON, '{"a": NaN}', "NaN"),
         (Form.JSON, '{"a": 1e999}', "too large"),
         (Form.JSON, f'{{"a": {"9" * 5000}}}', "number"),
+        (Form.JSON, f'{{"a": [{1 << 64}]}}', "too large"),
+        (Form.JSON, f'{{"a": {-(1 << 63) - 1}}}', "too large"),
         (Form.JSON, '{"a": "\\ud800"}', "surrogate"),
         (Form.JSON, '{"a":' * 5000, "nested deeper"),
         (Form.JSON, '{"a":' * 70 + "1" + "}" * 70, "nested deeper"),

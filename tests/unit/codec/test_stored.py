@@ -96,7 +96,7 @@ def test_nul_is_replaced_and_its_escape_in_a_text_is_not() -> None:
     assert [node["text"] for node in paragraph["content"]] == ["\\u0000", " \\\\\\u0000"]
 
 
-@pytest.mark.parametrize("depth", [1, 300, 3000])
+@pytest.mark.parametrize("depth", [1, 300, 1000, 3000])
 def test_an_attribute_that_an_app_nested_too_deep_does_not_stop_the_document(depth: int) -> None:
     before = json_of("[a](b)\n", None).decode()
     prior = before.replace('"href"', f'"auto":{"[" * depth}{"]" * depth},"href"')
@@ -105,6 +105,27 @@ def test_an_attribute_that_an_app_nested_too_deep_does_not_stop_the_document(dep
 
     attrs = paragraph["content"][0]["marks"][0]["attrs"]
     assert attrs == ({"href": "b", "auto": []} if depth == 1 else {"href": "b"})
+
+
+DEEP = [
+    '<!-- tiptap {{"a":{}}} -->\n# A\n',
+    'a <span data-tt="{{&quot;type&quot;:&quot;x&quot;,&quot;attrs&quot;:{{&quot;a&quot;:{}}}}}"></span> b\n',
+    'a <span data-tt="{{&quot;type&quot;:&quot;x&quot;,&quot;attrs&quot;:{{&quot;a&quot;:{}}}}}">b</span>\n',
+    '```tiptap-node\n{{"type":"x","attrs":{{"a":{}}}}}\n```\n',
+]
+
+
+@pytest.mark.parametrize("text", DEEP, ids=["comment", "node", "mark", "fence"])
+@pytest.mark.parametrize("depth", [200, 300, 1020, 3000])
+def test_json_in_a_text_may_be_nested_without_end(text: str, depth: int) -> None:
+    odd = text.format("[" * depth + "]" * depth)
+    within = "> " * 60 + odd.replace("\n", "\n" + "> " * 60) + "\n"
+
+    first, second = json_of(odd, None), json_of(within, None)
+
+    assert (b'"a":[[' in first) == (depth == 200)
+    assert json_of(odd, first.decode()) == first
+    assert json.loads(second)["content"][0]["type"] == "blockquote"
 
 
 def test_a_prior_that_is_no_document_counts_for_nothing() -> None:
