@@ -90,7 +90,7 @@ def test_losing_only_the_listening_connection_costs_a_second_and_it_comes_back(
     mirrord: Mirrord, admin: Connection
 ) -> None:
     write_page(mirrord, "Bell.md", "one\n")
-    lost = terminate(admin, _LISTENERS)
+    lost = eventually(lambda: terminate(admin, _LISTENERS), "a listening connection")
     assert len(lost) == 1
     app_writes(mirrord, "Bell.md", "two\n")
     eventually(lambda: mirrord.text("Bell.md") == "two\n", "the row's text, found by the poll")
