@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
 
 from mirrord.codec import editing
 from mirrord.codec.editing import Action, Edit, KeyEdit, Missed, SectionEdit, Substitution
 from mirrord.codec.frontmatter import REMOVED, Json, Removed
 from mirrord.codec.text import unix
 from mirrord.commands import writing
+from mirrord.commands.difference import diff_of
 from mirrord.commands.failure import Failed, explained, invalid, missed
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, parse_id
@@ -66,8 +66,8 @@ def edit_page(
 
 
 def _edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:
-    lines = unified_diff(unix(page.text).splitlines(), unix(new).splitlines(), page.path, page.path, lineterm="", n=3)
-    return Edited(page.path, str(entry), digest.hex(), "\n".join(lines), written)
+    diff = diff_of(page.path, unix(page.text), unix(new))
+    return Edited(page.path, str(entry), digest.hex(), diff, written)
 
 
 def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:

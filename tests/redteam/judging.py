@@ -90,7 +90,8 @@ async def call(client: Client, tool: str, arguments: Mapping[str, Any]) -> Outco
 def check(world: World, sent: object, outcome: Outcome, codes: frozenset[str], before: State) -> None:
     """Fails unless the attack did."""
     assert outside(world) == before, "something outside was changed"
-    assert told(world, sent, outcome.text) == []
+    found = told(world, sent, outcome.text)
+    assert not found, f"the reply tells {found}"
     assert outcome.code in codes, outcome.text[:1000]
     assert outcome.seconds < LIMIT
     assert len(outcome.text) < (_LONGEST if outcome.code == DONE else _LONGEST_FAILURE)

@@ -39,9 +39,8 @@ _ANYTHING_INSIDE = _MISSING | {DONE, "EXISTS", "INVALID_NAME"}
 
 # By kind: path, and how looking and making may end. Only DONE needs a reason: what is made lies inside the tree.
 PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
-    "traversal": {
-        path: (_OUT, _OUT)
-        for path in (
+    "traversal": dict.fromkeys(
+        (
             "..",
             "../",
             "../rival-ltd/Secret.md",
@@ -57,11 +56,11 @@ PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
             "../" * 60 + "etc/passwd",
             "a/" * 200 + "../" * 201 + "rival-ltd/Secret.md",
             "../demo/Welcome.md",
-        )
-    },
-    "absolute": {
-        path: (_OUT, _OUT)
-        for path in (
+        ),
+        (_OUT, _OUT),
+    ),
+    "absolute": dict.fromkeys(
+        (
             "/etc/passwd",
             "//etc/passwd",
             "<RIVAL>/Secret.md",
@@ -72,11 +71,11 @@ PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
             "/proc/self/environ",
             "/proc/self/cwd/Alpha.md",
             "/dev/stdin",
-        )
-    },
-    "kept by mirrord": {
-        path: (_OUT, _OUT)
-        for path in (
+        ),
+        (_OUT, _OUT),
+    ),
+    "kept by mirrord": dict.fromkeys(
+        (
             ".mirrord",
             ".mirrord/secret.md",
             ".mirrord/id",
@@ -99,12 +98,12 @@ PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
             "assets/evil.md",
             "Projects/aSSets/evil.md",
             "Projects/ASSETS/_index.md",
-        )
-    },
+        ),
+        (_OUT, _OUT),
+    ),
     # Decoded by nobody: names like others, below the root, or refused for what other systems would do with them.
-    "encoded": {
-        path: (_MISSING, _ANYTHING_INSIDE)
-        for path in (
+    "encoded": dict.fromkeys(
+        (
             "%2e%2e/%2e%2e/etc/passwd",
             "%2e%2e%2frival-ltd%2fSecret.md",
             "..%2frival-ltd/Secret.md",
@@ -115,11 +114,11 @@ PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
             "file:///etc/passwd",
             "&#46;&#46;/rival-ltd/Secret.md",
             "\\u002e\\u002e/Secret.md",
-        )
-    },
-    "backslashes": {
-        path: (_MISSING, _OUT)
-        for path in (
+        ),
+        (_MISSING, _ANYTHING_INSIDE),
+    ),
+    "backslashes": dict.fromkeys(
+        (
             "..\\rival-ltd\\Secret.md",
             "..\\..\\elsewhere\\Alpha.md",
             "C:\\Windows\\win.ini",
@@ -129,9 +128,10 @@ PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
             "C:/Windows/win.ini",
             "Projects/Alpha.md::$DATA",
             "Alpha.md:stream",
-        )
-    },
-    "look-alikes of dots and slashes": {
+        ),
+        (_MISSING, _OUT),
+    ),
+    "look-alikes of dots and slashes": {  # noqa: C420  (a comment for each)
         path: (_MISSING, _ANYTHING_INSIDE)
         for path in (
             "\u2024\u2024/rival-ltd/Secret.md",  # one dot leader
@@ -148,12 +148,11 @@ PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
             "a\u0338/Secret.md",  # combining solidus
         )
     },
-    "controls": {
-        path: (_MISSING, _OUT)
-        for path in (
-            "\0",
-            "Welcome.md\0.png",
-            "../rival-ltd/Secret.md\0.md",
+    "controls": dict.fromkeys(
+        (
+            "\x00",
+            "Welcome.md\x00.png",
+            "../rival-ltd/Secret.md\x00.md",
             "Wel\ncome.md",
             "Welcome.md\r\n",
             "Wel\tcome.md",
@@ -161,30 +160,31 @@ PATHS: Mapping[str, Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
             "a\x7fb.md",
             "a\x85b.md",
             "a\x08\x08\x08b",
-        )
-    },
-    "long": {
-        path: (_MISSING, _OUT)
-        for path in (
+        ),
+        (_MISSING, _OUT),
+    ),
+    "long": dict.fromkeys(
+        (
             "a" * 255,
             "a" * 256,
-            "a" * 4_096,
-            "a" * 100_000,
+            "a" * 4096,
+            "a" * 100000,
             "ä" * 128,
-            "\U0001f600" * 64,
+            "😀" * 64,
             "/".join(["a" * 255] * 15),
             "a" * 252 + ".md",
-            "x/" * 2_047 + "xx",
-        )
-    },
+            "x/" * 2047 + "xx",
+        ),
+        (_MISSING, _OUT),
+    ),
     "deep": {
         "/".join(["d"] * 1_900): (_MISSING, _OUT),
         "/".join(["aaaaaaaaaa"] * 300): (_MISSING, _OUT),
     },
-    "names of devices": {
-        path: (_MISSING, _OUT)
-        for path in ("con", "NUL.md", "aux/page.md", "COM1", "lpt¹.md", "con.backup.md", "-rf", "--help.md", "~$x.md")
-    },
+    "names of devices": dict.fromkeys(
+        ("con", "NUL.md", "aux/page.md", "COM1", "lpt¹.md", "con.backup.md", "-rf", "--help.md", "~$x.md"),
+        (_MISSING, _OUT),
+    ),
     "nothing": {
         path: (_MISSING, _ANYTHING_INSIDE | {"INVALID_ARGUMENTS"})
         for path in (" ", "\u3000", "*", "?", "[a-z]*", "$(id)", "`id`", "; rm -rf .", "${HOME}", "~", "~root/x.md")

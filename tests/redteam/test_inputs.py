@@ -67,7 +67,7 @@ async def test_no_markdown_goes_off(tmp_path: Path, bomb: str) -> None:
 async def goes_off(tmp_path: Path, text: str) -> None:
     """Write *text*, and let whoever meets it afterwards read it: another program may have written it too."""
     world = world_in(tmp_path)
-    (world.root / "Saved.md").write_bytes(world.filled({"": text})[""].encode())
+    (world.root / "Saved.md").write_bytes(text.encode())
     async with attacker(world) as attacking:
         await attacking.attack("write_page", {"path": "Bomb.md", "content": text}, inputs.WRITTEN)
         for tool, arguments in _MET:

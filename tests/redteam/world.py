@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -113,19 +113,24 @@ def world_in(base: Path) -> World:
 
 def outside(world: World) -> State:
     """Everything below the base that is not the tenant's: names, kinds, times and bytes."""
-    return _state(world.base, leaving_out=world.root)
+    return _state(world.base, [world.root])
+
+
+def unswapped(world: World) -> State:
+    """outside() but for the uploads, where things are being swapped."""
+    return _state(world.base, [world.root, world.uploads])
 
 
 def inside(world: World) -> State:
     """Everything of the tenant's but what mirrord keeps to itself."""
-    return _state(world.root, leaving_out=world.root / ".mirrord")
+    return _state(world.root, [world.root / ".mirrord"])
 
 
-def _state(top: Path, leaving_out: Path) -> State:
+def _state(top: Path, leaving_out: Collection[Path]) -> State:
     found: State = {}
     for name in sorted(os.listdir(top)):  # noqa: PTH208  (names of every kind, also those that are not UTF-8)
         path = top / name
-        if path == leaving_out:
+        if path in leaving_out:
             continue
         one = path.lstat()
         if stat.S_ISDIR(one.st_mode):
