@@ -219,7 +219,7 @@ _PRIVATE = {
     "the records": (".records", {"write", "delete", "create", "attach"}),
     "the events": (".records/events", {"write", "delete", "create", "attach"}),
     "the trash": (".mirrord/trash", {"delete"}),
-    "the journals": (".mirrord/journal", {"write", "delete", "create", "attach"}),
+    "the journals": (".mirrord/tmp", {"write", "delete", "create", "attach"}),
     "the state": (".mirrord", {"write", "delete", "create", "attach"}),
     "the assets": ("assets", {"attach"}),
 }

@@ -67,7 +67,6 @@ SHAPES: tuple[Call, ...] = (
     ("edit_page", {"path": "Notes.md", "edits": json.dumps([{"find": "x", "replace": "y"}] * 101)}),
     _edit({"find": "x", "replace": "y", "path": "../x.md"}),
     _edit({"frontMatter": {"set": _deep(5)}}),
-    _edit({"frontMatter": {"set": {"x": _deep(100)}}}),
     _edit({"heading": "Notes", "action": "exec", "text": "x"}),
 )
 
@@ -84,6 +83,7 @@ EDITS: tuple[Call, ...] = (
     _edit({"find": "Notes", "replace": "\0"}),
     _edit({"frontMatter": {"set": {"a: b\nid": "x"}}}),
     _edit({"frontMatter": {"set": {"x": "\0"}}}),
+    _edit({"frontMatter": {"set": {"x": _deep(100)}}}),
 )
 EDITS_END = frozenset(
     {"INVALID_EDIT", "TEXT_NOT_FOUND", "HEADING_NOT_FOUND", "INVALID_PAGE", "INVALID_ARGUMENTS", DONE}

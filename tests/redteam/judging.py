@@ -62,7 +62,7 @@ class Attacker:
         check(self.world, self._sent, outcome, codes, self._before)
         own = inside(self.world)
         if outcome.code != DONE:
-            assert own == self._own, "a call that failed changed something"
+            assert own == self._own, f"a call that failed changed {sorted(own.items() ^ self._own.items())}"
         self._own = own
 
 
