@@ -12,6 +12,7 @@ from mirrord.commands.difference import diff_of
 from mirrord.commands.failure import Failed, explained, invalid, missed
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, parse_id
+from mirrord.mirror.card import LIMIT
 
 _FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
@@ -74,6 +75,7 @@ def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:
     text = page.text
     for number, edit in enumerate(edits, 1):
         _check_id(page, edit)
+        _check_growth(text, edit)
         try:
             with explained():
                 text = editing.edited(text, [edit])
@@ -81,6 +83,14 @@ def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:
             raise _numbered(missed(error), number, len(edits)) from error
     writing.check_front_matter(text, page.text)
     return text
+
+
+def _check_growth(text: str, edit: Edit) -> None:
+    """Raises Failed before a few short edits that multiply each other fill the memory."""
+    if not isinstance(edit, Substitution) or text.count(edit.find) != edit.count:
+        return
+    if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > LIMIT:
+        raise invalid("TOO_LARGE", f"The page would have more than {LIMIT} characters.", "Split the page.")
 
 
 def _numbered(failed: Failed, number: int, count: int) -> Failed:

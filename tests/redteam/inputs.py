@@ -71,6 +71,10 @@ SHAPES: tuple[Call, ...] = (
 )
 
 EDITS: tuple[Call, ...] = (
+    _edit(
+        {"find": "# Notes", "replace": "q" * 1_000},
+        *({"find": "q", "replace": "q" * 1_000, "count": 1_000**power} for power in (1, 2, 3)),
+    ),
     _edit({}),
     _edit({"find": "", "replace": "x"}),
     _edit({"find": "Notes", "replace": "x", "count": 0}),
@@ -86,7 +90,7 @@ EDITS: tuple[Call, ...] = (
     _edit({"frontMatter": {"set": {"x": _deep(100)}}}),
 )
 EDITS_END = frozenset(
-    {"INVALID_EDIT", "TEXT_NOT_FOUND", "HEADING_NOT_FOUND", "INVALID_PAGE", "INVALID_ARGUMENTS", DONE}
+    {"TOO_LARGE", "INVALID_EDIT", "TEXT_NOT_FOUND", "HEADING_NOT_FOUND", "INVALID_PAGE", "INVALID_ARGUMENTS", DONE}
 )
 
 CURSORS: tuple[str, ...] = (

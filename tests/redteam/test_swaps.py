@@ -13,7 +13,7 @@ from mirrord.mirror import kernel
 from tests.redteam.judging import attacker, call, told
 from tests.redteam.world import inside, unswapped, world_in
 
-_ROUNDS = 6  # of each call while things change places without a pause
+_ROUNDS = 3  # of each call while things change places without a pause
 
 # What is swapped, by the link that takes its place: both below the base.
 SWAPS: Mapping[str, tuple[str, str]] = {
