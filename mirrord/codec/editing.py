@@ -9,7 +9,7 @@ from mirrord.codec.sections import Section, named, sections_of, shown
 from mirrord.codec.text import newline, unix
 from mirrord.errors import UserError
 
-_LISTED = 30  # headings in a message
+_LISTED, _LONGEST = 30, 200  # headings in a message, characters of each
 
 
 class Action(StrEnum):
@@ -88,7 +88,7 @@ def section_of(text: str, heading: str) -> Section:
     found = named(sections, heading)
     if len(found) == 1:
         return found[0]
-    listed = [shown(section) for section in sections[:_LISTED]]
+    listed = [shown(section)[:_LONGEST] for section in sections[:_LISTED]]
     if found:
         raise Missed(f"{len(found)} sections are called {heading!r}.", len(found), listed)
     raise Missed(f"No section is called {heading!r}.", 0, listed)

@@ -2,6 +2,7 @@
 
 import mimetypes
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -140,18 +141,24 @@ def _opened(session: Session, root: Path, relative: str) -> Iterator[int]:
     with ExitStack() as opened:
         above = os.open(root, contained.DIRECTORY | os.O_CLOEXEC)
         opened.callback(os.close, above)
+        looked_at = contained.opened(above, relative, contained.ITSELF, native=session.tree.native)
+        opened.callback(os.close, looked_at)
+        if not stat.S_ISREG(os.fstat(looked_at).st_mode):  # opening a device may already act
+            raise Refused("Only regular files can be attached.")
         descriptor = contained.opened(above, relative, contained.FILE, native=session.tree.native)
         opened.callback(os.close, descriptor)
-        _check_place(session, Path(f"/proc/self/fd/{descriptor}").readlink())
+        _check_place(session, Path(f"/proc/self/fd/{descriptor}").readlink(), os.fstat(descriptor).st_nlink)
         yield descriptor
 
 
-def _check_place(session: Session, found: Path) -> None:
+def _check_place(session: Session, found: Path, names: int) -> None:
     own = session.tree.root.resolve()
     if found.is_relative_to(own):
         spot = spot_of_file(str(found.relative_to(own)))
         is_open = spot is not None and spot.kind is Kind.ATTACHMENT
     else:
+        if names > 1:  # the others may be where nothing may be attached from
+            raise Refused("The file has several names (hard links); attach a copy of it.")
         is_open = not any(found.is_relative_to(path.resolve()) for path in (own.parent, *session.kept_from))
     if not is_open:
         raise Refused("What mirrord itself keeps cannot be attached.")

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
 
 from mirrord.codec import editing
 from mirrord.codec.editing import Action, Edit, KeyEdit, Missed, SectionEdit, Substitution
 from mirrord.codec.frontmatter import REMOVED, Json, Removed
 from mirrord.codec.text import unix
 from mirrord.commands import writing
+from mirrord.commands.difference import diff_of
 from mirrord.commands.failure import Failed, explained, invalid, missed
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, parse_id
+from mirrord.mirror.card import LIMIT
 
 _FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
@@ -66,14 +67,15 @@ def edit_page(
 
 
 def _edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:
-    lines = unified_diff(unix(page.text).splitlines(), unix(new).splitlines(), page.path, page.path, lineterm="", n=3)
-    return Edited(page.path, str(entry), digest.hex(), "\n".join(lines), written)
+    diff = diff_of(page.path, unix(page.text), unix(new))
+    return Edited(page.path, str(entry), digest.hex(), diff, written)
 
 
 def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:
     text = page.text
     for number, edit in enumerate(edits, 1):
         _check_id(page, edit)
+        _check_growth(text, edit)
         try:
             with explained():
                 text = editing.edited(text, [edit])
@@ -81,6 +83,14 @@ def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:
             raise _numbered(missed(error), number, len(edits)) from error
     writing.check_front_matter(text, page.text)
     return text
+
+
+def _check_growth(text: str, edit: Edit) -> None:
+    """Raises Failed before a few short edits that multiply each other fill the memory."""
+    if not isinstance(edit, Substitution) or text.count(edit.find) != edit.count:
+        return
+    if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > LIMIT:
+        raise invalid("TOO_LARGE", f"The page would have more than {LIMIT} characters.", "Split the page.")
 
 
 def _numbered(failed: Failed, number: int, count: int) -> Failed:

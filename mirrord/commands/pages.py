@@ -118,6 +118,7 @@ def create_page(
     writing.check_front_matter(content)
     with session.writing() as journal:
         directory = _directory_for(session, parent_path)
+        paths.check_depth(f"{directory}/")
         entry = new_id()
         changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
         text = _headed(content, changes | ({"icon": icon} if icon else {}))

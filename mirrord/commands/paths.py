@@ -12,6 +12,7 @@ from mirrord.mirror.tree import Tree
 
 _OTHERS = "Cannot access pages in another tenant"  # the words agents were promised
 _MAX_PATH = 4_000  # bytes
+_MAX_DEPTH = 100  # of what is made: whoever walks the tree of pages later takes a step of the stack for a level
 
 
 def existing(session: Session, path: str) -> str | None:
@@ -44,6 +45,7 @@ def fresh(session: Session, path: str) -> str:
     asked = checked(path)
     is_index = asked.endswith("/" + INDEX_FILE)
     stem = parent_of(asked) if is_index else asked.removesuffix(SUFFIX)
+    check_depth(stem)
     for name in stem.split("/"):
         check_name(name, path)
     with explained():
@@ -75,6 +77,12 @@ def checked(path: str) -> str:
 
 
 _LIST = "Use list_pages to see which pages there are."
+
+
+def check_depth(path: str) -> None:
+    """Raises Failed for what would lie deeper than pages are made."""
+    if path.count("/") >= _MAX_DEPTH:
+        raise invalid("INVALID_PATH", f"Pages are made at most {_MAX_DEPTH} levels deep.", "Use a shorter path.")
 
 
 def check_name(name: str, path: str) -> None:

@@ -1,12 +1,13 @@
 """One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
 from mirrord.commands.failure import explained
 from mirrord.domain.entry import Actor, Digest, TenantId
+from mirrord.domain.event import FOLDER
 from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
@@ -63,7 +64,13 @@ class Session:
         if another command does not end.
         """
         with explained(), write_lock(self.tree):
+            self._check_events()
             yield self._opened()
+
+    def _check_events(self) -> None:
+        """Raises Refused where what is done could not be told afterwards: then it is not done."""
+        with suppress(FileNotFoundError), self.tree.directory(FOLDER):
+            pass
 
     def _opened(self) -> Journal:
         """Opened by the first write: reading leaves no trace."""

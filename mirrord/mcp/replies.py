@@ -18,6 +18,8 @@ _KINDS: dict[type[MirrordError], tuple[str, Kind]] = {
     Busy: ("BUSY", "busy"),
 }
 
+_LONGEST = 2_000  # characters of a sentence
+
 
 def success(value: Mapping[str, Any]) -> CallToolResult:
     """The result of a call that did what it should."""
@@ -32,8 +34,8 @@ def failure(failed: Failed) -> CallToolResult:
 def told(failed: Failed) -> dict[str, object]:
     """What a client is told of a failure."""
     facts = {to_camel(key): value for key, value in failed.facts.items()}
-    known = {"error": str(failed), "code": failed.code, "error_type": failed.kind, "instruction": failed.instruction}
-    return {**known, **facts}
+    said = {"error": _short(str(failed)), "instruction": _short(failed.instruction)}
+    return {"code": failed.code, "error_type": failed.kind, **said, **facts}
 
 
 def explained(error: MirrordError) -> Failed:
@@ -56,6 +58,11 @@ def internal(tool: str) -> Failed:
         f"{tool} failed because of an error in mirrord; it is in the server's log.",
         "Look with read_page or list_pages whether something changed before you try again.",
     )
+
+
+def _short(text: str) -> str:
+    """What was sent is repeated in many sentences, and may have any length."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _reply(value: Mapping[str, Any], *, is_error: bool) -> CallToolResult:

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
-from mirrord.errors import Stale
+from mirrord.errors import Refused, Stale
 from mirrord.mirror import access, aside, contents, kernel, trash
 from mirrord.mirror.aside import Displaced, Place
 from mirrord.mirror.journal import Journal
@@ -116,7 +116,7 @@ def remove(
             return aside.give_back(place, journal, name)
         try:
             trash.put_card(tree, name, label, trash.Card(path, title, reason, time.time()))
-        except OSError:
+        except (OSError, Refused):
             aside.put_back(place, journal, name)
             raise
         journal.settle(name, keep=True)

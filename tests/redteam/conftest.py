@@ -1,0 +1,10 @@
+"""What every attack runs in."""
+
+import pytest
+
+from mirrord.mirror.process import prepare_process
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _prepared() -> None:
+    prepare_process()
