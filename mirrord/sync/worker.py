@@ -4,6 +4,8 @@ import ctypes
 import os
 import signal
 
+from mirrord.mirror.process import prepare_process
+
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
@@ -13,3 +15,4 @@ def begin(parent: int, nice: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the line above
         os._exit(1)
+    prepare_process()

@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from mirrord.mirror.process import prepare_process
 from tests import corpora
 from tests.bench import figures
 from tests.bench.codec import anew, hostile, keys, speed, trials, untouched
@@ -38,6 +39,7 @@ ANCHORS: Sequence[tuple[str, float, float, float]] = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code."""
     options = _options(arguments)
+    prepare_process()  # as daemon and workers do
     console = Console(width=140)
     if not corpora.CORPORA.exists():
         print(corpora.MISSING, file=sys.stderr)
