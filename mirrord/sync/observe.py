@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.db import states
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import EntryId, Kind, id_of_path, new_id, parse_id
+from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
-from mirrord.errors import Refused, reason_of
+from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror import copies
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of
@@ -154,7 +154,7 @@ async def _remember(
             paths.update(owner_paths(found.path))
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
     homes = [id_of_path(sides.tenant, found.path) for found in founds]
-    written = await asyncio.to_thread(copies.written, sides.tree)
+    written = await asyncio.to_thread(_written, sides)
     known_by = [*claims, *(written[digest] for digest in digests if digest in written)]
     wanted = states.Wanted(sorted(paths), known_by + homes if rewound else known_by, digests)
     bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
@@ -163,6 +163,14 @@ async def _remember(
     rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
     missing = await asyncio.to_thread(_missing, sides, bases, look)
     return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written)
+
+
+def _written(sides: Sides) -> dict[Digest, EntryId]:
+    """Without this evidence a page that a command moved would be another one: then nothing is decided."""
+    try:
+        return copies.written(sides.tree)
+    except OSError as error:
+        raise Unavailable(f"The journals of {sides.name!r} cannot be read: {reason_of(error)}") from error
 
 
 def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:

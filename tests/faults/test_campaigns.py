@@ -61,6 +61,7 @@ def test_a_commit_whose_answer_is_lost_is_neither_lost_nor_repeated(
         ("a row deleted", Point("fsync", 2)),
         ("a save left in the journal", Point("renameat", 1)),
         ("a row inserted", Point("write", 1, "ENOSPC")),
+        ("a file edited", Point("openat2", 25, "EIO")),  # the journals of commands, while it is looked whose a file is
     ],
 )
 def test_a_fault_at_a_system_call_is_survived(own_cluster: Cluster, tmp_path: Path, name: str, point: Point) -> None:
