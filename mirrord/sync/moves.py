@@ -63,20 +63,18 @@ def landings(wishes: Iterable[Wish]) -> dict[Key, str]:
     Wishes whose target is free by then, because a directory above it leaves, are not in the result.
     """
     wishes = list(wishes)
-    leaving = {wish.source for wish in wishes}
+    leaving = {wish.source: wish.key for wish in wishes}
     arriving = {wish.target: wish.source for wish in wishes}
-    found = {}
-    for wish in wishes:
-        if (path := _landing(wish.target, leaving, arriving)) is not None:
-            found[wish.key] = path
-    return found
+    found = ((wish.key, _landing(wish.target, leaving, arriving)) for wish in wishes)
+    return {key: place for key, place in found if isinstance(place, str)}
 
 
-def _landing(target: str, leaving: set[str], arriving: Mapping[str, str]) -> str | None:
+def _landing(target: str, leaving: Mapping[str, Key], arriving: Mapping[str, str]) -> str | Key:
+    """Where that is; or whose leaving makes the target free."""
     above = parent_of(target)
     while above and above not in arriving:
         if above in leaving:
-            return None
+            return leaving[above]
         above = parent_of(above)
     if not above:
         return target
@@ -84,7 +82,7 @@ def _landing(target: str, leaving: set[str], arriving: Mapping[str, str]) -> str
     inner = parent_of(found)
     while inner != arriving[above]:
         if inner in leaving:
-            return None
+            return leaving[inner]
         inner = parent_of(inner)
     return found
 
@@ -124,10 +122,13 @@ def plan_moves(wishes: Iterable[Wish], held: Mapping[Key, Key | None], ground: G
 
 
 def _blocked(wishes: Sequence[Wish], held: Mapping[Key, Key | None]) -> set[Key]:
-    """Wishes that cannot come true now: something stays in their place, or the directory above cannot come."""
+    """Wishes that cannot come true now: something stays in their place, or the directory above cannot come or go."""
     arriving = {wish.target: wish.key for wish in wishes}
+    leaving, sources = {wish.source: wish.key for wish in wishes}, {wish.target: wish.source for wish in wishes}
     hinders: dict[Key, list[Key]] = {}
     for wish in wishes:
+        if not isinstance(leaver := _landing(wish.target, leaving, sources), str):
+            hinders.setdefault(leaver, []).append(wish.key)
         entry, is_directory = wish.key
         hinders.setdefault((entry, not is_directory), []).append(wish.key)  # a folder note moves as one
         for key in [arriving[above] for above in _above(wish.target) if above in arriving]:

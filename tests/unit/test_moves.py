@@ -152,6 +152,15 @@ def test_where_case_is_ignored_two_can_still_change_names() -> None:
     ]  # exchanged, both would keep their case
 
 
+def test_nothing_goes_below_a_directory_that_was_to_leave_and_cannot() -> None:
+    tree = Tree({"a": "0", "a/a": "1", "b": "2", "c": "in the way"})
+    after = {"0": "c", "1": "c/a", "2": "a/a"}  # into another directory of that name
+    plan = planned(tree, [Wish(key(int(what)), path, after[what]) for path, what in tree.at.items() if what in after])
+
+    assert plan.steps == []
+    assert len(plan.waiting) == 3
+
+
 @st.composite
 def rearranged(draw: st.DrawFn) -> tuple[Tree, dict[str, str]]:
     """A tree of directories, and another parent and name for some of them, without circles and doubles."""
