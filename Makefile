@@ -58,7 +58,8 @@ fault: $(EVERYTHING) ## Play faults for SECONDS=60; docs/faults.md says how to r
 
 full-fault: $(EVERYTHING) ## Go on with the full fault campaign for SECONDS=3600
 	@$(BIN)/python -m tests.faults.full \
-	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(CAMPAIGN),--campaign $(CAMPAIGN))
+	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) \
+	    $(if $(PART),--part $(PART))
 
 bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
 	@$(BIN)/python -m tests.bench.codec $(ARGS)
