@@ -79,8 +79,9 @@ class Server(MCPServer[None]):
 
     async def list_tools(self) -> list[Listed]:
         """Those the caller may use, always in the same order."""
-        may_write = self._callers.current().may_write
-        own = [tool.listed() for tool in self._own.values() if may_write or not tool.writes]
+        caller = self._callers.current()
+        shown = [tool for tool in self._own.values() if caller.may_write or not tool.writes]
+        own = [tool.listed(caller.gate.levels[tool.name]) for tool in shown]
         return [*own, *await super().list_tools()]
 
     async def call_tool(
@@ -88,7 +89,7 @@ class Server(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         """As the SDK's; failures of our tools are replies that say what to do next."""
         if tool := self._own.get(name):
-            return await calls.perform(self._callers, tool, arguments)
+            return await calls.perform(self._callers, tool, arguments, context)
         others = [tool.name for tool in await super().list_tools()]
         if name in others:
             return await super().call_tool(name, arguments, context)
