@@ -43,6 +43,7 @@ GRACE = 10.0  # seconds after which an embedded server that is gone is started a
 MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
 LINK = 0.1  # seconds without work after which links are looked at
+STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
 
 
 @dataclass(slots=True)
@@ -72,7 +73,11 @@ class Worked:
 
 @dataclass(slots=True)
 class Daemon:
-    """What `mirrord up` runs. ready is set when the first comparison of every tenant has been made."""
+    """
+    What `mirrord up` runs. ready is set when the first comparison of every tenant has been made.
+
+    patience: seconds that an engine may stand still.
+    """
 
     config: Config
     postgres: app.Postgres = field(init=False)
@@ -81,6 +86,7 @@ class Daemon:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
+    patience: float = STUCK
     _flushes: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
     _recent: Recent = field(default_factory=Recent)
@@ -380,6 +386,10 @@ class Daemon:
             pulse = worked.engine.pulse
             found += [f"{name}: {sentence}" for sentence in (worked.engine.root.suspended, pulse.outage) if sentence]
         return found
+
+    def stuck(self) -> list[str]:
+        """Tenants whose engine stands still for longer than it may: only a new start helps them."""
+        return [name for name, worked in self.worked.items() if worked.engine.pulse.is_stuck(self.patience)]
 
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):

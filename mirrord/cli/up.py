@@ -1,6 +1,8 @@
 """`mirrord up`: the daemon in the foreground, with a live view on a terminal."""
 
 import asyncio
+import faulthandler
+import os
 import signal
 import sys
 import time
@@ -12,32 +14,43 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from mirrord.cli.supervised import keep_told
 from mirrord.config import Config
 from mirrord.daemon import Daemon, Worked
-from mirrord.telemetry import log_to
+from mirrord.telemetry.logs import log_to
+from mirrord.telemetry.supervisor import supervisor_of
 
 REFRESH = 0.25  # seconds
 
 
 def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
     """Run until SIGINT or SIGTERM. Raises MirrordError if it cannot start."""
-    log_to(None if plain else config.data / "mirrord.log")
+    log_to(*_logs(config, plain=plain))
+    if plain:
+        faulthandler.enable()  # a service manager's watchdog sends SIGABRT: where it stood is worth knowing
     asyncio.run(_serve(Daemon(config), fill, plain=plain))
+
+
+def _logs(config: Config, *, plain: bool) -> list[Path | None]:
+    """A service manager keeps what is on standard error, and may name a directory besides."""
+    if not plain:
+        return [config.data / "mirrord.log"]
+    named = os.environ.get("LOGS_DIRECTORY")
+    return [None, Path(named) / "mirrord.log"] if named else [None]
 
 
 async def _serve(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, daemon.stop.set)
-    if plain:
-        await daemon.run(fill)
-        return
-    view = asyncio.ensure_future(_show(daemon))
+    beside = [asyncio.ensure_future(_show(daemon))] if not plain else []
+    if (supervisor := supervisor_of()) is not None:
+        beside.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
     try:
         await daemon.run(fill)
     finally:
         daemon.stop.set()
-        await view
+        await asyncio.gather(*beside)
 
 
 async def _show(daemon: Daemon) -> None:

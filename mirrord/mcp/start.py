@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mirrord import telemetry
 from mirrord.config import Config, Flags, file_of, load
 from mirrord.errors import MirrordError, Refused, Unavailable, UserError
 from mirrord.mirror.process import prepare_process
+from mirrord.telemetry import logs
 
 _EXIT_CODES = {UserError: 2, Unavailable: 3, Refused: 4}  # DESIGN §8
 HTTP = "127.0.0.1:8765"
@@ -35,7 +35,7 @@ def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
         print(settings(config, chosen.client, file))
         return 0
     prepare_process()
-    telemetry.log_to(None)
+    logs.log_to(None)
     if chosen.http is not None:
         from mirrord.mcp.http import serve as serve_http  # noqa: PLC0415  (as above)
 

@@ -113,6 +113,7 @@ class Engine:
 
     async def start(self) -> None:
         """Compare everything and settle what a crash left: the queue knows then what is to be done."""
+        self.pulse.step()
         await self._shake_hands()
         await self.feed.begin()
         await self.problems.load()
@@ -128,6 +129,7 @@ class Engine:
         backoff = Backoff()
         while not stop.is_set():
             await self.queue.wait(ACK if self.handshake.owed else 1.0)
+            self.pulse.step()
             try:
                 await self.work(stop)
                 self.pulse.outage = None
@@ -162,7 +164,7 @@ class Engine:
             if self._rung:
                 await self._read_feed()
             while self.intake.is_ready and not stop.is_set() and await self.root.is_sound():
-                await self.passes.take_in_hand()
+                await self._take_in_hand()
             await self.passes.finish()
             if self.root.suspended is not None:
                 return
@@ -178,6 +180,10 @@ class Engine:
         finally:
             await self.passes.finish()  # an error may have left something on its way
             self._working = False
+
+    async def _take_in_hand(self) -> None:
+        await self.passes.take_in_hand()
+        self.pulse.step()
 
     async def _acknowledge(self) -> None:
         """Costs as much as an edit, and must not delay one."""
@@ -229,6 +235,7 @@ class Engine:
         self._rescan = False
         found, differing, look = await asyncio.to_thread(self._look_around)
         self.scan_seconds = time.monotonic() - began
+        self.pulse.step()
         self.queue.mark(differing, forced=True)
         await self.problems.update(look)
         self.queue.mark(entries=await self.recovery.settle_leftovers())
@@ -256,7 +263,7 @@ class Engine:
         try:
             await self._scan()
             while self.intake.is_ready:
-                await self.passes.take_in_hand()
+                await self._take_in_hand()
             await self.passes.finish()
             entries |= self.brake.gathered.take()
             await self._delete_what_is_gone(entries, allowed)

@@ -14,12 +14,25 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Pulse:
-    """What `status` tells of an engine. Times are Unix seconds, None: not since the start; sentences: None is good."""
+    """
+    What `status` tells of an engine. Times are Unix seconds, None: not since the start; sentences: None is good.
+
+    stepped_at: when it last went on, by the monotonic clock; None: it has not begun.
+    """
 
     last_file_to_row: float | None = None
     last_row_to_file: float | None = None
     outage: str | None = None
     moves: int = 0
+    stepped_at: float | None = None
+
+    def step(self) -> None:
+        """The engine goes on: it took a turn, finished a pass, or came to the next part of a long one."""
+        self.stepped_at = time.monotonic()
+
+    def is_stuck(self, patience: float) -> bool:
+        """Whether the engine stands still for longer than *patience* seconds; an idle one takes turns, too."""
+        return self.stepped_at is not None and time.monotonic() - self.stepped_at > patience
 
     def tick(self, tenant: str, done: Sequence[Decision]) -> None:
         """Note and log what was done for *tenant*."""

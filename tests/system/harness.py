@@ -62,6 +62,7 @@ class Mirrord:
         self.root = self.mirror / tenant
         self.log = directory / "daemon.log"
         self.postgres = Embedded(self.data)
+        self.surroundings: dict[str, str] = {}  # environment variables, besides ours
         self._process: subprocess.Popen[bytes] | None = None
         self._groups: list[int] = []  # the process group of every daemon started here
         self._log_begin = 0
@@ -94,7 +95,7 @@ class Mirrord:
             self._process = subprocess.Popen(
                 [*self.command, "up", "--plain", "--tenant", self.tenant, *self._places(), *arguments],
                 cwd=self.directory,
-                env=_environment(),
+                env={**_environment(), **self.surroundings},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -28,8 +28,16 @@ class _Lines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def log_to(file: Path | None) -> None:
-    """Send logs to *file*, or to standard error where none is given (under a service manager)."""
+def log_to(*places: Path | None) -> None:
+    """Send logs to each of *places*: a file, which is kept short, or None, standard error."""
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the engines say it once, in a sentence
+    root = logging.getLogger("mirrord")
+    root.handlers[:] = [_handler(place) for place in places]
+    root.setLevel(logging.INFO)
+    root.propagate = False
+
+
+def _handler(file: Path | None) -> logging.Handler:
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
@@ -37,8 +45,4 @@ def log_to(file: Path | None) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(_Lines())
-    logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the engines say it once, in a sentence
-    root = logging.getLogger("mirrord")
-    root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
-    root.propagate = False
+    return handler

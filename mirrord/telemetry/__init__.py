@@ -1,0 +1,1 @@
+"""What a running mirrord tells others about itself: logs, and messages to a service manager."""

@@ -1,0 +1,43 @@
+"""Messages to the service manager, as sd_notify(3) sends them: datagrams to the socket it names in the environment."""
+
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+MICROSECONDS = 1_000_000  # of a second; service managers count in them
+
+
+@dataclass(frozen=True, slots=True)
+class Supervisor:
+    """
+    The service manager that started this process and waits to hear of it.
+
+    address: of a Unix socket, a path, or `@name` in the abstract name space. patience: seconds without a sign of life
+    after which it restarts the process; None: it does not watch.
+    """
+
+    address: str
+    patience: float | None = None
+
+    def tell(self, *messages: str) -> None:
+        """
+        Send `READY=1`, `STATUS=…` and their like, in one datagram; never waits.
+
+        A manager that does not listen misses it: nothing that it may miss stops the work.
+        """
+        address = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
+            sender.sendto("\n".join(messages).encode(), address)
+
+
+def supervisor_of(environment: Mapping[str, str] = os.environ) -> Supervisor | None:
+    """The service manager of this process; None: a person started it."""
+    address = environment.get("NOTIFY_SOCKET", "")
+    if address[:1] not in ("/", "@"):
+        return None
+    span = environment.get("WATCHDOG_USEC", "")
+    meant = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    is_watched = meant and span.isdigit() and int(span) > 0
+    return Supervisor(address, int(span) / MICROSECONDS if is_watched else None)
