@@ -1,4 +1,8 @@
-"""Configuration: flags win over the environment, the environment over the TOML file. Unknown keys are errors."""
+"""
+Configuration: flags win over the environment, the environment over the TOML file. Unknown keys are errors.
+
+What a service manager hands over as credentials (`dsn`, `token`, `signing.pem`) comes between environment and file.
+"""
 
 import os
 import re
@@ -48,7 +52,8 @@ class Config:
     mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
-    makes many commits a second cheaper. agents: for `mirrord mcp` only.
+    makes many commits a second cheaper. agents: for `mirrord mcp` only. signing: the private key of tokens; None: below
+    data, made when it is needed.
     """
 
     mirror: Path
@@ -58,6 +63,7 @@ class Config:
     mode: int = DEFAULT_MODE
     notify: Notify = "commit"
     agents: Agents = Agents()
+    signing: Path | None = None
 
     def trusts_locally(self) -> bool:
         """Whether agents need no token."""
@@ -87,11 +93,12 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     return Config(
         mirror=mirror.absolute(),
         data=data.absolute(),
-        dsn=flags.dsn or environment.get("MIRRORD_DSN") or written.get("dsn") or None,
+        dsn=flags.dsn or environment.get("MIRRORD_DSN") or _secret("dsn", environment) or written.get("dsn") or None,
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
         agents=_agents(written.get("mcp", {}), environment),
+        signing=_credential("signing.pem", environment),
     )
 
 
@@ -101,11 +108,27 @@ def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path |
     return named or (FILE if FILE.is_file() else None)
 
 
+def _credential(name: str, environment: Mapping[str, str]) -> Path | None:
+    """The file in which a service manager hands over a secret; None: it does not."""
+    handed = _path(environment.get("CREDENTIALS_DIRECTORY"))
+    return handed / name if handed is not None and (handed / name).is_file() else None
+
+
+def _secret(name: str, environment: Mapping[str, str]) -> str | None:
+    file = _credential(name, environment)
+    try:
+        return file.read_text(encoding="utf-8").strip() if file is not None else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"The credential {file} cannot be read: {error}.") from error
+
+
 def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agents:
     listed = written.get("attach_from")
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
-        token_file=_path(environment.get("MIRRORD_TOKEN_FILE") or written.get("token_file")),
+        token_file=_path(environment.get("MIRRORD_TOKEN_FILE"))
+        or _credential("token", environment)
+        or _path(written.get("token_file")),
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
         trust=levels(written.get("trust", {})),

@@ -32,6 +32,8 @@ PURE_MODULES = {
         for name in ("plan", "place", "decision", "identity", "guard", "start", "merge", "threeway", "stale", "lulls")
     ),
     "mirrord.mirror.layout",
+    "mirrord.cli.diagnosis",
+    "mirrord.cli.units",
     "mirrord.errors",
 }
 # All that a pure module may import from outside: values and text. A list of what is allowed, because a list of

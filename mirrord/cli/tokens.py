@@ -27,7 +27,7 @@ def token(config: Config, name: str, scope: str, actor: str, expires: str) -> No
     """Print a token that lets an agent work on the tenant NAME."""
     until = _until(expires)
     tenant, tenant_id = run(_tenant(config, name))
-    private = signing_key(config.data, Keyring(config.mirror))
+    private = signing_key(config.data, Keyring(config.mirror), config.signing)
     text, found = tokens.issue(
         private, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
     )

@@ -84,7 +84,9 @@ def disarm(cluster: Path, sockets: Path) -> None:
 def socket_places(cluster: Path) -> Iterator[Path]:
     """Directories that a socket fits into: the cluster itself, else short ones named by its digest."""
     digest = hashlib.blake2b(os.fsencode(cluster), digest_size=8).hexdigest()
-    roots = (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp")
+    # a service manager's directory first: its services may have a temporary directory that nobody else sees
+    managed = os.environ.get("RUNTIME_DIRECTORY", tempfile.gettempdir())
+    roots = (managed, tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp")
     for place in (cluster, *(Path(root, f"mirrord-{os.geteuid()}-{digest}") for root in roots)):
         if len(os.fsencode(place / SOCKET)) <= _SOCKET_PATH_BYTES and _libpq_can_name(place):
             yield place

@@ -78,15 +78,17 @@ class Keyring:
             os.close(descriptor)
 
 
-def signing_key(data: Path, keyring: Keyring) -> Ed25519PrivateKey:
+def signing_key(data: Path, keyring: Keyring, file: Path | None = None) -> Ed25519PrivateKey:
     """
-    The private key below *data*, made and published on first use, and anew when the one there was revoked.
+    The private key in *file*, or below *data*: there made on first use, and anew when the one there was revoked.
 
-    Raises UserError if the file there is no such key.
+    It is published. Raises UserError if the file is no such key, or one was given that was revoked.
     """
-    file = data / "keys" / "signing.pem"
+    given, file = file, file or data / "keys" / "signing.pem"
     found = _read(file)
     if found is None or id_of(found.public_key()) in keyring.revoked():
+        if given is not None:
+            raise UserError(f"The key {given} was revoked, or is gone: hand over another one.")
         found = Ed25519PrivateKey.generate()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _put(file, found.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)

@@ -140,3 +140,38 @@ def test_a_token_comes_from_the_environment_only() -> None:
 def test_local_trust_is_true_or_false() -> None:
     with pytest.raises(UserError, match="must be true or false"):
         load(Flags(file=write('[mcp]\nlocal_trust = "yes"\n')), {})
+
+
+@pytest.fixture
+def credentials(here: Path) -> dict[str, str]:
+    """An environment in which a service manager hands over secrets."""
+    handed = here / "credentials"
+    handed.mkdir()
+    for name, text in (("dsn", "host=secret password=x\n"), ("token", "t\n"), ("signing.pem", "a key\n")):
+        (handed / name).write_text(text, encoding="utf-8")
+    return {"CREDENTIALS_DIRECTORY": str(handed)}
+
+
+def test_secrets_that_a_service_manager_hands_over_win_over_the_file(here: Path, credentials: dict[str, str]) -> None:
+    write('dsn = "host=file"\n[mcp]\ntoken_file = "elsewhere"')
+    found = load(Flags(), credentials)
+    assert found.dsn == "host=secret password=x"
+    assert found.agents.token_file == here / "credentials/token"
+    assert found.signing == here / "credentials/signing.pem"
+
+
+def test_the_environment_wins_over_secrets_handed_over(here: Path, credentials: dict[str, str]) -> None:
+    found = load(Flags(), {**credentials, **ENVIRONMENT, "MIRRORD_TOKEN_FILE": "mine"})
+    assert (found.dsn, found.agents.token_file) == ("host=environment", Path("mine"))
+
+
+def test_secrets_that_are_not_handed_over_are_looked_for_elsewhere(here: Path) -> None:
+    write('dsn = "host=file"')
+    found = load(Flags(), {"CREDENTIALS_DIRECTORY": str(here / "nothing")})
+    assert (found.dsn, found.agents.token_file, found.signing) == ("host=file", None, None)
+
+
+def test_a_secret_that_cannot_be_read_is_no_empty_one(here: Path, credentials: dict[str, str]) -> None:
+    (here / "credentials/dsn").write_bytes(b"\xff")
+    with pytest.raises(UserError, match=r"credential .*dsn cannot be read"):
+        load(Flags(), credentials)

@@ -102,6 +102,18 @@ def test_revoking_a_key_ends_its_tokens_and_makes_a_new_one(
     verify(keyring, token_of(fresh)[0])
 
 
+def test_a_key_that_is_handed_over_signs_and_is_never_replaced(
+    tmp_path: Path, keyring: Keyring, private: Ed25519PrivateKey
+) -> None:
+    handed = (tmp_path / "data" / "keys" / "signing.pem").rename(tmp_path / "handed.pem")
+    assert id_of(signing_key(tmp_path / "data", keyring, handed).public_key()) == id_of(private.public_key())
+
+    keyring.revoke(id_of(private.public_key()))
+    with pytest.raises(UserError, match="was revoked"):
+        signing_key(tmp_path / "data", keyring, handed)
+    assert not (tmp_path / "data" / "keys" / "signing.pem").exists()
+
+
 def test_the_list_of_what_is_revoked_may_be_written_by_hand(
     tmp_path: Path, keyring: Keyring, private: Ed25519PrivateKey
 ) -> None:

@@ -1,0 +1,138 @@
+"""`mirrord install-service`: writes the units of systemd, and says what comes next."""
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from mirrord.cli.units import NAME, Layout, units
+from mirrord.config import Flags, load
+from mirrord.domain.entry import digest_of
+from mirrord.errors import Refused, UserError
+
+SYSTEM = Path("/etc/systemd/system")
+_MARK = "# Written by `mirrord install-service`; changes belong into `systemctl edit`. Digest "
+
+
+@click.command("install-service")
+@click.option("--user/--system", "for_user", default=None, help="For yourself, or for the machine (as root).")
+@click.option("--dry-run", is_flag=True, help="Print the units and the next commands; write nothing.")
+@click.option("--force", is_flag=True, help="Overwrite units that somebody changed.")
+@click.option("--mirror", type=click.Path(path_type=Path), help="Directory that holds one tree a tenant.")
+@click.option("--data", type=click.Path(path_type=Path), help="Directory of the embedded Postgres.")
+@click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file whose directories are meant.")
+@click.option("--into", type=click.Path(path_type=Path), help="Directory of units; default: where systemd looks.")
+def install_service(
+    for_user: bool | None,
+    dry_run: bool,
+    force: bool,
+    mirror: Path | None,
+    data: Path | None,
+    file: Path | None,
+    into: Path | None,
+) -> None:
+    """Write the units that let systemd run the daemon, watch it, and compare every night."""
+    if for_user is None:
+        raise UserError("Say --user (it runs as you) or --system (it runs as the user mirrord).")
+    layout = layout_of(Flags(mirror, data, file=file), is_system=not for_user)
+    directory = into or (_home("XDG_CONFIG_HOME", ".config") / "systemd/user" if for_user else SYSTEM)
+    written = {directory / name: _marked(text) for name, text in units(layout).items()}
+    if dry_run:
+        for path, text in written.items():
+            click.echo(f"# {path}\n{text}")
+    else:
+        _write(written, force=force)
+        click.echo("\n".join(f"wrote {path}" for path in written))
+    click.echo("\nNext:\n" + "\n".join(f"  {line}" for line in next_commands(layout)), err=dry_run)
+
+
+def layout_of(flags: Flags, *, is_system: bool) -> Layout:
+    """
+    The installation that *flags* describe. Directories that nobody names are below the machine's or the person's state.
+
+    Those of a configuration file are written into the units, because systemd has to open its sandbox for them.
+    """
+    named = load(flags, {}) if flags.file is not None else None
+    mirror = named.mirror if named else flags.mirror
+    data = named.data if named else flags.data
+    if not is_system:
+        data = data or _home("XDG_STATE_HOME", ".local/state") / NAME
+        mirror = mirror or data / "mirror"
+    return Layout(is_system, _program(), mirror and _absolute(mirror), data and _absolute(data))
+
+
+def next_commands(layout: Layout) -> list[str]:
+    """What a person does after the units are written."""
+    program = " ".join(layout.program)
+    data = layout.data or f"/var/lib/{NAME}"
+    make_tenant = f"{program} init NAME --data '{data}' --mirror '{layout.mirror or f'{data}/mirror'}'"
+    if not layout.is_system:
+        return [
+            "systemctl --user daemon-reload",
+            make_tenant,
+            f"systemctl --user enable --now {NAME}.service {NAME}-check.timer",
+            "loginctl enable-linger    # so that it runs while you are not logged in",
+        ]
+    return [
+        f"useradd --system --user-group --home-dir /var/lib/{NAME} --shell /usr/sbin/nologin {NAME}",
+        f"install -d -o {NAME} -g {NAME} -m 0750 /var/lib/{NAME}"
+        + "".join(f" '{path}'" for path in (layout.data, layout.mirror) if path),
+        f"install -d -m 0700 /etc/credstore    # /etc/credstore/{NAME}.dsn: a DSN, unless Postgres is the embedded one",
+        "systemctl daemon-reload",
+        f"runuser -u {NAME} -- {make_tenant}",
+        f"systemctl enable --now {NAME}.service {NAME}-check.timer",
+    ]
+
+
+def _program() -> tuple[str, ...]:
+    """How this very mirrord is started, wherever the working directory and `PATH` are."""
+    found = shutil.which(sys.argv[0])
+    if found is not None and Path(found).name == NAME:
+        return (str(Path(found).absolute()),)
+    return (sys.executable, "-P", "-m", "mirrord.cli")
+
+
+def _absolute(path: Path) -> str:
+    return str(path.expanduser().absolute())
+
+
+def _home(variable: str, default: str) -> Path:
+    return Path(os.environ.get(variable) or Path.home() / default)
+
+
+def _marked(text: str) -> str:
+    """With a first line by which a later `install-service` sees whether somebody changed the rest."""
+    return f"{_MARK}{_digest(text)}\n{text}"
+
+
+def _digest(text: str) -> str:
+    return digest_of(text.encode()).hex()[:32]
+
+
+def _is_changed(text: str) -> bool:
+    """Whether a unit is not as some mirrord wrote it."""
+    first, _, rest = text.partition("\n")
+    return first != f"{_MARK}{_digest(rest)}"
+
+
+def _write(written: Mapping[Path, str], *, force: bool) -> None:
+    """All or none. Raises Refused where somebody's changes would go, UserError where that is not possible."""
+    try:
+        for path, text in written.items():
+            if path.exists() and not force and _is_changed(found := path.read_text(encoding="utf-8")):
+                changes = "\n".join(difflib.unified_diff(text.splitlines(), found.splitlines(), "new", "yours", n=0))
+                raise Refused(
+                    f"{path} was changed, and stays. Move your changes into `systemctl edit {path.name}` and run this "
+                    f"again, or overwrite it with --force:\n{changes}"
+                )
+        for path, text in written.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_name(f".{path.name}.new")
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)
+    except OSError as error:
+        raise UserError(f"{error.filename} cannot be written: {error.strerror}. As root, or with --user?") from error

@@ -1,0 +1,170 @@
+"""PURE: the units of systemd, as text. Those in `systemd/` are these, for the standard places."""
+
+from dataclasses import dataclass
+
+NAME = "mirrord"
+SERVICE, CHECK, TIMER = f"{NAME}.service", f"{NAME}-check.service", f"{NAME}-check.timer"
+_HOMES = ("/home/", "/root/", "/run/user/")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """
+    An installation. is_system: of the machine, under a user of its own; else of the person who installs it.
+
+    program: the words that start mirrord. mirror, data: directories, as paths; None: below the state directory.
+    """
+
+    is_system: bool
+    program: tuple[str, ...] = ("/usr/bin/env", "mirrord")
+    mirror: str | None = None
+    data: str | None = None
+
+
+def units(layout: Layout) -> dict[str, str]:
+    """Every unit of an installation: its name and its text."""
+    target = "multi-user.target" if layout.is_system else "default.target"
+    command = " ".join(_quoted(word, command=True) for word in layout.program)
+    parts = {"command": command, "target": target, "places": _places(layout), "sandbox": _sandbox(layout)}
+    return {name: text.format(**parts) for name, text in _UNITS.items()}
+
+
+def _places(layout: Layout) -> str:
+    data = _quoted(f"MIRRORD_DATA={layout.data}") if layout.data else "MIRRORD_DATA=%S/mirrord"
+    mirror = _quoted(f"MIRROR_DIR={layout.mirror}") if layout.mirror else "MIRROR_DIR=%S/mirrord/mirror"
+    user = _USER if layout.is_system else ""
+    return f"{user}{_DIRECTORIES}Environment={data}\nEnvironment={mirror}\n"
+
+
+def _sandbox(layout: Layout) -> str:
+    """A manager of a person's own may make no namespaces of mounts; the filters of calls work there, too."""
+    if not layout.is_system:
+        return _FILTERS
+    elsewhere = [path for path in (layout.mirror, layout.data) if path is not None]
+    homes = "read-only" if any(path.startswith(_HOMES) for path in elsewhere) else "yes"
+    writable = "".join(f"ReadWritePaths={_quoted(path)}\n" for path in elsewhere)
+    return f"{_NAMESPACES}ProtectHome={homes}\n{writable}{_FILTERS}"
+
+
+def _quoted(word: str, *, command: bool = False) -> str:
+    """As one word of a unit; in a command `$` has a meaning of its own."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    escaped = escaped.replace("$", "$$") if command else escaped
+    return f'"{escaped}"' if escaped != word or set(word) & set(" \t';") else word
+
+
+_SERVICE = """\
+[Unit]
+Description=mirrord: keeps trees of Markdown files and Postgres in sync
+After=network.target postgresql.service
+# It never gives up: a disk may be mounted, a database come back, hours later.
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={command} up --plain
+# What is wrong with the configuration no restart mends.
+Restart=on-failure
+RestartPreventExitStatus=2
+RestartSec=5
+# Fed only while every tenant's engine takes its steps. SIGABRT leaves in the log where it stood.
+WatchdogSec=60
+# A start that goes on asks for more time: waiting for Postgres is no failure.
+TimeoutStartSec=90
+# Only the daemon is asked to stop: it finishes what is under way, then stops its Postgres.
+KillMode=mixed
+TimeoutStopSec=120
+OOMPolicy=continue
+LimitNOFILE=524288
+# Of the log, besides the journal, and of the socket of Postgres where the path of its cluster is too long for one.
+LogsDirectory=mirrord
+LogsDirectoryMode=0750
+RuntimeDirectory=mirrord
+RuntimeDirectoryMode=0750
+{places}
+{sandbox}
+[Install]
+WantedBy={target}
+"""
+
+_CHECK = """\
+[Unit]
+Description=mirrord: compares every file with its row
+After=mirrord.service
+
+[Service]
+Type=oneshot
+# What is on its way is no difference. A failure here shows in the comparison.
+ExecStartPre=-{command} flush --timeout 300
+# 1 is the exit code for differences: the unit has failed then, and the journal lists them.
+ExecStart={command} check
+TimeoutStartSec=2h
+Nice=10
+{places}
+{sandbox}"""
+
+_TIMER = """\
+[Unit]
+Description=mirrord: compares every file with its row, every night
+
+[Timer]
+OnCalendar=*-*-* 03:30
+RandomizedDelaySec=1h
+Persistent=yes
+
+[Install]
+WantedBy=timers.target
+"""
+
+_UNITS = {SERVICE: _SERVICE, CHECK: _CHECK, TIMER: _TIMER}
+
+_USER = """\
+User=mirrord
+Group=mirrord
+# People of the group may share a tree whose `mirror.mode` is 2770.
+UMask=0007
+StateDirectory=mirrord
+StateDirectoryMode=0750
+"""
+
+_DIRECTORIES = """\
+ConfigurationDirectory=mirrord
+# mirrord.toml is read there, if it exists.
+WorkingDirectory=%E/mirrord
+# /etc/credstore/mirrord.dsn, if it exists: a DSN with its password.
+LoadCredential=dsn:mirrord.dsn
+"""
+
+_NAMESPACES = """\
+# To ask whether somebody writes to a file that belongs to somebody else.
+AmbientCapabilities=CAP_LEASE
+CapabilityBoundingSet=CAP_LEASE
+DevicePolicy=closed
+PrivateDevices=yes
+PrivateTmp=yes
+ProcSubset=pid
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProtectSystem=strict
+"""
+
+_FILTERS = """\
+NoNewPrivileges=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictNamespaces=yes
+RestrictRealtime=yes
+SystemCallArchitectures=native
+SystemCallErrorNumber=EPERM
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+# A replacing file keeps the group and, where that is permitted, the owner of the old one.
+SystemCallFilter=@chown
+"""
