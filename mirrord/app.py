@@ -64,17 +64,24 @@ class Postgres:
 @asynccontextmanager
 async def opened(config: Config) -> AsyncIterator[Database]:
     """
-    The database for one command: an embedded server that does not run is started, and stopped afterwards.
+    The database for one command, its schema up to date.
 
     Raises UserError for a schema this mirrord does not know, Unavailable if Postgres is out of reach.
     """
+    async with served(config) as postgres:
+        await bring_up_to_date(postgres)
+        async with Database(postgres.dsn, size=2) as database:
+            yield database
+
+
+@asynccontextmanager
+async def served(config: Config) -> AsyncIterator[Postgres]:
+    """A server for one command: an embedded one that does not run is started, and stopped afterwards."""
     postgres = Postgres(config)
     running = postgres.embedded is None or postgres.embedded.running
     await postgres.start()
     try:
-        await bring_up_to_date(postgres)
-        async with Database(postgres.dsn, size=2) as database:
-            yield database
+        yield postgres
     finally:
         if not running:
             await postgres.stop()

@@ -34,6 +34,7 @@ from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.linking import Linker
 from mirrord.sync.lulls import is_due
+from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
 
@@ -87,7 +88,7 @@ class Daemon:
     degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
     patience: float = STUCK
-    _flushes: set[asyncio.Task[None]] = field(default_factory=set)
+    _answers: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
     _recent: Recent = field(default_factory=Recent)
 
@@ -248,26 +249,21 @@ class Daemon:
 
     def _answer_requests(self) -> None:
         for request in requests_in(self.config.mirror):
-            task = asyncio.get_running_loop().create_task(self._flush(request))
-            self._flushes.add(task)
-            task.add_done_callback(self._flushes.discard)
+            task = asyncio.get_running_loop().create_task(answer(request, self._look, self._is_idle, self.stop))
+            self._answers.add(task)
+            task.add_done_callback(self._answers.discard)
 
-    async def _flush(self, request: Path) -> None:
-        """A flush was asked for: answer when every change known now is on both sides."""
-        taken = request.with_suffix(".taken")
-        try:
-            request.rename(taken)
-        except FileNotFoundError:  # taken already, or given up
-            return
+    def _look(self, *, thoroughly: bool) -> None:
+        """On both sides of all tenants; thoroughly: read what looks unchanged, too."""
         for worked in self.worked.values():
             worked.look_everywhere()
             worked.engine.ring()
-        while not self.stop.is_set():
-            if all(worked.idle for worked in self.worked.values()):
-                break
-            await self._sleep(0.02)
-        with suppress(FileNotFoundError):
-            taken.rename(request.with_suffix(".done"))
+            if thoroughly:
+                worked.engine.read_everything()
+                worked.engine.compare_soon()
+
+    def _is_idle(self) -> bool:
+        return all(worked.idle for worked in self.worked.values())
 
     async def _renew(self, database: Database) -> None:
         """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""

@@ -12,10 +12,13 @@ import click
 
 from mirrord import __version__, app
 from mirrord.cli import halts as halting
-from mirrord.cli import history, options, tokens
+from mirrord.cli import history, tokens
 from mirrord.cli import links as linked
 from mirrord.cli.approvals import approvals, notifications
+from mirrord.cli.check import check
 from mirrord.cli.conflicts import conflicts
+from mirrord.cli.doctor import doctor
+from mirrord.cli.install import install_service
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
 from mirrord.codec.json_schema import json_schema
 from mirrord.config import Config
@@ -25,9 +28,6 @@ from mirrord.db.embedded import Embedded
 from mirrord.errors import Unavailable
 from mirrord.mirror.heartbeat import ask_flush
 from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Finding, Verdict
-from mirrord.sync.check import check as compare
 
 
 @click.group(
@@ -159,48 +159,6 @@ def flush(config: Config, timeout: float) -> None:
 @cli.command()
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--all", "everything", is_flag=True, help="Also what is equal.")
-def check(config: Config, tenant: str | None, as_json: bool, everything: bool) -> int:
-    """Compare every file with its row, byte for byte. Exit code 1 if anything differs."""
-
-    async def work() -> dict[str, list[Finding]]:
-        async with app.opened(config) as database:
-            known = await tenants.names(database)
-            chosen = dict([await the_tenant(database, config, tenant)]) if tenant or config.tenants else known
-            found = {}
-            for name, one in chosen.items():
-                if not tenant and not (config.mirror / name).is_dir():
-                    click.echo(f"{name}: no tree below {config.mirror}", err=True)
-                    continue
-                tree = Tree(config.mirror / name)
-                try:
-                    found[name] = await compare(database, one, tree)
-                finally:
-                    tree.close()
-            return found
-
-    return _report(run(work()), as_json=as_json, everything=everything)
-
-
-def _report(found: dict[str, list[Finding]], *, as_json: bool, everything: bool) -> int:
-    odd = {name: [one for one in findings if one.verdict is not Verdict.OK] for name, findings in found.items()}
-    shown = found if everything else odd
-    if as_json:
-        listed = {name: [{"path": one.path, "verdict": one.verdict} for one in shown[name]] for name in shown}
-        click.echo(json.dumps(listed, indent=2))
-    else:
-        for name, findings in shown.items():
-            for one in findings:
-                click.echo(f"{one.verdict:8} {name}/{one.path}")
-        for name, findings in found.items():
-            click.echo(f"{name}: {len(findings) - len(odd[name])} of {len(findings)} equal", err=True)
-    return options.DIFFERENT if any(odd.values()) else 0
-
-
-@cli.command()
-@configured
-@tenant_option
 @click.argument("page", required=False)
 @click.option("--unresolved", is_flag=True, help="Only links that mean nothing, or several pages equally well.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -220,7 +178,7 @@ def links(config: Config, tenant: str | None, page: str | None, unresolved: bool
         linked.describe(found)
 
 
-for command in (halting.halts, halting.resume, halting.adopt, halting.restore_all):
+for command in (halting.halts, halting.resume, halting.adopt, halting.restore_all, check, doctor, install_service):
     cli.add_command(command)
 
 

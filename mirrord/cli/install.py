@@ -62,7 +62,7 @@ def layout_of(flags: Flags, *, is_system: bool) -> Layout:
     if not is_system:
         data = data or _home("XDG_STATE_HOME", ".local/state") / NAME
         mirror = mirror or data / "mirror"
-    return Layout(is_system, _program(), mirror and _absolute(mirror), data and _absolute(data))
+    return Layout(is_system, _program(), _absolute(mirror), _absolute(data))
 
 
 def next_commands(layout: Layout) -> list[str]:
@@ -96,8 +96,8 @@ def _program() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "mirrord.cli")
 
 
-def _absolute(path: Path) -> str:
-    return str(path.expanduser().absolute())
+def _absolute(path: Path | None) -> str | None:
+    return str(path.expanduser().absolute()) if path is not None else None
 
 
 def _home(variable: str, default: str) -> Path:

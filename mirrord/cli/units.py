@@ -41,7 +41,7 @@ def _sandbox(layout: Layout) -> str:
     if not layout.is_system:
         return _FILTERS
     elsewhere = [path for path in (layout.mirror, layout.data) if path is not None]
-    homes = "read-only" if any(path.startswith(_HOMES) for path in elsewhere) else "yes"
+    homes = "read-only" if any(path.startswith(_HOMES) for path in (*elsewhere, *layout.program)) else "yes"
     writable = "".join(f"ReadWritePaths={_quoted(path)}\n" for path in elsewhere)
     return f"{_NAMESPACES}ProtectHome={homes}\n{writable}{_FILTERS}"
 

@@ -10,6 +10,7 @@ from typing import Any
 from mirrord.errors import Unavailable
 from mirrord.mirror.layout import MACHINE
 
+FLUSH, COMPARE = ".flush", ".compare"  # suffixes of requests
 STALE = 10.0  # seconds without a beat
 
 
@@ -45,8 +46,8 @@ class Heartbeat:
 
 
 def requests_in(mirror: Path) -> list[Path]:
-    """Requests nobody has taken yet."""
-    return sorted((mirror / MACHINE / "requests").glob("*.flush"))
+    """Requests nobody has taken yet; their suffix is FLUSH or COMPARE."""
+    return sorted(path for path in (mirror / MACHINE / "requests").glob("*") if path.suffix in (FLUSH, COMPARE))
 
 
 def ask_flush(mirror: Path, patience: float) -> None:
@@ -55,24 +56,33 @@ def ask_flush(mirror: Path, patience: float) -> None:
 
     Raises Unavailable if no daemon runs, TimeoutError after *patience* seconds.
     """
+    _ask(mirror, patience, FLUSH)
+
+
+def ask_compare(mirror: Path, patience: float) -> None:
+    """Like ask_flush(), after the daemon has read every file and row again."""
+    _ask(mirror, patience, COMPARE)
+
+
+def _ask(mirror: Path, patience: float, request: str) -> None:
     heartbeat = Heartbeat(mirror)
     if not heartbeat.alive():
         raise Unavailable("No daemon is running on this mirror. Start it with `mirrord up`.")
     box = mirror / MACHINE / "requests"
     box.mkdir(exist_ok=True)
-    request = box / f"{uuid.uuid4()}.flush"
-    request.write_bytes(b"")
+    file = box / f"{uuid.uuid4()}{request}"
+    file.write_bytes(b"")
     end = time.monotonic() + patience
     try:
-        while not request.with_suffix(".done").exists():
+        while not file.with_suffix(".done").exists():
             if time.monotonic() > end:
                 raise TimeoutError
             if not heartbeat.alive():
                 raise Unavailable("The daemon ended before everything was on both sides. Start it with `mirrord up`.")
             time.sleep(0.005)
     finally:
-        for suffix in (".flush", ".taken", ".done"):
-            request.with_suffix(suffix).unlink(missing_ok=True)
+        for suffix in (request, ".taken", ".done"):
+            file.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def _runs(pid: int) -> bool:

@@ -128,7 +128,7 @@ def confine(unit: str) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Become the program that *arguments* name."""
     confine(Path(arguments[0]).read_text(encoding="utf-8"))
-    os.execvp(arguments[1], arguments[1:])
+    os.execvp(arguments[1], list(arguments[1:]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A daemon under a service manager: it says when it is ready, gives signs of life while it goes on, and says goodbye."""
+"""A daemon under a service manager: it says when it is ready, gives signs of life while it goes on, and ends aloud."""
 
 import asyncio
 import os

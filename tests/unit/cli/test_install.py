@@ -83,7 +83,7 @@ def test_force_overwrites(into: Path) -> None:
 
 
 def test_somebody_has_to_say_for_whom(into: Path) -> None:
-    with pytest.raises(UserError, match="--user .* or --system"):
+    with pytest.raises(UserError, match=r"--user .* or --system"):
         install(into)
 
 

@@ -1,0 +1,163 @@
+"""`mirrord check`: every file with its row, byte for byte; with `--fix` the daemon mends what it can."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import DIFFERENT, configured, run, tenant_option, the_tenant
+from mirrord.config import Config
+from mirrord.db import attention, tenants
+from mirrord.db.attention import Halt, Problem
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Unavailable
+from mirrord.mirror.heartbeat import ask_compare
+from mirrord.mirror.tree import Tree
+from mirrord.sync.check import Finding, Verdict
+from mirrord.sync.check import check as compare
+
+_WHY = {
+    Verdict.MISSING: "its row is there; the file was not written. Is its place taken, or the disk full?",
+    Verdict.EXTRA: "no row has been made of it. Does somebody keep it open for writing?",
+    Verdict.STALE: "the newest version has not come to the file. Does somebody keep it open, or write the row again?",
+    Verdict.DIFFERS: "what is in the file has not come to the row. Does somebody keep it open for writing?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """
+    One tenant's comparison. findings: how every path stands; before: how the odd ones stood before they were mended,
+    by path; why: what hinders those that are odd still, by path.
+    """
+
+    findings: list[Finding]
+    before: Mapping[str, Verdict]
+    why: Mapping[str, str]
+
+    @property
+    def odd(self) -> list[Finding]:
+        """What differs now."""
+        return _odd(self.findings)
+
+    @property
+    def mended(self) -> dict[str, Verdict]:
+        """What is equal now, or gone from both sides, and how it stood."""
+        still = {one.path for one in self.odd}
+        return {path: verdict for path, verdict in self.before.items() if path not in still}
+
+
+@click.command()
+@configured
+@tenant_option
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--all", "everything", is_flag=True, help="Also what is equal.")
+@click.option("--fix", is_flag=True, help="Let the daemon look at everything again, and explain what stays.")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for the daemon, with --fix.")
+def check(config: Config, tenant: str | None, as_json: bool, everything: bool, fix: bool, timeout: float) -> int:
+    """
+    Compare every file with its row, byte for byte. Exit code 1 if anything differs.
+
+    With --fix the daemon reads every file and row again, as it does every day by itself, and carries over what it
+    missed, by its ordinary rules: nothing is overwritten, and losses of many pages wait for a decision.
+    """
+
+    async def work() -> dict[str, Checked]:
+        async with app.opened(config) as database:
+            chosen = await _chosen(database, config, tenant)
+            first = {name: await _compared(database, config, name, one) for name, one in chosen.items()}
+            odd = {name: {one.path: one.verdict for one in _odd(first[name])} for name in first}
+            if not fix or not any(odd.values()):
+                return {name: Checked(first[name], {}, {}) for name in first}
+            _ask(config, timeout)
+            return {name: await _explained(database, config, name, one, odd[name]) for name, one in chosen.items()}
+
+    found = run(work())
+    if as_json:
+        _print_json(found, everything=everything)
+    else:
+        _print(found, everything=everything)
+    return DIFFERENT if any(one.odd for one in found.values()) else 0
+
+
+async def _chosen(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
+    """The tenants that have a tree here; of one that was named, whether or not it has."""
+    if tenant or config.tenants:
+        chosen = dict([await the_tenant(database, config, tenant)])
+    else:
+        chosen = await tenants.names(database)
+    if not tenant:
+        for name in [name for name in chosen if not (config.mirror / name).is_dir()]:
+            click.echo(f"{name}: no tree below {config.mirror}", err=True)
+            del chosen[name]
+    return chosen
+
+
+async def _compared(database: Database, config: Config, name: str, tenant: TenantId) -> list[Finding]:
+    tree = Tree(config.mirror / name)
+    try:
+        return await compare(database, tenant, tree)
+    finally:
+        tree.close()
+
+
+def _odd(findings: Sequence[Finding]) -> list[Finding]:
+    return [one for one in findings if one.verdict is not Verdict.OK]
+
+
+def _ask(config: Config, timeout: float) -> None:
+    try:
+        ask_compare(config.mirror, timeout)
+    except TimeoutError:
+        raise Unavailable(
+            f"After {timeout:g} s the daemon has not looked at everything yet; `mirrord status` says what waits."
+        ) from None
+
+
+async def _explained(
+    database: Database, config: Config, name: str, tenant: TenantId, before: Mapping[str, Verdict]
+) -> Checked:
+    findings = await _compared(database, config, name, tenant)
+    async with database.transaction(tenant) as connection:
+        problems = await attention.problems(connection, tenant)
+        halts = await attention.halts(connection, tenant)
+    return Checked(findings, before, {one.path: why(one, problems, halts) for one in _odd(findings)})
+
+
+def why(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) -> str:
+    """What hinders a path that differs after everything was looked at, and what helps."""
+    of_path = [one.sentence for one in problems if one.path == finding.path]
+    of_all = [one.sentence for one in problems if one.path == ""]
+    if of_path or of_all:
+        return " ".join(of_path or of_all)
+    if halts and finding.verdict in (Verdict.MISSING, Verdict.EXTRA):
+        return "Deletions wait for a decision: `mirrord halts` says which, and how to decide."
+    return f"{_WHY[finding.verdict]} If it stays so, `mirrord status` and the daemon's log say more."
+
+
+def _print(found: Mapping[str, Checked], *, everything: bool) -> None:
+    for name, checked in found.items():
+        for path, verdict in checked.mended.items():
+            click.echo(f"mended   {name}/{path} (was {verdict})")
+        for one in checked.findings if everything else checked.odd:
+            click.echo(f"{one.verdict:8} {name}/{one.path}")
+            if (reason := checked.why.get(one.path)) is not None:
+                click.echo(f"         {reason}")
+    for name, checked in found.items():
+        all_of_them = len(checked.findings)
+        click.echo(f"{name}: {all_of_them - len(checked.odd)} of {all_of_them} equal", err=True)
+
+
+def _print_json(found: Mapping[str, Checked], *, everything: bool) -> None:
+    """{tenant: [{path, verdict, why where it stays, was where it was mended}]}."""
+    listed: dict[str, list[dict[str, str]]] = {}
+    for name, checked in found.items():
+        listed[name] = [{"path": path, "verdict": "OK", "was": was} for path, was in checked.mended.items()]
+        for one in checked.findings if everything else checked.odd:
+            reason = checked.why.get(one.path)
+            if one.path not in checked.mended:
+                listed[name].append({"path": one.path, "verdict": one.verdict} | ({"why": reason} if reason else {}))
+    click.echo(json.dumps(listed, indent=2))

@@ -1,0 +1,89 @@
+"""`mirrord doctor`: looks at everything an installation stands on, a line a check, with what helps."""
+
+import json
+import socket
+from dataclasses import asdict, replace
+
+import click
+
+from mirrord import app
+from mirrord.cli.diagnosis import Finding, Verdict, diagnose
+from mirrord.cli.options import DIFFERENT, UNAVAILABLE, configured, run
+from mirrord.config import Config
+from mirrord.db import leases, probe, tenants
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.domain.health import Facts, Running, Server, Standing
+from mirrord.errors import MirrordError
+from mirrord.mirror.heartbeat import Heartbeat
+from mirrord.mirror.probe import probe as probe_host
+
+_COLOURS = {Verdict.OK: "green", Verdict.NOTE: "cyan", Verdict.WRONG: "yellow", Verdict.UNAVAILABLE: "red"}
+
+
+@click.command()
+@configured
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def doctor(config: Config, as_json: bool) -> int:
+    """
+    Look at what this installation stands on, and say what helps.
+
+    Exit code 0: nothing is wrong; 1: something is; 3: Postgres or a directory is out of reach.
+    """
+    findings = diagnose(run(gather(config)))
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in findings], indent=2))
+    else:
+        _describe(findings)
+    return exit_code(findings)
+
+
+def exit_code(findings: list[Finding]) -> int:
+    """What the worst of them means to a program."""
+    verdicts = {one.verdict for one in findings}
+    return UNAVAILABLE if Verdict.UNAVAILABLE in verdicts else DIFFERENT if Verdict.WRONG in verdicts else 0
+
+
+def _describe(findings: list[Finding]) -> None:
+    width = max(len(one.check) for one in findings)
+    for one in findings:
+        verdict = click.style(f"{one.verdict:11}", fg=_COLOURS[one.verdict])
+        click.echo(f"{verdict} {one.check:{width}}  {one.sentence}" + (f" → {one.remedy}" if one.remedy else ""))
+
+
+async def gather(config: Config) -> Facts:
+    """All facts that can be had; whatever is out of reach does not hinder the rest."""
+    host = await probe_host(config.mirror, config.data)
+    heartbeat = Heartbeat(config.mirror)
+    told = (heartbeat.read() or {}) if heartbeat.alive() else {}
+    pending = {name: int(one["pending"]) for name, one in told.get("tenants", {}).items()}
+    daemon = Running(bool(told), tuple(told.get("degraded", ())), pending)
+    try:
+        server, outage = await _ask(config), None
+    except (MirrordError, OSError) as error:
+        server, outage = None, str(error)
+    return Facts(host, daemon, server, outage)
+
+
+async def _ask(config: Config) -> Server | None:
+    """None: there is no cluster yet, and asking is no reason to make one."""
+    postgres = app.Postgres(config)
+    if postgres.embedded is not None and not postgres.embedded.cluster.exists():
+        return None
+    async with app.served(config) as running:
+        server = await probe.look(running.dsn)
+        if server.schema != server.newest_schema or server.missing_roles:
+            return server
+        async with Database(running.dsn, size=2) as database:
+            wall, bell = await probe.try_wall(database), await probe.bell(database)
+            known = await tenants.names(database)
+            standing = [await _standing(database, config, name, tenant) for name, tenant in known.items()]
+            return replace(server, wall=wall, bell=bell, tenants=tuple(standing))
+
+
+async def _standing(database: Database, config: Config, name: str, tenant: TenantId) -> Standing:
+    here = (socket.gethostname(), str(config.mirror / name))
+    mirrors = await leases.known_mirrors(database, tenant)
+    mine = next(((mirror, is_leased) for mirror, host, root, is_leased in mirrors if (host, root) == here), None)
+    mirror, is_leased = mine or (None, None)
+    return await probe.standing(database, name, tenant, mirror, is_leased=is_leased)
