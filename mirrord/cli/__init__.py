@@ -13,7 +13,3 @@ def main(arguments: list[str] | None = None) -> None:
     from mirrord.cli.commands import cli  # noqa: PLC0415  (as above)
 
     sys.exit(cli.main(given, prog_name="mirrord", standalone_mode=False) or 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -258,7 +258,12 @@ def _tenant(standing: Standing, daemon: Running) -> Iterator[Finding]:
     if standing.conflicts:
         sentence = f"{standing.conflicts} conflicts are open; both sides are kept."
         found.append(Finding(check, Verdict.NOTE, sentence, "`mirrord conflicts` shows them."))
-    if not found:
-        where = "It is not mirrored here." if standing.is_leased is None else "Nothing waits for anybody."
-        found.append(_ok(check, where))
-    yield from found
+    yield from found or [_ok(check, _quiet(standing))]
+
+
+def _quiet(standing: Standing) -> str:
+    if standing.is_leased is None:
+        return "It is not mirrored here."
+    if standing.oldest is not None:
+        return f"The oldest change on its way is {standing.oldest:.0f} s old."
+    return "Nothing waits."

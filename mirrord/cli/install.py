@@ -2,8 +2,6 @@
 
 import difflib
 import os
-import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from mirrord.cli.units import NAME, Layout, units
 from mirrord.config import Flags, load
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Refused, UserError
+from mirrord.mirror.process import program
 
 SYSTEM = Path("/etc/systemd/system")
 _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl edit`. Digest "
@@ -62,14 +61,14 @@ def layout_of(flags: Flags, *, is_system: bool) -> Layout:
     if not is_system:
         data = data or _home("XDG_STATE_HOME", ".local/state") / NAME
         mirror = mirror or data / "mirror"
-    return Layout(is_system, _program(), _absolute(mirror), _absolute(data))
+    return Layout(is_system, program(), _absolute(mirror), _absolute(data))
 
 
 def next_commands(layout: Layout) -> list[str]:
     """What a person does after the units are written."""
-    program = " ".join(layout.program)
+    command = " ".join(layout.program)
     data = layout.data or f"/var/lib/{NAME}"
-    make_tenant = f"{program} init NAME --data '{data}' --mirror '{layout.mirror or f'{data}/mirror'}'"
+    make_tenant = f"{command} init NAME --data '{data}' --mirror '{layout.mirror or f'{data}/mirror'}'"
     if not layout.is_system:
         return [
             "systemctl --user daemon-reload",
@@ -86,14 +85,6 @@ def next_commands(layout: Layout) -> list[str]:
         f"runuser -u {NAME} -- {make_tenant}",
         f"systemctl enable --now {NAME}.service {NAME}-check.timer",
     ]
-
-
-def _program() -> tuple[str, ...]:
-    """How this very mirrord is started, wherever the working directory and `PATH` are."""
-    found = shutil.which(sys.argv[0])
-    if found is not None and Path(found).name == NAME:
-        return (str(Path(found).absolute()),)
-    return (sys.executable, "-P", "-m", "mirrord.cli")
 
 
 def _absolute(path: Path | None) -> str | None:

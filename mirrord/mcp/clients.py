@@ -1,12 +1,12 @@
 """`mirrord mcp config`: what clients want to be told, ready to paste."""
 
 import json
-import sys
 from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.errors import UserError
 from mirrord.mcp.admission import Tenant, the_tenant
+from mirrord.mirror.process import program
 
 NAME = "mirrord"
 _PLACES = {
@@ -28,18 +28,11 @@ def settings(config: Config, client: str | None, file: Path | None = None) -> st
     if client is not None and client not in _PLACES:
         raise UserError(f"There is no client {client!r}; there are {', '.join(_PLACES)}.")
     chosen = [client] if client is not None else list(_PLACES)
-    command, environment = _command(), _environment(config, the_tenant(config), file)
+    command, environment = [*program(), "mcp"], _environment(config, the_tenant(config), file)
     texts = [_text(one, command, environment) for one in chosen]
     if client is not None:
         return texts[0]
     return "\n\n".join(f"# {one}: {_PLACES[one]}\n{text}" for one, text in zip(chosen, texts, strict=True))
-
-
-def _command() -> list[str]:
-    """How this very mirrord is started, wherever the client is."""
-    beside = Path(sys.executable).with_name("mirrord")
-    program = [str(beside)] if beside.exists() else [sys.executable, "-c", "from mirrord.cli import main; main()"]
-    return [*program, "mcp"]
 
 
 def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str, str]:

@@ -33,7 +33,7 @@ async def probe(mirror: Path, data: Path) -> Host:
     return Host(
         user=os.geteuid(),
         mirror=found,
-        data=await asyncio.to_thread(look_at, data),
+        data=await asyncio.to_thread(look_at, _nearest(data)),
         trees=tuple([await asyncio.to_thread(look_at, path) for path in trees]),
         readable=tuple(str(path) for path in (data / "keys").glob("*.pem") if path.stat().st_mode & 0o077),
         calls=calls,
@@ -70,6 +70,11 @@ def file_system_of(path: Path, mounts: str) -> str:
         if place.is_relative_to(point) and len(point.parts) >= best:  # of two on one point the later hides the other
             best, found = len(point.parts), right.split(" ")[0]
     return found
+
+
+def _nearest(path: Path) -> Path:
+    """What there is of it: it is made when something is to be kept there."""
+    return path if path.exists() or path == path.parent else _nearest(path.parent)
 
 
 def _is_tree(path: Path) -> bool:

@@ -1,8 +1,10 @@
-"""What a process must set before it works on trees."""
+"""What a process must set before it works on trees, and how another one of this mirrord is started."""
 
 import gc
 import resource
 import signal
+import sys
+from pathlib import Path
 
 
 def prepare_process() -> None:
@@ -15,3 +17,9 @@ def prepare_process() -> None:
     gc.set_threshold(100_000, 20, 100)  # values live as long as a pass: looking for cycles among them finds none
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def program() -> tuple[str, ...]:
+    """The words that start this very mirrord, whatever the working directory and `PATH` are then."""
+    beside = Path(sys.executable).with_name("mirrord")
+    return (str(beside),) if beside.exists() else (sys.executable, "-P", "-m", "mirrord.cli")
