@@ -133,8 +133,8 @@ _KEYS: dict[str, Wanted] = {
     "data": str,
     "tenants": list,
     "notify": str,
-    "sources_dir": str,
     "mirror": {"dir": str, "mode": str},
+    "sources_dir": str,
     "mcp": {
         "token_file": str,
         "local_trust": bool,

@@ -9,12 +9,12 @@ from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Underscored
 from mirrord.mcp.shapes import COUNT, TEXT, listed, nullable, record, result
 from mirrord.mcp.tool import Tool, Wire
-from mirrord.mcp.tools.finding import Cursor
 
 _REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the digits of the number, or the UUID, will do too
 
 Id = Annotated[int | str, _REFERENCE]
 Top = Annotated[int | str | None, WithJsonSchema({"type": ["integer", "string", "null"]})]
+Cursor = Annotated[str | None, Field(description="next_cursor of an answer to the same question, to go on.")]
 NAME = "1 to 255 characters, no / or \\."
 
 

@@ -9,8 +9,7 @@ from mirrord.commands.sources import LONGEST, ListedSource, get_source_text, lis
 from mirrord.mcp.arguments import Underscored
 from mirrord.mcp.shapes import COUNT, FLAG, TEXT, listed, nullable, record, result
 from mirrord.mcp.tool import Tool, Wire, as_it_is
-from mirrord.mcp.tools.finding import Cursor
-from mirrord.mcp.tools.folders import NAME, Id, Top
+from mirrord.mcp.tools.folders import NAME, Cursor, Id, Top
 from mirrord.mcp.tools.reading import MOST
 
 SourceId = Annotated[Id, Field(description="As list_sources shows it.")]
