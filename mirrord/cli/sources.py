@@ -38,7 +38,7 @@ def meant(session: Session, text: str) -> Reference:
 @sources.command("list")
 @configured
 @tenant_option
-@click.option("--type", "kind", type=click.Choice(list(SourceType)), help="Only those made from this.")
+@click.option("--type", "kind", type=click.Choice([one.value for one in SourceType]), help="Only those made from this.")
 @click.option("--folder", help="Only those right in this folder.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def list_command(config: Config, tenant: str | None, kind: str | None, folder: str | None, as_json: bool) -> None:
