@@ -10,55 +10,56 @@ def _keys(words: str) -> frozenset[str]:
 # A label of one of these words alone is none of a speaker.
 CAPTIONS = _keys(
     """
-    note notes nb n.b. remark remarks comment comments warning caution important attention hint tip tips example
-    examples question questions answer answers summary conclusion conclusions result results finding findings fact
-    facts fiction truth abstract introduction background method methods methodology discussion appendix reference
-    references source sources bibliography see contents index legend caption figure table image photo video audio
-    definition definitions term terms theorem proof lemma claim idea ideas thesis argument objection premise theme
-    segment code case memo quote quotes rule rules step steps exercise solution hypothesis context purpose goal
-    goals aim aims objective objectives scope motivation problem problems issue issues cause causes effect effects
-    impact pro pros con cons advantages disadvantages strengths weaknesses opportunities threats update updates edit
-    title subtitle author authors editor publisher version status draft date dated time start end duration length
-    begin place location venue address room city country present absent apologies attendees participants agenda
-    minutes item items decision decisions action actions deadline due owner topic topics subject re fw fwd from to
-    cc bcc sent received reply-to attachment attachments ps p.s. pps p.p.s. dear hi hello regards love yours
-    sincerely name names age gender sex occupation profession education id no number nr ref file files url link
-    links website email e-mail mail tel telephone phone mobile fax contact price prices cost total subtotal amount
-    tax quantity keywords tags category categories type kind class language languages created updated modified
-    reviewed approved reminder todo done task tasks open closed pending priority responsible recording transcript
-    transcription transcriber transcribed session tape side part chapter section page volume line act scene setting
-    characters monday tuesday wednesday thursday friday saturday sunday january february march july september
-    october november december today tomorrow yesterday morning noon lunch afternoon evening night breakfast dinner
-    serves servings yield prep ingredients preparation directions instructions equipment calories opening hours
-    admission tickets seniors groups families bus train car parking info error errors debug trace fatal critical
-    notice warn exception traceback try except else finally default public private protected return import output
-    input usage options arguments parameters returns raises yields args http https ftp mailto localhost true false
-    null none value key description port command anmerkung anmerkungen hinweis hinweise achtung wichtig
-    beispiel frage antwort thema datum zeit uhrzeit ort dauer beginn ende quelle quellen fazit ergebnis ergebnisse
-    zusammenfassung einleitung vermutung these folgerung betreff von an anlage anlagen anwesend abwesend teilnehmer
-    teilnehmende protokoll beschluss aufgabe aufgaben frist termin titel autor stand seite kapitel teil abschnitt
-    abbildung tabelle schritt regel ziel zutaten zubereitung tipp portionen preis telefon adresse kontakt siehe
-    merke montag dienstag mittwoch donnerstag freitag samstag sonntag szene akt bemerkung nachtrag aufnahme alter
-    beruf geschlecht und aber also kurz erstens zweitens remarque remarques exemple réponse sujet heure lieu durée
-    début fin résumé résultat objet de à présents absents décision titre auteur chapitre partie tableau étape règle
-    problème but ingrédients préparation conseil prix téléphone voir lundi mardi mercredi jeudi vendredi samedi
-    dimanche scène acte matin midi soir nota notas atención importante ejemplo pregunta respuesta tema fecha hora
-    lugar duración inicio fuente resumen conclusión resultado asunto presentes ausentes decisión acción título
-    página capítulo parte figura tabla paso regla problema objetivo ingredientes preparación consejo precio teléfono
-    dirección ver lunes martes miércoles jueves viernes sábado domingo escena acto mañana tarde noche atenção
-    exemplo pergunta resposta assunto data local duração início fim fonte resumo conclusão decisão ação etapa regra
-    preparo modo dica preço telefone endereço observação observações attenzione esempio domanda risposta oggetto ora
-    luogo durata inizio fine riassunto not dikkat önemli örnek soru cevap konu tarih saat yer süre kaynak özet sonuç
-    başlık sayfa bölüm şekil tablo adım uwaga ważne przykład pytanie odpowiedź temat godzina miejsce czas źródło
-    wniosek wynik tytuł strona rozdział rysunek tabela krok składniki sposób adres opmerking belangrijk voorbeeld
-    vraag antwoord onderwerp tijd plaats bron conclusie resultaat hoofdstuk stap ingrediënten bereiding примечание
-    внимание важно пример вопрос ответ тема дата время место источник вывод результат итог автор страница глава
-    рисунок таблица шаг задача цель адрес телефон σημείωση προσοχή παράδειγμα ερώτηση απάντηση θέμα ημερομηνία ώρα
-    τόπος πηγή συμπέρασμα αποτέλεσμα τίτλος σελίδα κεφάλαιο βήμα 注 注意 备注 附注
-    例如 比如 问题 答案 主题 日期 时间 地点 来源 结论 结果 总结 标题
-    作者 第一 第二 第三 他说 她说 備考 注記 例 質問 回答 日時 場所 出典 結論 結果 要約
-    件名 著者 時間 日付 참고 주의 예 질문 답변 날짜 시간 장소 ملاحظة تنبيه مثال سؤال جواب
-    الموضوع التاريخ الوقت المكان المصدر الخلاصة النتيجة قال قالت
+    avoid good bad takeaway takeaways consequence consequences impact deprecated note notes nb n.b. remark remarks
+    comment comments warning caution important attention hint tip tips example examples question questions answer
+    answers summary conclusion conclusions result results finding findings fact facts fiction truth abstract
+    introduction background method methods methodology discussion appendix reference references source sources
+    bibliography see contents index legend caption figure table image photo video audio definition definitions term
+    terms theorem proof lemma claim idea ideas thesis argument objection premise theme segment code case memo quote
+    quotes rule rules step steps exercise solution hypothesis context purpose goal goals aim aims objective
+    objectives scope motivation problem problems issue issues cause causes effect effects pro pros con cons
+    advantages disadvantages strengths weaknesses opportunities threats update updates edit title subtitle author
+    authors editor publisher version status draft date dated time start end duration length begin place location
+    venue address room city country present absent apologies attendees participants agenda minutes item items
+    decision decisions action actions deadline due owner topic topics subject re fw fwd from to cc bcc sent received
+    reply-to attachment attachments ps p.s. pps p.p.s. dear hi hello regards love yours sincerely name names age
+    gender sex occupation profession education id no number nr ref file files url link links website email e-mail
+    mail tel telephone phone mobile fax contact price prices cost total subtotal amount tax quantity keywords tags
+    category categories type kind class language languages created updated modified reviewed approved reminder todo
+    done task tasks open closed pending priority responsible recording transcript transcription transcriber
+    transcribed session tape side part chapter section page volume line act scene setting characters monday tuesday
+    wednesday thursday friday saturday sunday january february march july september october november december today
+    tomorrow yesterday morning noon lunch afternoon evening night breakfast dinner serves servings yield prep
+    ingredients preparation directions instructions equipment calories opening hours admission tickets seniors
+    groups families bus train car parking info error errors debug trace fatal critical notice warn exception
+    traceback try except else finally default public private protected return import output input usage options
+    arguments parameters returns raises yields args http https ftp mailto localhost true false null none value key
+    description port command anmerkung anmerkungen hinweis hinweise achtung wichtig beispiel frage antwort thema
+    datum zeit uhrzeit ort dauer beginn ende quelle quellen fazit ergebnis ergebnisse zusammenfassung einleitung
+    vermutung these folgerung betreff von an anlage anlagen anwesend abwesend teilnehmer teilnehmende protokoll
+    beschluss aufgabe aufgaben frist termin titel autor stand seite kapitel teil abschnitt abbildung tabelle schritt
+    regel ziel zutaten zubereitung tipp portionen preis telefon adresse kontakt siehe merke montag dienstag mittwoch
+    donnerstag freitag samstag sonntag szene akt bemerkung nachtrag aufnahme alter beruf geschlecht und aber also
+    kurz erstens zweitens remarque remarques exemple réponse sujet heure lieu durée début fin résumé résultat objet
+    de à présents absents décision titre auteur chapitre partie tableau étape règle problème but ingrédients
+    préparation conseil prix téléphone voir lundi mardi mercredi jeudi vendredi samedi dimanche scène acte matin
+    midi soir nota notas atención importante ejemplo pregunta respuesta tema fecha hora lugar duración inicio fuente
+    resumen conclusión resultado asunto presentes ausentes decisión acción título página capítulo parte figura tabla
+    paso regla problema objetivo ingredientes preparación consejo precio teléfono dirección ver lunes martes
+    miércoles jueves viernes sábado domingo escena acto mañana tarde noche atenção exemplo pergunta resposta assunto
+    data local duração início fim fonte resumo conclusão decisão ação etapa regra preparo modo dica preço telefone
+    endereço observação observações attenzione esempio domanda risposta oggetto ora luogo durata inizio fine
+    riassunto not dikkat önemli örnek soru cevap konu tarih saat yer süre kaynak özet sonuç başlık sayfa bölüm şekil
+    tablo adım uwaga ważne przykład pytanie odpowiedź temat godzina miejsce czas źródło wniosek wynik tytuł strona
+    rozdział rysunek tabela krok składniki sposób adres opmerking belangrijk voorbeeld vraag antwoord onderwerp tijd
+    plaats bron conclusie resultaat hoofdstuk stap ingrediënten bereiding примечание внимание важно пример вопрос
+    ответ тема дата время место источник вывод результат итог автор страница глава рисунок таблица шаг задача цель
+    адрес телефон σημείωση προσοχή παράδειγμα ερώτηση απάντηση θέμα ημερομηνία ώρα τόπος πηγή συμπέρασμα αποτέλεσμα
+    τίτλος σελίδα κεφάλαιο βήμα 注 注意 备注 附注 例如 比如 问题 答案 主题 日期 时间 地点
+    来源 结论 结果 总结 标题 作者 第一 第二 第三 他说 她说 備考 注記 例 質問 回答 日時
+    場所 出典 結論 結果 要約 件名 著者 時間 日付 참고 주의 예 질문
+    답변 날짜 시간 장소 ملاحظة تنبيه مثال سؤال جواب الموضوع التاريخ الوقت المكان
+    المصدر الخلاصة النتيجة قال قالت
     """
 )
 

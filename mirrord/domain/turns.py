@@ -28,6 +28,7 @@ _LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])[ \t]")
 _CUE = re.compile(rf"\s*(?:\d{{1,6}}|WEBVTT.*|{_STAMP}|\S+[ ]*-->[ ]*\S.*)\s*")
 _DIRECTION = re.compile(r"\s*(?:\(.*\)|\[.*\]|\*[^*].*\*|_[^_].*_|[-*_=]{3,}|>?)\s*")
 _SENTENCE = re.compile(r"[.?!…。？！؟;:\"'”’»)\]*_-]\s*$")
+_NEAR = 4  # lines after a label that has a line to itself
 _WORDS = 4  # words from which a turn says something, whatever it ends with
 _IDEOGRAMS = 6  # characters, in a script without blanks
 
@@ -140,12 +141,12 @@ def _is_label(found: re.Match[str], name: str, rest: str) -> bool:
 
 
 def _is_followed(layout: Layout, number: int) -> bool:
-    """Whether text follows a label that has a line to itself: no list, no heading, no code."""
-    for line in layout.lines[number + 1 :]:
+    """Whether text follows a label that has a line to itself, or nothing at all: no list, no heading, no code."""
+    for line in layout.lines[number + 1 : number + 1 + _NEAR]:
         found = layout.text[line.start : line.end]
         if found.strip(" \t>"):
             return not (line.is_heading or line.is_code or _LISTED.match(found))
-    return False
+    return True
 
 
 def _is_spoken(said: str) -> bool:
