@@ -2,7 +2,7 @@
 
 import re
 
-from mirrord.domain.captions import CAPTIONS, HONORIFICS, OPENINGS, PARTICLES, ROLES, SOUNDS
+from mirrord.domain.captions import CAPTIONS, HONORIFICS, OPENINGS, PARTICLES, PERSONS, ROLES, SOUNDS
 from mirrord.domain.place import name_key
 
 _LONGEST = 40  # characters
@@ -11,6 +11,8 @@ _IDEOGRAMS = 12  # characters of a name in a script without blanks
 _SIGNS = re.compile(r"[^\w\s.'’ʼ`´&/·・-]")  # what no name contains
 _WORD = re.compile(r"[\s/&]+")
 _CODE = re.compile(r"[^\W\d_]{1,3}[ .-]?\d{1,3}[a-z]?", re.IGNORECASE)  # P1, S 02
+_SPOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ASKING = "?？؟;我你您咱俺私僕"  # the Greek question mark, and persons in scripts without blanks
 _DOTTED = 6  # characters of an abbreviation, with its dot
 
 
@@ -26,7 +28,15 @@ def may_be_name(name: str) -> bool:
         return False
     if len(words) == 1:
         return _is_word(words[0]) or is_nickname(name)
-    return all(_is_word(word) or key in PARTICLES for word, key in zip(words, keys, strict=True))
+    return not ROLES.isdisjoint(keys) or all(
+        _is_word(word) or key in PARTICLES for word, key in zip(words, keys, strict=True)
+    )
+
+
+def is_personal(said: str) -> bool:
+    """Whether somebody is asked, or speaks of himself or to another."""
+    words = _SPOKEN.findall(said)
+    return any(sign in said for sign in _ASKING) or "I" in words or any(name_key(word) in PERSONS for word in words)
 
 
 def is_sound(name: str) -> bool:
@@ -40,11 +50,9 @@ def is_nickname(name: str) -> bool:
 
 
 def is_role(name: str) -> bool:
-    """Whether a name by itself shows that somebody speaks: a role, a title, a number, capitals."""
-    words = [word for word in _WORD.split(name) if word]
-    keys = {name_key(word.rstrip(".")) for word in words}
-    is_capital = name.isupper() and sum(sign.isalpha() for sign in name) > 1
-    return bool(keys & ROLES or keys & HONORIFICS) or bool(_CODE.fullmatch(name)) or is_capital
+    """Whether a name by itself shows that somebody speaks: a role, a title, a number."""
+    keys = {name_key(word.rstrip(".")) for word in _WORD.split(name) if word}
+    return bool(keys & ROLES or keys & HONORIFICS) or bool(_CODE.fullmatch(name))
 
 
 def _is_word(word: str) -> bool:

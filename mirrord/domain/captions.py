@@ -59,7 +59,13 @@ CAPTIONS = _keys(
     来源 结论 结果 总结 标题 作者 第一 第二 第三 他说 她说 備考 注記 例 質問 回答 日時
     場所 出典 結論 結果 要約 件名 著者 時間 日付 참고 주의 예 질문
     답변 날짜 시간 장소 ملاحظة تنبيه مثال سؤال جواب الموضوع التاريخ الوقت المكان
-    المصدر الخلاصة النتيجة قال قالت
+    المصدر الخلاصة النتيجة قال قالت left right top bottom front back up down north south east west center centre
+    danger safety reading readings homework assignment assignments grade grades score scores team teams home away
+    skills experience requirements benefits responsibilities qualifications salary hobbies interests chorus verse
+    refrain bridge intro outro strophe strophen lyrics weather forecast temperature symptoms complaint complaints
+    examination diagnosis therapy treatment prognosis verdict rating review reviews billed net gross payable vat
+    sender recipient signature signed before after then later added fixed removed changed security reflection
+    reflections mountains answered
     """
 )
 
@@ -111,7 +117,7 @@ ROLES = _keys(
     respondentka gość onderzoeker интервьюер респондент ведущий ведущая модератор участник участница корреспондент
     ερευνητής ερευνήτρια συντονιστής 采访者 受访者 主持人 记者 嘉宾 聞き手
     話し手 司会 記者 インタビュアー 인터뷰어 진행자 참가자 الباحث الباحثة المحاور
-    المذيع
+    المذيع người 면접자
     """
 )
 
@@ -120,6 +126,19 @@ HONORIFICS = _keys(
     """
     mr mrs ms miss mx dr prof sir madam lady lord judge justice officer sgt capt rev fr sr sra dra don dona doña dom
     herr frau hr fr. mme mlle m. mevr dhr pan pani bay bayan hanım г-н г-жа κ. κα dott sig sig.ra the
+    """
+)
+
+# Who speaks of himself or to another uses one of these.
+PERSONS = _keys(
+    """
+    i'm i'd i'll i've me my mine myself you you're you'd you'll you've your yours we we're we've we'll us our ours let's
+    ich mich mir mein meine meinen meiner du dich dir dein deine sie ihnen ihr wir uns unser unsere euch
+    je j'ai moi mon ma mes tu toi ton ta tes vous votre vos nous notre nos
+    yo mi mis me conmigo tú te tu usted ustedes nosotros nuestro eu meu minha você vocês nós nosso io mio mia lei noi
+    ik mij mijn jij jou uw wij ons jag mig min mitt du din vi oss jeg deg ja mnie mój moja ty pan pani my nas mi
+    ben bana benim sen siz biz я меня мне мой моя ты вы вас вам ваш мы нас нам εγώ μου σου εσύ εσείς μας σας
+    أنا أنت نحن أنتم אני אתה את אנחנו שלי tôi anh chị em 저 나 제가 제 우리 당신
     """
 )
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from mirrord.domain.calling import is_sound, may_be_name
+from mirrord.domain.calling import is_personal, is_sound, may_be_name
 
 _STAMP = (
     r"[\[(<]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\.?,?[ T]\s*)?"
@@ -62,7 +62,8 @@ class Label:
     """
     A name that begins line number *line*.
 
-    begin: where the name is. speech: where what follows it begins. is_spoken: what follows reads as somebody's words.
+    begin: where the name is. speech: where what follows it begins. is_spoken: what follows reads as somebody's words;
+    is_personal: somebody is asked there, or speaks of himself or to another.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Label:
     begin: int
     speech: int
     is_spoken: bool
+    is_personal: bool
 
 
 def layout_of(text: str) -> Layout:
@@ -126,7 +128,7 @@ def _label(layout: Layout, number: int, pattern: re.Pattern[str]) -> Label | Non
     if not may_be_name(name) or not _is_label(found, name, rest) or not (rest or _is_followed(layout, number)):
         return None
     spoken = rest or text[speech_at : layout.lines[min(number + 2, len(layout.lines) - 1)].end]
-    return Label(name, number, found.start("name"), speech_at, _is_spoken(spoken.strip()))
+    return Label(name, number, found.start("name"), speech_at, _is_spoken(spoken.strip()), is_personal(spoken))
 
 
 def _is_label(found: re.Match[str], name: str, rest: str) -> bool:
