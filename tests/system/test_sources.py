@@ -37,6 +37,11 @@ def row_id(mirrord: Mirrord, path: str) -> EntryId:
     return EntryId(eventually(lambda: mirrord.page(path), f"the row of {path}").id)
 
 
+def is_deleted(mirrord: Mirrord, entry: EntryId) -> bool:
+    row = page_of(mirrord.app, entry)
+    return row is not None and row.deleted
+
+
 def living(mirrord: Mirrord, table: str, **columns: Any) -> int:
     """How many rows that are not deleted have these values."""
     wanted = " AND ".join(f"{name} = %s" for name in columns)
@@ -66,8 +71,8 @@ def test_a_folder_has_the_same_id_in_tools_and_rows_however_it_was_made(mirrord:
 
         for number in listed.values():
             delete_folder(session, number)
-        for entry in (by_hand, by_tool):
-            eventually(lambda: (row := page_of(mirrord.app, entry)) and row.deleted, "the folder's row deleted")
+        gone = (by_hand, by_tool)
+        eventually(lambda: all(is_deleted(mirrord, entry) for entry in gone), "the folders' rows deleted")
 
 
 def test_a_source_moves_and_goes_and_comes_back_with_all_that_is_its_own(mirrord: Mirrord) -> None:
@@ -87,7 +92,7 @@ def test_a_source_moves_and_goes_and_comes_back_with_all_that_is_its_own(mirrord
 
         gone = delete_source(session, number_of(ANA))
         assert gone.deleted_segments_count == 1
-        eventually(lambda: (row := page_of(mirrord.app, ANA)) and row.deleted, "the source's row deleted")
+        eventually(lambda: is_deleted(mirrord, ANA), "the source's row deleted")
         eventually(lambda: living(mirrord, "record", kind="segment", key=str(ANA)) == 0, "no segments")
         eventually(lambda: not _attachments(mirrord), "no attachment")
 
