@@ -14,11 +14,13 @@ FOLDER = ".records/events"  # one file a day and host
 
 class Type(StrEnum):
     """
-    What happened to a page or an attachment.
+    What happened to a page, an attachment, or a collection or category.
 
-    `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but for deletions,
+    Of the first two `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but for deletions,
     `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own path, `digest`
-    and `size` (bytes).
+    and `size` (bytes). Of the others it holds `name`, `path`, `record_id` and what they say now (before it was removed);
+    `digest` but for removals, `old_name` for another name, `trash_id` for removals, `category` where a category's
+    removal or new name is why.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -27,6 +29,14 @@ class Type(StrEnum):
     PAGE_DELETED = "PageDeleted"
     PAGE_RESTORED = "PageRestored"
     ATTACHMENT_ADDED = "AttachmentAdded"
+    COLLECTION_ADDED = "CollectionAdded"
+    COLLECTION_REMOVED = "CollectionRemoved"
+    COLLECTION_CHANGED = "CollectionChanged"
+    COLLECTION_UPDATED = "CollectionUpdated"
+    CATEGORY_ADDED = "CategoryAdded"
+    CATEGORY_REMOVED = "CategoryRemoved"
+    CATEGORY_CHANGED = "CategoryChanged"
+    CATEGORY_UPDATED = "CategoryUpdated"
 
 
 @dataclass(frozen=True, slots=True)
