@@ -8,6 +8,7 @@ from uuid import UUID
 from mirrord.commands.failure import explained
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
+from mirrord.domain.source import DIRECTORY
 from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
@@ -26,6 +27,7 @@ class Session:
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
+    sources_dir: the directory of the tree below which sources are.
     catalogue: what pages the tree has, at any moment; linkage: how they link; grep: what they say.
     seen: by path, the digest of each page as this session last saw or left it.
     """
@@ -40,6 +42,7 @@ class Session:
         *,
         attach_from: tuple[Path, ...] = (),
         kept_from: tuple[Path, ...] = (),
+        sources_dir: str = DIRECTORY,
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -48,6 +51,7 @@ class Session:
         self.writer = writer
         self.attach_from = attach_from
         self.kept_from = kept_from
+        self.sources_dir = sources_dir
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.linkage = Linkage()
         self.grep = Grep(tree)
