@@ -38,7 +38,20 @@ PURE_MODULES = {
 # what is not would forget something.
 PURE_LIBRARIES = {
     *("base64", "bisect", "collections", "dataclasses", "datetime", "difflib", "enum", "fnmatch", "functools"),
-    *("hashlib", "heapq", "html", "itertools", "json", "math", "operator", "re", "string", "textwrap", "types", "typing"),
+    *(
+        "hashlib",
+        "heapq",
+        "html",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "re",
+        "string",
+        "textwrap",
+        "types",
+        "typing",
+    ),
     *("unicodedata", "urllib.parse", "uuid"),
     *("frontmatter", "markdown_it", "mdit_py_plugins", "merge3", "orjson", "yaml"),
 }

@@ -1,7 +1,7 @@
 """Categories and collections where commands find them: read as files say, changed under the lock of all records."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from mirrord.codec.collections import category_of, category_text, collection_of, collection_text
 from mirrord.codec.text import decode
-from mirrord.commands.failure import Failed, explained
+from mirrord.commands.failure import Failed, Kind, explained
 from mirrord.commands.session import Session
 from mirrord.domain.collection import Category, Collection, in_order, key_of
 from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path
@@ -22,6 +22,10 @@ from mirrord.mirror.lock import RECORDS_PATIENCE, records_lock
 
 V = TypeVar("V", Category, Collection)
 
+_PROMISED: Mapping[str, Kind] = {  # by codes
+    **dict.fromkeys(("BUSY", "CONFLICT"), "lock_error"),
+    **dict.fromkeys(("UNAVAILABLE", "DISK_FULL", "REFUSED", "INVALID_PAGE"), "write_error"),
+}
 _NAMED = 20  # names in a sentence
 
 
@@ -90,13 +94,7 @@ def changing(session: Session) -> Iterator[Journal]:
 
 
 def _promised(failed: Failed) -> Failed:
-    match failed.kind:
-        case "busy" | "conflict":
-            kind = "lock_error"
-        case "unavailable" | "forbidden":
-            kind = "write_error"
-        case _:
-            return failed
+    kind = _PROMISED.get(failed.code, failed.kind)
     return Failed(failed.code, kind, str(failed), failed.instruction, failed.facts)
 
 

@@ -152,7 +152,7 @@ def put(session: Session, journal: Journal, path: str, data: bytes, label: Label
     """
     Make *data*, which *label* tells of, the whole of a file, and keep a copy of it. Call it inside `writing()`.
 
-    Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved in that very moment.
+    Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved at that moment.
     """
     with explained(), copies.kept(journal, label, data):
         if label.expected is None:

@@ -71,4 +71,6 @@ def misfit_in(description: str) -> int | None:
 
 def in_order(kept: Iterable[Category | Collection]) -> list[str]:
     """Names as lists show them: the oldest first, then those of which nobody knows how old they are."""
-    return [one.name for one in sorted(kept, key=lambda one: (one.created is None, one.created or "", key_of(one.name)))]
+    return [
+        one.name for one in sorted(kept, key=lambda one: (one.created is None, one.created or "", key_of(one.name)))
+    ]

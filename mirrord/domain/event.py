@@ -16,11 +16,11 @@ class Type(StrEnum):
     """
     What happened to a page, an attachment, or a collection or category.
 
-    Of the first two `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but for deletions,
-    `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own path, `digest`
-    and `size` (bytes). Of the others it holds `name`, `path`, `record_id` and what they say now (before it was removed);
-    `digest` but for removals, `old_name` for another name, `trash_id` for removals, `category` where a category's
-    removal or new name is why.
+    Of the first two `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but
+    for deletions, `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own
+    path, `digest` and `size` (bytes). Of the others it holds `name`, `path`, `record_id` and what they say now, or said
+    before they were removed; `digest` but for removals, `old_name` for another name, `trash_id` for removals,
+    `category` where a category's removal or new name is why.
     """
 
     PAGE_CREATED = "PageCreated"

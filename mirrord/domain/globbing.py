@@ -1,9 +1,10 @@
 """
 Patterns of a category: which pages below its directory they mean.
 
-`*` stands for any characters within a name, `?` for one, `[ab]` for one of these, and `**` alone between slashes for any
-number of folders. A pattern without a slash is about names at any depth; one that ends in a slash is about all that is
-below that folder. `!` before a pattern takes pages out again: the last pattern that fits decides. Case does not count.
+`*` stands for any characters within a name, `?` for one, `[ab]` for one of these, and `**` alone between slashes for
+any number of folders. A pattern without a slash is about names at any depth; one that ends in a slash is about all
+that is below that folder. `!` before a pattern takes pages out again: the last pattern that fits decides. Case does
+not count.
 """
 
 import re

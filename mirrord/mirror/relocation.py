@@ -43,7 +43,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A file that goes to the trash. entry: its id; over: what it holds, in hex; key: the last part of its name there."""
+    """A file that goes to the trash. entry: its id; over: digest of what it holds, in hex; key: as for remove()."""
 
     path: str
     entry: str
@@ -72,7 +72,8 @@ class Plan:
     """
     What belongs together, in this order.
 
-    removal: comes first; what it removes is named in none of the others. emptied: directories that go if nothing is left in them. note: a file and the lines to be added to it at the end.
+    removal: comes first; none of the others is about its file. emptied: directories that go if nothing is left in them.
+    note: a file and the lines to be added to it at the end.
     """
 
     renames: Sequence[Rename] = ()
@@ -162,9 +163,7 @@ def _remove(tree: Tree, journal: Journal, removal: Removal) -> None:
     if tree.stat(removal.path) is None:
         return
     entry, over = EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.over))
-    save = replace.remove(
-        tree, journal, removal.path, entry=entry, over=over, reason=removal.reason, key=removal.key
-    )
+    save = replace.remove(tree, journal, removal.path, entry=entry, over=over, reason=removal.reason, key=removal.key)
     if save is not None:
         raise Stale(f"{printable(removal.path)!r} was saved meanwhile.")
 
