@@ -13,6 +13,7 @@ from mirrord.errors import UserError
 DATA = Path("data")
 FILE = Path("mirrord.toml")
 DEFAULT_MODE = 0o700
+DEFAULT_TOOLS = ("pages",)
 
 Notify = Literal["commit", "ticker"]
 
@@ -24,13 +25,14 @@ class Agents:
 
     token, token_file: what it shows, or where that is. local_trust: serve without a token whoever may start the
     process; None: only beside an embedded Postgres. attach_from: directories below which files may be attached; None:
-    where the server was started, and the system's temporary directory.
+    where the server was started, and the system's temporary directory. tools: names of the sets that are served.
     """
 
     token: str | None = None
     token_file: Path | None = None
     local_trust: bool | None = None
     attach_from: tuple[Path, ...] | None = None
+    tools: tuple[str, ...] = DEFAULT_TOOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Flags:
     dsn: str | None = None
     tenants: tuple[str, ...] = ()
     file: Path | None = None
+    tools: tuple[str, ...] = ()
 
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
@@ -78,7 +81,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
-        agents=_agents(written.get("mcp", {}), environment),
+        agents=_agents(written.get("mcp", {}), environment, flags),
     )
 
 
@@ -88,13 +91,14 @@ def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path |
     return named or (FILE if FILE.is_file() else None)
 
 
-def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agents:
+def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
     listed = written.get("attach_from")
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
         token_file=_path(environment.get("MIRRORD_TOKEN_FILE") or written.get("token_file")),
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
+        tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
     )
 
 
@@ -117,7 +121,7 @@ _KEYS: dict[str, type | dict[str, type]] = {
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str},
-    "mcp": {"token_file": str, "local_trust": bool, "attach_from": list},
+    "mcp": {"token_file": str, "local_trust": bool, "attach_from": list, "tools": list},
 }
 
 

@@ -2,9 +2,8 @@
 Patterns of a category: which pages below its directory they mean.
 
 `*` stands for any characters within a name, `?` for one, `[ab]` for one of these, and `**` alone between slashes for
-any number of folders. A pattern without a slash is about names at any depth; one that ends in a slash is about all
-that is below that folder. `!` before a pattern takes pages out again: the last pattern that fits decides. Case does
-not count.
+any number of folders. A slash at the end means all that is below that folder. A pattern without another slash is about
+names at any depth. `!` before a pattern takes pages out again: the last pattern that fits decides. Case does not count.
 """
 
 import re
@@ -57,10 +56,10 @@ def fault_in(pattern: str) -> str | None:
 
 def _parts(pattern: str) -> list[_Part]:
     text = name_key(pattern)
+    if "/" not in text.rstrip("/"):
+        text = f"**/{text}"
     if text.endswith("/"):
         text += "**"
-    elif "/" not in text:
-        text = f"**/{text}"
     return [_ANY_FOLDERS if name == "**" else re.compile(translate(name)) for name in text.split("/") if name]
 
 
