@@ -13,9 +13,7 @@ from mirrord.errors import MirrordError
 
 T = TypeVar("T")
 
-_NEW_TOKEN = (
-    "Ask an operator for a token (`mirrord tenant token NAME` makes one); this server shows it in MIRRORD_TOKEN."
-)
+_NEW_TOKEN = "Ask an operator for a token, which `mirrord tenant token NAME` makes, and connect again with it."
 
 
 class Caller:

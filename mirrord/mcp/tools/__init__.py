@@ -1,4 +1,4 @@
-"""The tools, a module for each kind: what a model is told of them, and which command does the work; and sets of them."""
+"""The tools, a module for each kind: what a model is told of them, which command does the work; and sets of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

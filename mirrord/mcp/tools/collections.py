@@ -192,8 +192,8 @@ COLLECTION_LIST = Tool(
 COLLECTION_CONTENT = Tool(
     "collection_content",
     "Pages of a collection",
-    "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Read them "
-    'with read_pages; long lists go on with cursor = next_cursor. Example: {"name": "interviews"}.',
+    "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Long "
+    'lists go on with cursor = next_cursor. Example: {"name": "interviews"}.',
     Ask,
     result(
         {
