@@ -70,7 +70,7 @@ def _pages(session: Session, snapshot: Snapshot, name: str, problems: list[str])
     if kept is None:
         problems.append(f"There is no category {name!r}; collection_update can take it out.")
     elif isinstance(kept, Broken):
-        problems.append(f"{CATEGORIES.path(kept.name)} cannot be read: {kept.problem.rstrip('.')}.")
+        problems.append(f"{CATEGORIES.path(kept.name)} cannot be read: {kept.problem}.")
     else:
         yield from _below(session, snapshot, kept.value, problems)
 

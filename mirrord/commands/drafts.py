@@ -122,7 +122,7 @@ def listed(session: Session, shelf: Shelf[V], *, verbose: bool) -> Listed:
     """All records of that kind. verbose: with their files, and when they were made."""
     found, broken = every(session, shelf)
     more = [{"path": one.path, "created": one.value.created} if verbose else {} for one in found]
-    problems = [f"{shelf.path(one.name)} cannot be read: {one.problem.rstrip('.')}." for one in broken]
+    problems = [f"{shelf.path(one.name)} cannot be read: {one.problem}." for one in broken]
     return Listed([told(one.value) | extra for one, extra in zip(found, more, strict=True)], problems)
 
 

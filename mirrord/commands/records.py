@@ -64,10 +64,11 @@ class Kept(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A record that cannot be read. problem: why, with the line."""
+    """A record that cannot be read. problem: why, with the line. is_busy: only because somebody is writing it."""
 
     name: str
     problem: str
+    is_busy: bool = False
 
 
 @contextmanager
@@ -138,7 +139,7 @@ def load(session: Session, shelf: Shelf[V], name: str) -> Kept[V] | Broken | Non
     except FileNotFoundError:
         return None
     except (Damaged, Busy) as error:
-        return Broken(name, str(error))
+        return Broken(name, str(error).rstrip("."), isinstance(error, Busy))
 
 
 def every(session: Session, shelf: Shelf[V]) -> tuple[list[Kept[V]], list[Broken]]:
@@ -159,10 +160,12 @@ def record_id(session: Session, path: str) -> EntryId:
 def unreadable(shelf: Shelf[V], broken: Broken) -> Failed:
     """A record that is not overwritten, because somebody is about to mend it."""
     path = shelf.path(broken.name)
+    if broken.is_busy:
+        return Failed("BUSY", "lock_error", f"{broken.problem}.", "Try again in a moment.", {"path": path})
     return Failed(
         "UNREADABLE",
         "write_error",
-        f"The {shelf.kind} {broken.name} cannot be read: {path}, {broken.problem.rstrip('.')}.",
+        f"The {shelf.kind} {broken.name} cannot be read: {path}, {broken.problem}.",
         f"Ask the person to mend that line of {path}; the file is not overwritten.",
         {"path": path},
     )
