@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrord.codec.collections import category_of, category_text, collection_of, collection_text
@@ -70,6 +70,7 @@ _WORDS = st.text(max_size=20).filter(lambda text: quote_in(text) is None and mis
 _NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_name)
 
 
+@settings(max_examples=40)
 @given(_NAMES, st.lists(_NAMES, max_size=5), _WORDS, st.lists(_NAMES, max_size=5))
 def test_what_is_written_is_read_back(name: str, categories: list[str], description: str, others: list[str]) -> None:
     one = Collection(name, tuple(categories), description or None, "2026-01-02T03:04:05.678901+00:00")
@@ -81,6 +82,7 @@ def test_what_is_written_is_read_back(name: str, categories: list[str], descript
     assert collection_of(name, collection_text(again, one)) == one
 
 
+@settings(max_examples=40)
 @given(_WORDS, st.lists(_WORDS.filter(bool), max_size=4))
 def test_directories_and_patterns_are_read_back(directory: str, patterns: list[str]) -> None:
     plain = directory.strip("/").removeprefix("./") if directory != "." else ""
