@@ -26,7 +26,7 @@ def place_of(cursor: str, question: str) -> tuple[str, int]:
 
 
 def start_of(paths: Sequence[str], cursor: str | None, question: str) -> int:
-    """Where a list of *paths* goes on: behind the path that *cursor* names; if that is gone, at its number."""
+    """Where a list of what is at *paths* goes on: behind the one a cursor names; if that is gone, at its number."""
     if cursor is None:
         return 0
     path, number = place_of(cursor, question)

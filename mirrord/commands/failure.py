@@ -4,7 +4,7 @@ import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 from mirrord.codec.editing import Missed
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Unavailable
@@ -21,6 +21,7 @@ _OfCollections = Literal[
     "lock_error",
 ]
 Kind = _General | _OfCollections
+KINDS: tuple[Kind, ...] = (*get_args(_General), *get_args(_OfCollections))
 
 MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
 _FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from posixpath import normpath
 from typing import TypeVar
 
 from mirrord.codec.frontmatter import split
+from mirrord.commands.belongings import original_of
 from mirrord.commands.failure import explained, invalid
 from mirrord.commands.session import Session
 from mirrord.domain.entry import EntryId, Kind
@@ -14,7 +14,7 @@ from mirrord.domain.place import name_key
 from mirrord.domain.source import SourceType, is_source, source_type
 from mirrord.mirror.card import Card
 from mirrord.mirror.catalogue import Snapshot
-from mirrord.mirror.layout import directory_of, parent_of, spot_of_file
+from mirrord.mirror.layout import directory_of, page_path
 from mirrord.mirror.spelling import spelt
 
 Reference = int | str | None  # how a folder or source is asked for: its number, the digits of that, or its UUID
@@ -107,6 +107,15 @@ def top(session: Session) -> str:
     return spelt(session.tree, session.sources_dir) or session.sources_dir
 
 
+def is_folder_of_sources(session: Session, directory: str) -> bool:
+    """Whether *directory*, which has an index file, is the one of all sources, or below it and not a source's own."""
+    root = top(session)
+    if directory == root or not directory.startswith(root + "/"):
+        return directory == root
+    card = session.catalogue.look().page(page_path("", directory, index=True))
+    return card is None or not is_source(card.path, card.type, root)
+
+
 def is_top(reference: Reference) -> bool:
     """Whether somebody means no folder, but what is in none."""
     return reference is None or (isinstance(reference, str) and not reference.strip()) or asked_for(reference) == 0
@@ -146,14 +155,7 @@ def _folder(card: Card, entry: EntryId, above: Folder | None) -> Folder:
 
 def _source(card: Card, entry: EntryId, above: Folder | None) -> Source:
     name = directory_of(card.path, card.kind).rpartition("/")[2]
-    original = _attachment(parent_of(card.path), card.original) if card.original is not None else None
-    return Source(entry, name, card.title, card.path, source_type(card.source_type), above, original)
-
-
-def _attachment(directory: str, link: str) -> str | None:
-    path = normpath(f"{directory}/{link}")
-    spot = spot_of_file(path)
-    return path if spot is not None and spot.kind is Kind.ATTACHMENT and spot.folder == directory else None
+    return Source(entry, name, card.title, card.path, source_type(card.source_type), above, original_of(card))
 
 
 def _is(reference: Reference, entry: EntryId) -> bool:

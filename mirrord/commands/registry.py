@@ -27,9 +27,25 @@ from mirrord.commands.collections import (
     update_collection,
 )
 from mirrord.commands.edits import edit_page, preview_edit_page
+from mirrord.commands.folders import (
+    create_folder,
+    delete_folder,
+    preview_create_folder,
+    preview_delete_folder,
+    preview_rename_folder,
+    rename_folder,
+)
 from mirrord.commands.moves import move_page, preview_move_page
 from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
+from mirrord.commands.sources import (
+    delete_source,
+    move_source_to_folder,
+    preview_delete_source,
+    preview_move_source_to_folder,
+    preview_rename_source,
+    rename_source,
+)
 from mirrord.domain.approval import Preview
 
 
@@ -40,18 +56,19 @@ class Command:
 
     run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
     preview: called with the same; raises Failed where run would. inputs: arguments that are paths outside the tree;
-    a request takes the bytes they have when it is made.
+    a request takes the bytes they have when it is made. dry: an argument that, if true, lets it change nothing.
     """
 
     name: str
     run: Callable[..., Any]
     preview: Callable[..., Preview]
     inputs: tuple[str, ...] = ()
+    dry: str | None = None
 
 
 _ALL = (
     Command("write_page", write_page, preview_write_page),
-    Command("edit_page", edit_page, preview_edit_page),
+    Command("edit_page", edit_page, preview_edit_page, dry="dry_run"),
     Command("create_page", create_page, preview_create_page),
     Command("delete_page", delete_page, preview_delete_page),
     Command("move_page", move_page, preview_move_page),
@@ -65,5 +82,11 @@ _ALL = (
     Command("category_remove", remove_category, preview_remove_category),
     Command("category_change", change_category, preview_change_category),
     Command("category_update", update_category, preview_update_category),
+    Command("create_folder", create_folder, preview_create_folder),
+    Command("rename_folder", rename_folder, preview_rename_folder),
+    Command("delete_folder", delete_folder, preview_delete_folder),
+    Command("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
+    Command("rename_source", rename_source, preview_rename_source),
+    Command("delete_source", delete_source, preview_delete_source),
 )
 COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})

@@ -14,13 +14,19 @@ FOLDER = ".records/events"  # one file a day and host
 
 class Type(StrEnum):
     """
-    What happened to a page, an attachment, or a collection or category.
+    What happened.
 
-    Of the first two `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but
-    for deletions, `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own
-    path, `digest` and `size` (bytes). Of the others it holds `name`, `path`, `record_id` and what they say now, or said
-    before they were removed; `digest` but for removals, `old_name` for another name, `trash_id` for removals,
-    `category` where a category's removal or new name is why.
+    To a page or an attachment: `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has
+    now) but for deletions, `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's
+    id, its own path, `digest` and `size` (bytes).
+
+    To a folder or source: the same of its page, if it has one; `folder_id` or `source_id` (integers) and `name`;
+    `old_name` of what is renamed; `parent_id` of folders; `old_folder_id` and `folder_id` (null: none) of what is
+    moved; `segments_removed` with a source.
+
+    To a collection or category: `name`, `path`, `record_id`, and what it says now, or said before it was removed;
+    `digest` but for removals, `old_name` of what is renamed, `trash_id` of what is removed, `category` where a
+    category's removal or new name is why.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -37,6 +43,12 @@ class Type(StrEnum):
     CATEGORY_REMOVED = "CategoryRemoved"
     CATEGORY_CHANGED = "CategoryChanged"
     CATEGORY_UPDATED = "CategoryUpdated"
+    FOLDER_CREATED = "FolderCreated"
+    FOLDER_RENAMED = "FolderRenamed"
+    FOLDER_DELETED = "FolderDeleted"
+    SOURCE_RENAMED = "SourceRenamed"
+    SOURCE_DELETED = "SourceDeleted"
+    SOURCE_MOVED = "SourceMovedToFolder"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,22 @@ def _pages() -> Tools:
     return PAGES
 
 
+def _sources() -> Tools:
+    from mirrord.mcp.tools.folders import FOLDERS  # noqa: PLC0415  (a set nobody asked for is not loaded)
+    from mirrord.mcp.tools.sources import SOURCES  # noqa: PLC0415  (as above)
+
+    return (*FOLDERS, *SOURCES)
+
+
 def _collections() -> Tools:
-    from mirrord.mcp.tools.collections import COLLECTIONS  # noqa: PLC0415  (a set nobody asked for is not loaded)
+    from mirrord.mcp.tools.collections import COLLECTIONS  # noqa: PLC0415  (as above)
 
     return COLLECTIONS
 
 
-SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType({"pages": _pages, "collections": _collections})
+SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
+    {"pages": _pages, "sources": _sources, "collections": _collections}
+)
 
 
 def named(sets: Sequence[str]) -> tuple[str, ...]:

@@ -5,21 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from mirrord.commands.categories import (
-    add_category,
-    change_category,
-    list_categories,
-    remove_category,
-    update_category,
-)
+from mirrord.commands.categories import list_categories
 from mirrord.commands.collection_content import Content, collection_content
-from mirrord.commands.collections import (
-    add_collection,
-    change_collection,
-    list_collections,
-    remove_collection,
-    update_collection,
-)
+from mirrord.commands.collections import list_collections
 from mirrord.commands.drafts import Done, Listed
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Underscored, from_json
@@ -114,44 +102,12 @@ def _list_collections(session: Session, given: List) -> Wire:
     return _listed(list_collections(session, given.verbose))
 
 
-def _add_collection(session: Session, given: AddCollection) -> Wire:
-    return _done(add_collection(session, given.name, given.description, given.categories))
-
-
-def _remove_collection(session: Session, given: Named) -> Wire:
-    return _done(remove_collection(session, given.name))
-
-
-def _change_collection(session: Session, given: ChangeCollection) -> Wire:
-    return _done(change_collection(session, given.name, given.new_name, given.description, given.categories))
-
-
-def _update_collection(session: Session, given: UpdateCollection) -> Wire:
-    return _done(update_collection(session, given.name, given.add_categories, given.remove_categories))
-
-
 def _content(session: Session, given: Ask) -> Wire:
     return _meant(collection_content(session, given.name, given.cursor))
 
 
 def _list_categories(session: Session, given: List) -> Wire:
     return _listed(list_categories(session, given.verbose))
-
-
-def _add_category(session: Session, given: AddCategory) -> Wire:
-    return _done(add_category(session, given.name, given.dir, given.patterns, given.description))
-
-
-def _remove_category(session: Session, given: Named) -> Wire:
-    return _done(remove_category(session, given.name))
-
-
-def _change_category(session: Session, given: ChangeCategory) -> Wire:
-    return _done(change_category(session, given.name, given.new_name, given.dir, given.patterns, given.description))
-
-
-def _update_category(session: Session, given: UpdateCategory) -> Wire:
-    return _done(update_category(session, given.name, given.add_patterns, given.remove_patterns))
 
 
 def _done(done: Done) -> Wire:
@@ -212,7 +168,7 @@ COLLECTION_ADD = Tool(
     'Example: {"name": "interviews", "categories": ["wave-1", "wave-2"]}.',
     AddCollection,
     _result(_COLLECTION),
-    _add_collection,
+    wire=_done,
     writes=True,
     idempotent=False,
 )
@@ -223,7 +179,7 @@ COLLECTION_REMOVE = Tool(
     'Example: {"name": "interviews"}.',
     Named,
     _result(_COLLECTION),
-    _remove_collection,
+    wire=_done,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -236,7 +192,7 @@ COLLECTION_CHANGE = Tool(
     'Example: {"name": "interviews", "new_name": "talks", "categories": ["wave-2"]}.',
     ChangeCollection,
     _result(_COLLECTION),
-    _change_collection,
+    wire=_done,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -249,7 +205,7 @@ COLLECTION_UPDATE = Tool(
     'Example: {"name": "interviews", "add_categories": ["wave-3"], "remove_categories": ["wave-1"]}.',
     UpdateCollection,
     _result(_COLLECTION),
-    _update_collection,
+    wire=_done,
     writes=True,
 )
 CATEGORY_LIST = Tool(
@@ -269,7 +225,7 @@ CATEGORY_ADD = Tool(
     'Example: {"name": "wave-1", "dir": "Interviews", "patterns": ["2026/**", "!drafts/"]}.',
     AddCategory,
     _result(_CATEGORY),
-    _add_category,
+    wire=_done,
     writes=True,
     idempotent=False,
 )
@@ -280,7 +236,7 @@ CATEGORY_REMOVE = Tool(
     'Example: {"name": "wave-1"}.',
     Named,
     _result(_CATEGORY),
-    _remove_category,
+    wire=_done,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -293,7 +249,7 @@ CATEGORY_CHANGE = Tool(
     'Example: {"name": "wave-1", "new_name": "first-wave", "patterns": ["2025/**"]}.',
     ChangeCategory,
     _result(_CATEGORY),
-    _change_category,
+    wire=_done,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -305,7 +261,7 @@ CATEGORY_UPDATE = Tool(
     'Example: {"name": "wave-1", "add_patterns": ["!old-*"], "remove_patterns": ["2025/**"]}.',
     UpdateCategory,
     _result(_CATEGORY),
-    _update_category,
+    wire=_done,
     writes=True,
 )
 
