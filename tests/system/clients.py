@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from mcp_types import CallToolResult
 import mirrord
 from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
+from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.assembly import assembled
@@ -86,9 +87,9 @@ class Agent:
 
 @asynccontextmanager
 async def in_memory(
-    tenant: Tenant, *, may_write: bool = True, mode: str = "auto", **client: Any
+    tenant: Tenant, *, may_write: bool = True, mode: str = "auto", sets: Sequence[str] = DEFAULT_TOOLS, **client: Any
 ) -> AsyncIterator[Agent]:
-    """An agent of its own session in this process."""
+    """An agent of its own session in this process. sets: of tools."""
     session = Session(
         Tree(tenant.root),
         tenant.name,
@@ -99,7 +100,7 @@ async def in_memory(
     )
     callers = Callers(Caller(session, Gate(), may_write=may_write, still_holds=lambda: None))
     try:
-        async with Client(assembled(tenant, callers), mode=mode, **client) as connected:
+        async with Client(assembled(tenant, callers, sets), mode=mode, **client) as connected:
             yield Agent(connected)
     finally:
         callers.close()
