@@ -21,7 +21,7 @@ from mcp_types import (
 from mcp_types import Tool as Listed
 
 from mirrord import __version__
-from mirrord.mcp import calls, prompts, resources
+from mirrord.mcp import calls, prompts, resources, schemas
 from mirrord.mcp.arguments import nearest
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.notices import Notices
@@ -65,6 +65,7 @@ class Server(MCPServer[None]):
         )
         prompts.register(self)
         resources.register(self, callers)
+        schemas.register(self, callers, self._own)
         self._serve_subscriptions_of_the_handshake_era()
 
     async def list_tools(self) -> list[Listed]:

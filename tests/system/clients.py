@@ -44,16 +44,21 @@ def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None 
 
 
 def process(
-    mirror: Path, environment: Mapping[str, str] | None = None, *, sealed: bool = False
+    mirror: Path, environment: Mapping[str, str] | None = None, *, sealed: bool = False, sets: Sequence[str] = ()
 ) -> StdioServerParameters:
-    """`mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token."""
+    """
+    `mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token.
+
+    sets: of tools; none: those it serves by default.
+    """
     (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-c", _PROGRAM]
     command = [sys.executable, "-m", "tests.system.sealed", *program] if sealed else program
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    chosen = ["--tools", ",".join(sets)] if sets else []
     return StdioServerParameters(
         command=command[0],
-        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data")],
+        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data"), *chosen],
         env={**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **(environment or {})},
         cwd=mirror.parent,
     )
