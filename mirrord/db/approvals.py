@@ -204,5 +204,8 @@ async def _stored(connection: Connection, where: str, values: tuple[object, ...]
     cursor = await connection.execute(
         f"SELECT {_COLUMNS} FROM mirrord.approval WHERE {where} ORDER BY requested_at, id", values
     )
-    rows = [Stored(*row) for row in await cursor.fetchall()]
-    return {row.id: row for row in rows}
+    found = {}
+    for *front, state, decision, asked, expires, decided, claimed, outcome, told in await cursor.fetchall():
+        stored = Stored(*front, State(state), decision, asked, expires, decided, claimed, outcome, told)
+        found[stored.id] = stored
+    return found
