@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from mcp_types import CallToolResult
 import mirrord
 from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
+from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.assembly import assembled
@@ -43,16 +44,21 @@ def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None 
 
 
 def process(
-    mirror: Path, environment: Mapping[str, str] | None = None, *, sealed: bool = False
+    mirror: Path, environment: Mapping[str, str] | None = None, *, sealed: bool = False, sets: Sequence[str] = ()
 ) -> StdioServerParameters:
-    """`mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token."""
+    """
+    `mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token.
+
+    sets: of tools; none: those it serves by default.
+    """
     (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-c", _PROGRAM]
     command = [sys.executable, "-m", "tests.system.sealed", *program] if sealed else program
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    chosen = ["--tools", ",".join(sets)] if sets else []
     return StdioServerParameters(
         command=command[0],
-        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data")],
+        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data"), *chosen],
         env={**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **(environment or {})},
         cwd=mirror.parent,
     )
@@ -86,9 +92,9 @@ class Agent:
 
 @asynccontextmanager
 async def in_memory(
-    tenant: Tenant, *, may_write: bool = True, mode: str = "auto", **client: Any
+    tenant: Tenant, *, may_write: bool = True, mode: str = "auto", sets: Sequence[str] = DEFAULT_TOOLS, **client: Any
 ) -> AsyncIterator[Agent]:
-    """An agent of its own session in this process."""
+    """An agent of its own session in this process. sets: of tools."""
     session = Session(
         Tree(tenant.root),
         tenant.name,
@@ -99,7 +105,7 @@ async def in_memory(
     )
     callers = Callers(Caller(session, Gate(), may_write=may_write, still_holds=lambda: None))
     try:
-        async with Client(assembled(tenant, callers), mode=mode, **client) as connected:
+        async with Client(assembled(tenant, callers, sets), mode=mode, **client) as connected:
             yield Agent(connected)
     finally:
         callers.close()
