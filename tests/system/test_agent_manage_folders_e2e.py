@@ -32,7 +32,7 @@ def token(mirrord: Mirrord) -> str:
 
 def agent(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
     """An agent with a server of its own."""
-    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, sets=["sources"]))
+    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "sources"))
 
 
 def source(mirrord: Mirrord, path: str) -> int:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirrord.codec.collections import category_of, category_text, collection_of, collection_text
@@ -71,6 +71,8 @@ _NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_name)
 
 
 @settings(max_examples=40)
+@example("x", [], "\xa0", [])  # a blank that is none to YAML
+@example("x", [], "\u3000a ", [])
 @given(_NAMES, st.lists(_NAMES, max_size=5), _WORDS, st.lists(_NAMES, max_size=5))
 def test_what_is_written_is_read_back(name: str, categories: list[str], description: str, others: list[str]) -> None:
     one = Collection(name, tuple(categories), description or None, "2026-01-02T03:04:05.678901+00:00")
