@@ -13,6 +13,7 @@ from urllib.parse import quote
 from mirrord.commands import events, paths, writing
 from mirrord.commands.failure import Failed, explained, invalid
 from mirrord.commands.session import Session
+from mirrord.domain.approval import ABSENT, Preview
 from mirrord.domain.entry import Digest, Kind, digest_of, id_of_path
 from mirrord.domain.event import Type
 from mirrord.domain.place import is_reserved, unportable
@@ -47,10 +48,7 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
     file_path: below a directory of `attach_from`, absolute or relative to one. file_name: what it is called there;
     None: as it is called. Never over another file: then `image-2.png`; the same bytes are not added twice.
     """
-    name, data = _read(session, file_path)
-    if file_name is not None:
-        name = file_name
-    _check_name(name)
+    name, data = _named(session, file_path, file_name)
     with session.writing() as journal:
         page = writing.find(session, page_path)
         path, is_there = _place(session, parent_of(page.path), name, digest_of(data))
@@ -61,6 +59,25 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
             events.record(session, Type.ATTACHMENT_ADDED, {**facts, "digest": digest_of(data).hex()})
     relative = f"./{path[len(parent_of(page.path)) :].lstrip('/')}"
     return Attached(relative, _syntax(relative, name), digest_of(data).hex(), path)
+
+
+def preview_add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> Preview:
+    """What add_attachment would do."""
+    name, data = _named(session, file_path, file_name)
+    page = writing.find(session, page_path)
+    path, is_there = _place(session, parent_of(page.path), name, digest_of(data))
+    facts = {"path": path, "size": len(data), "digest": digest_of(data).hex()}
+    bases = {path: digest_of(data).hex() if is_there else ABSENT}
+    return Preview(f"The file {name} ({len(data)} bytes) would be put beside {page.path}.", facts, (), bases)
+
+
+def _named(session: Session, file_path: str, file_name: str | None) -> tuple[str, bytes]:
+    """What the file is to be called, and its bytes."""
+    name, data = _read(session, file_path)
+    if file_name is not None:
+        name = file_name
+    _check_name(name)
+    return name, data
 
 
 def _put(session: Session, journal: Journal, path: str, data: bytes) -> None:
