@@ -1,11 +1,13 @@
 """One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from uuid import UUID
 
 from mirrord.commands.failure import explained
+from mirrord.domain.approval import Input
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
 from mirrord.domain.source import DIRECTORY
@@ -28,6 +30,8 @@ class Session:
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
     sources_dir: the directory of the tree below which sources are.
+    staged: files outside the tree, by the path that names one, whose bytes were copied when a command was asked for;
+        it works with those.
     catalogue: what pages the tree has, at any moment; linkage: how they link; grep: what they say.
     seen: by path, the digest of each page as this session last saw or left it.
     """
@@ -43,6 +47,7 @@ class Session:
         attach_from: tuple[Path, ...] = (),
         kept_from: tuple[Path, ...] = (),
         sources_dir: str = DIRECTORY,
+        staged: Mapping[str, Input] = MappingProxyType({}),
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -52,6 +57,7 @@ class Session:
         self.attach_from = attach_from
         self.kept_from = kept_from
         self.sources_dir = sources_dir
+        self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.linkage = Linkage()
         self.grep = Grep(tree)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 from uuid import UUID
 
 from mirrord.domain.entry import Actor, Digest, TenantId, digest_of
@@ -14,7 +13,6 @@ from mirrord.domain.place import RECORDS
 FOLDER = f"{RECORDS}/approvals"  # one file a request
 MOST_LINES = 40  # of a preview
 ABSENT = ""  # in place of a digest: at that path there must be nothing
-NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Preview:
     """
 
     summary: str
-    facts: Mapping[str, object] = NOTHING
+    facts: Mapping[str, object] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     bases: Mapping[str, str] = field(default_factory=dict)
 
