@@ -14,7 +14,7 @@ FLOORS = (
     {"app"},
     {"config", "telemetry"},
     {"sync", "commands"},
-    {"mirror", "db"},
+    {"mirror", "db", "convert"},
     {"codec"},
     {"domain"},
     {"errors"},
