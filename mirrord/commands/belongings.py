@@ -1,17 +1,26 @@
 """The attachments that only one page uses, and so go where it goes."""
 
+from posixpath import normpath, relpath
+
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind
-from mirrord.domain.source import original_path
 from mirrord.mirror.card import Card
 from mirrord.mirror.layout import attachment_path, parent_of, spot_of_file
 
 
 def original_of(card: Card) -> str | None:
     """The path of the attachment that a page says it was made from, there or not; None: it says nothing of the kind."""
-    path = original_path(card.path, card.original) if card.original is not None else None
-    spot = spot_of_file(path) if path is not None else None
+    if card.original is None or card.original.startswith("/") or "://" in card.original:
+        return None
+    path = normpath(f"{parent_of(card.path)}/{card.original}".lstrip("/"))
+    spot = spot_of_file(path)
     return path if spot is not None and spot.kind is Kind.ATTACHMENT else None
+
+
+def original_link(page: str, path: str) -> str:
+    """What the page at path *page* says to have been made from the attachment at *path*."""
+    link = relpath(path, parent_of(page) or ".")
+    return link if link.startswith("../") else f"./{link}"
 
 
 def own_attachments(session: Session, path: str) -> list[str]:

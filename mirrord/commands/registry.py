@@ -20,18 +20,19 @@ class Command:
 
     run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
     preview: called with the same; raises Failed where run would. inputs: arguments that are paths outside the tree;
-    a request takes the bytes they have when it is made.
+    a request takes the bytes they have when it is made. dry: an argument that, if true, lets it change nothing.
     """
 
     name: str
     run: Callable[..., Any]
     preview: Callable[..., Preview]
     inputs: tuple[str, ...] = ()
+    dry: str | None = None
 
 
 _ALL = (
     Command("write_page", write_page, preview_write_page),
-    Command("edit_page", edit_page, preview_edit_page),
+    Command("edit_page", edit_page, preview_edit_page, dry="dry_run"),
     Command("create_page", create_page, preview_create_page),
     Command("delete_page", delete_page, preview_delete_page),
     Command("move_page", move_page, preview_move_page),

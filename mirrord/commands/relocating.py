@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from mirrord.codec.frontmatter import Json, with_keys
 from mirrord.commands import events, writing
-from mirrord.commands.belongings import original_of
+from mirrord.commands.belongings import original_link, original_of
 from mirrord.commands.failure import MODIFIED, Failed, modified
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.event import Type
-from mirrord.domain.source import ORIGINAL, original_link
+from mirrord.domain.source import ORIGINAL
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal

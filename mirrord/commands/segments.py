@@ -8,7 +8,8 @@ from mirrord.codec.records import MAX_JSON, canonical, read
 from mirrord.codec.text import decode
 from mirrord.commands.failure import Failed, explained, invalid
 from mirrord.commands.session import Session
-from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path
+from mirrord.commands.writing import file_id
+from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.record import Form, record_path
 from mirrord.domain.segment import Segment, decoded, encoded
 from mirrord.errors import Damaged, Stale
@@ -65,7 +66,7 @@ def rewrite(session: Session, journal: Journal, page_id: UUID, change: Change) -
     raise Failed("BUSY", "busy", f"{path} is saved again and again.", "Try again in a moment.")
 
 
-def remove_all(session: Session, journal: Journal, page_id: UUID) -> int:
+def remove_all(session: Session, journal: Journal, page_id: UUID, *, reason: str = REASON) -> int:
     """Move the segments of a page that goes to the trash; how many they were. Call it inside `writing()`."""
     path = path_of(page_id)
     with explained(), records_lock(session.tree):
@@ -74,7 +75,7 @@ def remove_all(session: Session, journal: Journal, page_id: UUID) -> int:
             if digest is None:
                 return 0
             try:
-                replace.remove(session.tree, journal, path, entry=_entry(session, path), over=digest, reason=REASON)
+                replace.remove(session.tree, journal, path, entry=file_id(session, path), over=digest, reason=reason)
             except Stale:
                 continue
             return number
@@ -127,15 +128,10 @@ def _put(session: Session, journal: Journal, path: str, data: bytes, over: Diges
     if over is None:
         session.tree.make_directories(parent_of(path))
     try:
-        written = replace.write(session.tree, journal, path, data, entry=_entry(session, path), over=over)
+        written = replace.write(session.tree, journal, path, data, entry=file_id(session, path), over=over)
     except Stale:
         return False
     if written.displaced is None:
         return True
     replace.retract(session.tree, journal, path, written.displaced, ours=digest_of(data))
     return False
-
-
-def _entry(session: Session, path: str) -> EntryId:
-    seen = session.catalogue.agreed.of([path]).get(path)
-    return seen.entry if seen is not None else id_of_path(session.tenant_id, path)

@@ -33,6 +33,7 @@ class Session:
     staged: files outside the tree, by the path that names one, whose bytes were copied when a command was asked for;
         it works with those.
     catalogue: what pages the tree has, at any moment; linkage: how they link; grep: what they say.
+    told: what every event that follows says beside its own data; JSON.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -61,6 +62,7 @@ class Session:
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.linkage = Linkage()
         self.grep = Grep(tree)
+        self.told: Mapping[str, object] = {}
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None

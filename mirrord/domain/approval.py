@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from mirrord.domain.place import RECORDS
 
 FOLDER = f"{RECORDS}/approvals"  # one file a request
 MOST_LINES = 40  # of a preview
+LIFETIME = timedelta(days=7)  # of a request nobody decides about
 ABSENT = ""  # in place of a digest: at that path there must be nothing
 
 
@@ -30,6 +31,11 @@ class Preview:
     facts: Mapping[str, object] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     bases: Mapping[str, str] = field(default_factory=dict)
+
+
+def as_facts(preview: Preview) -> Mapping[str, object]:
+    """What a preview tells, as JSON; without what it depends on."""
+    return {"summary": preview.summary, "lines": list(preview.lines), "facts": dict(preview.facts)}
 
 
 class State(StrEnum):
@@ -87,12 +93,14 @@ class Answer:
     """
     What became of a request, as its file tells; Postgres knows better.
 
-    result: what the command answered, as JSON; None unless it was executed. failure: code, kind, sentence,
-    instruction and facts of why not; None unless it was not. delivered_at: when its asker was told.
+    preview: summary, lines and facts, for who asked. result: what the command answered, as JSON; None unless it was
+    executed. failure: code, kind, sentence, instruction and facts of why not; None unless it was not.
+    delivered_at: when its asker was told.
     """
 
     state: State = State.PENDING
     expires_at: datetime | None = None
+    preview: Mapping[str, object] | None = None
     result: Mapping[str, object] | None = None
     failure: Mapping[str, object] | None = None
     delivered_at: datetime | None = None
@@ -112,6 +120,7 @@ def encode(request: Request, answer: Answer) -> bytes:
         "requested_at": request.requested_at.isoformat(),
         "state": answer.state,
         "expires_at": _text(answer.expires_at),
+        "preview": answer.preview,
         "result": answer.result,
         "failure": answer.failure,
         "delivered_at": _text(answer.delivered_at),
@@ -156,10 +165,11 @@ def _request(raw: Mapping[str, object]) -> Request:
 
 
 def _answer(raw: Mapping[str, object]) -> Answer:
-    result, failure = raw.get("result"), raw.get("failure")
+    preview, result, failure = raw.get("preview"), raw.get("result"), raw.get("failure")
     return Answer(
         state=State(_str(raw["state"])),
         expires_at=_moment(raw["expires_at"]) if "expires_at" in raw else None,
+        preview=_object(preview) if preview is not None else None,
         result=_object(result) if result is not None else None,
         failure=_object(failure) if failure is not None else None,
         delivered_at=_moment(raw["delivered_at"]) if "delivered_at" in raw else None,

@@ -6,6 +6,7 @@ from typing import TypeGuard
 
 AROUND = 32  # characters before and after a segment that are remembered to find it again
 CODE, SPEAKER = "code", "speaker"  # kinds
+_PLACE = frozenset({"start", "end", "quote", "prefix", "suffix", "detached", "former"})  # keys that follow the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,13 @@ def encoded(data: Mapping[str, object], segments: Iterable[Segment]) -> dict[str
     own = {segment.id for segment in decoded(data)}
     kept = {key: value for key, value in data.items() if key not in own}
     return kept | {segment.id: _encode(segment) for segment in segments}
+
+
+def is_moved(old: object, new: object) -> bool:
+    """Whether the JSON of a segment became another only as it follows the text."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return False
+    return all(old.get(key) == new.get(key) for key in (old.keys() | new.keys()) - _PLACE)
 
 
 def _decode(id: str, value: object) -> Segment | None:

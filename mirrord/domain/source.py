@@ -6,7 +6,6 @@ its front matter. Every directory there that is not a source's own is a folder o
 """
 
 from enum import StrEnum
-from posixpath import dirname, join, normpath, relpath
 
 from mirrord.domain.place import name_key
 
@@ -43,18 +42,6 @@ def source_type(said: str | None) -> SourceType:
     if said is None:
         return SourceType.TEXT
     return _TYPES.get(name_key(said.strip()), SourceType.UNKNOWN)
-
-
-def original_path(page: str, link: str) -> str | None:
-    """Where in the tree *link*, the `original` of the page at path *page*, leads; None: out of it."""
-    path = normpath(join(dirname(page), link))
-    return None if path.startswith(("..", "/")) or "://" in link else path
-
-
-def original_link(page: str, path: str) -> str:
-    """What the `original` of the page at path *page* says to lead to *path*."""
-    link = relpath(path, dirname(page) or ".")
-    return link if link.startswith("../") else f"./{link}"
 
 
 _TYPES = {kind.value: kind for kind in SourceType}
