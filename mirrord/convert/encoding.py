@@ -16,6 +16,7 @@ _MARKS = (
 _UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in cp1252, which programs call latin-1
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _FOREIGN = 0.4  # share of bytes beyond ASCII from which a text is in letters that are not Latin
+_ENOUGH = 30  # such bytes, below which nobody could tell which letters they are
 _FOREIGN_ENCODINGS = [
     *("cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
     *("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"),
@@ -36,7 +37,7 @@ def encoding_of(sample: bytes, *, is_whole: bool) -> str:
         return bare
     if _is_utf8(sample, is_whole=is_whole):
         return "utf-8"
-    if _share_beyond_ascii(sample) >= _FOREIGN:
+    if _is_foreign(sample[:65_536]):
         best = from_bytes(sample, cp_isolation=_FOREIGN_ENCODINGS).best()
         if best is not None:
             return best.encoding
@@ -81,7 +82,6 @@ def _is_utf8(sample: bytes, *, is_whole: bool) -> bool:
     return True
 
 
-def _share_beyond_ascii(sample: bytes) -> float:
-    letters = sum(byte > 32 for byte in sample[:65_536])
-    beyond = sum(byte > 127 for byte in sample[:65_536])
-    return beyond / letters if letters else 0.0
+def _is_foreign(sample: bytes) -> bool:
+    beyond = sum(byte > 127 for byte in sample)
+    return beyond >= _ENOUGH and beyond >= _FOREIGN * sum(byte > 32 for byte in sample)

@@ -133,7 +133,7 @@ def _piece(part: _Run | Table | Picture) -> str:
 def _without_rules(lines: Sequence[Line]) -> tuple[list[Line], list[Table]]:
     """Lines that are none of tables, and tables that only gaps show: lines of as many short cells below each other."""
     rest, tables = [], []
-    for count, group in groupby(lines, lambda line: len(line.cells)):
+    for count, group in groupby(lines, lambda line: 0 if _marker(line.text) else len(line.cells)):
         found = list(group)
         letters = sum(len(cell) for line in found for cell in line.cells)
         if count > 1 and len(found) > 1 and letters <= _LONGEST_CELL * count * len(found):

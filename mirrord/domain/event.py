@@ -37,6 +37,9 @@ class Type(StrEnum):
     SOURCE_RENAMED = "SourceRenamed"
     SOURCE_DELETED = "SourceDeleted"
     SOURCE_MOVED = "SourceMovedToFolder"
+    SOURCE_IMPORTED = "SourceImported"
+    SURVEY_IMPORTED = "SurveyImported"
+    CASE_CREATED = "CaseCreated"
 
 
 @dataclass(frozen=True, slots=True)
