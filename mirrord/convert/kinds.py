@@ -25,7 +25,7 @@ class Kind(Enum):
     AUDIO = (SourceType.AUDIO, "")
     VIDEO = (SourceType.VIDEO, "")
     IMAGE = (SourceType.IMAGE, "")
-    LOCKED = (SourceType.UNKNOWN, "")  # an office document behind a password
+    LOCKED = (SourceType.UNKNOWN, "locked")  # an office document behind a password
     OLD = (SourceType.UNKNOWN, "doc")  # an office document of before 2007
     UNKNOWN = (SourceType.UNKNOWN, "")
 
