@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from mirrord.mirror import access, kernel
 from mirrord.mirror.journal import Journal
@@ -39,14 +40,17 @@ class Arrival:
 
     def write(self, name: str, data: bytes) -> None:
         """Make a file that holds *data*."""
-        descriptor = self.create(name)
+        descriptor = self._create(name)
         try:
             kernel.write(descriptor, data)
         finally:
             os.close(descriptor)
 
-    def create(self, name: str) -> int:
-        """A descriptor of a new, empty file, which the caller closes."""
+    def stream(self, name: str) -> BinaryIO:
+        """A new, empty file to write, which the caller closes."""
+        return os.fdopen(self._create(name), "wb")
+
+    def _create(self, name: str) -> int:
         descriptor = kernel.create(self.descriptor, name, access.FILE_MODE)
         if len(self._made) <= _FEW:
             self._made.append(name)
