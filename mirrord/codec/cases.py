@@ -10,7 +10,9 @@ from mirrord.codec.escape import escaped
 
 _PROSE = re.compile(r"(?![-+#>=|:~$ ]|\d+[.)])[^\\`*_\[\]!<>&~=$%^|\n\r\t]*")
 _PLAIN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿ](?:[\w .,'/()-]*[\w.)'])?")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d)?")  # what reads YAML takes for one
+_PLAIN_TOO = re.compile(  # a date, which what reads YAML takes for one, and the ids that pages have
+    r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d)?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
 _NO_TEXT = frozenset("null true false yes no on off y n".split())
 _UNSPEAKABLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SAFE = "!$&'*+,;=:@/-._~"
@@ -32,7 +34,7 @@ def front_matter(keys: Mapping[str, Value | Mapping[str, Value]]) -> str:
             lines += [f"  {_scalar(name)}: {_scalar(one)}" for name, one in value.items()]
         else:
             lines.append(f"{key}: {_scalar(value)}")
-    return "\n".join((*lines, "---", "", ""))
+    return "\n".join((*lines, "---", ""))
 
 
 def heading(title: str, target: str | None = None, level: int = 2) -> str:
@@ -65,6 +67,6 @@ def _scalar(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return json.dumps(value)
-    if _DATE.fullmatch(value) or (_PLAIN.fullmatch(value) and value.casefold() not in _NO_TEXT):
+    if _PLAIN_TOO.fullmatch(value) or (_PLAIN.fullmatch(value) and value.casefold() not in _NO_TEXT):
         return value
     return json.dumps(_UNSPEAKABLE.sub("\ufffd", value), ensure_ascii=False)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import BinaryIO
 
 from mirrord.codec import cases
-from mirrord.codec.columns import Column
+from mirrord.codec.columns import Column, Value
 from mirrord.commands.originals import Original
 from mirrord.commands.tables import Table
 from mirrord.domain.case import SURVEY
@@ -112,7 +112,7 @@ class Sources:
         page = Page(self._arrival.stream(f"{BUILT}/{free}{SUFFIX}"), free, new_id())
         self._open.add(page)
         survey = self.survey
-        keys: dict[str, cases.Value] = {"id": str(page.entry), "title": free, TYPE: SOURCE}
+        keys: dict[str, Value] = {"id": str(page.entry), "title": free, TYPE: SOURCE}
         keys |= {SOURCE_TYPE: SourceType.TEXT.value, SURVEY: survey.name}
         keys |= {ORIGINAL: f"./{ASSETS}/{survey.kept}"} if survey.kept is not None else {}
         page.write(cases.front_matter({**keys, SHA256: survey.original.sha256, CREATED: self._created}))

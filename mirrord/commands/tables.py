@@ -95,9 +95,7 @@ def checked(table: Table) -> Checked:
             for column in table.columns.attributes:
                 _check_value(column, row, cells, faults)
     except Damaged as error:
-        raise invalid(
-            f"{CODE}/MALFORMED", f"The file is no table that can be read: {error}.", "Mend that line."
-        ) from None
+        raise _malformed(error) from error
     faults.raise_any()
     if not count:
         raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file, or say has_header=false.")
@@ -152,12 +150,14 @@ def _first(begins: Sequence[str], sign: str) -> Sequence[str]:
     try:
         found = next((row for row in rows(begins, sign) if not row.is_empty), None)
     except Damaged as error:
-        raise invalid(
-            f"{CODE}/MALFORMED", f"The file is no table that can be read: {error}.", "Mend that line."
-        ) from None
+        raise _malformed(error) from error
     if found is None:
         raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file.")
     return found.cells
+
+
+def _malformed(error: Damaged) -> Failed:
+    return invalid(f"{CODE}/MALFORMED", f"The file is no table that can be read: {error}.", "Mend that line.")
 
 
 def _encoding(file: Path) -> str:
