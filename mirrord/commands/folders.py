@@ -31,12 +31,17 @@ _MOST = 500  # folders in one answer
 
 @dataclass(frozen=True, slots=True)
 class ListedFolder:
-    """parent_id: None: at the top level. created_at: as its page says; None: it does not, or there is none."""
+    """
+    parent_id: None: at the top level. created_at: as its page says; None: it does not, or there is none.
+
+    path: of the directory.
+    """
 
     id: int
     name: str
     parent_id: int | None
     created_at: str | None
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +81,13 @@ class DeletedFolder:
     name: str
 
 
-def list_folders(session: Session, cursor: str | None = None) -> FolderList:
-    """List the folders of sources."""
+def list_folders(session: Session, cursor: str | None = None, most: int | None = _MOST) -> FolderList:
+    """List the folders of sources, at most so many; None: all."""
     found = holdings(session).folders
     start = start_of([one.path for one in found], cursor, "folders")
-    shown = found[start : start + _MOST]
+    shown = found[start : None if most is None else start + most]
     rest = start + len(shown) < len(found)
-    listed = [ListedFolder(one.number, one.name, _number(one.parent), one.created) for one in shown]
+    listed = [ListedFolder(one.number, one.name, _number(one.parent), one.created, one.path) for one in shown]
     return FolderList(listed, len(found), cursor_of("folders", shown[-1].path, start + len(shown)) if rest else None)
 
 

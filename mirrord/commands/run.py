@@ -113,8 +113,8 @@ def _answered(session: Session, request: Request, answer: Answer) -> Outcome:
     if answer.state in (State.PENDING, State.APPROVED):
         return _pending(request, answer)
     requests.put(session.tree, request, replace(answer, delivered_at=datetime.now(UTC)))
-    if answer.state is State.EXECUTED:
-        return Done(answer.result or {})
+    if answer.result is not None:
+        return Done(answer.result)
     raise _failed(request, answer)
 
 

@@ -17,7 +17,7 @@ from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.grep import Grep
 from mirrord.mirror.journal import Journal, writers
 from mirrord.mirror.linkage import Linkage
-from mirrord.mirror.lock import write_lock
+from mirrord.mirror.lock import PATIENCE, write_lock
 from mirrord.mirror.tree import Tree
 
 
@@ -68,14 +68,14 @@ class Session:
         self._journal: Journal | None = None
 
     @contextmanager
-    def writing(self) -> Iterator[Journal]:
+    def writing(self, patience: float = PATIENCE) -> Iterator[Journal]:
         """
         The journal to write with, while no other command works on this tenant.
 
         What dead processes left half done is finished before. Raises Failed for what files and codec refuse inside, and
-        if another command does not end.
+        if another command does not end within *patience* seconds.
         """
-        with explained(), write_lock(self.tree):
+        with explained(), write_lock(self.tree, patience):
             self._check_events()
             yield self._opened()
 

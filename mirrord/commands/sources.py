@@ -95,10 +95,14 @@ class DeletedSource:
 
 
 def list_sources(
-    session: Session, kind: str | None = None, folder_id: Reference = None, cursor: str | None = None
+    session: Session,
+    kind: str | None = None,
+    folder_id: Reference = None,
+    cursor: str | None = None,
+    most: int | None = _MOST,
 ) -> SourceList:
     """
-    List sources.
+    List sources, at most so many; None: all.
 
     kind: only those made from this: one of SourceType. folder_id: only those right in this folder; 0: those in none;
     None: wherever they are.
@@ -109,7 +113,7 @@ def list_sources(
     found = _asked(holdings(session), kind, folder_id)
     question = f"sources {kind} {folder_id}"
     start = start_of([one.path for one in found], cursor, question)
-    shown = found[start : start + _MOST]
+    shown = found[start : None if most is None else start + most]
     end = start + len(shown)
     listed = [_listed(session, one) for one in shown]
     return SourceList(listed, len(found), cursor_of(question, shown[-1].path, end) if end < len(found) else None)

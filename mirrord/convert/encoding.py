@@ -3,8 +3,6 @@
 import codecs
 import re
 
-from charset_normalizer import from_bytes
-
 SAMPLE = 1 << 20  # bytes that are looked at
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -38,6 +36,8 @@ def encoding_of(sample: bytes, *, is_whole: bool) -> str:
     if _is_utf8(sample, is_whole=is_whole):
         return "utf-8"
     if _is_foreign(sample[:65_536]):
+        from charset_normalizer import from_bytes  # noqa: PLC0415  (seldom needed, and slow to load)
+
         best = from_bytes(sample, cp_isolation=_FOREIGN_ENCODINGS).best()
         if best is not None:
             return best.encoding

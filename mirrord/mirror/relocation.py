@@ -11,8 +11,9 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from dataclasses import replace as changed
+from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
@@ -20,7 +21,12 @@ from mirrord.mirror import arrival, copies, kernel, replace
 from mirrord.mirror.appending import append
 from mirrord.mirror.journal import STAGED, TMP, Journal
 from mirrord.mirror.label import Label, label_of, name_of
+<<<<<<< HEAD
 from mirrord.mirror.layout import ARRIVING, parent_of, printable
+=======
+from mirrord.mirror.layout import parent_of, printable
+from mirrord.mirror.lock import lock_for
+>>>>>>> h6-src
 from mirrord.mirror.tree import Tree
 
 _PLAN = "t.plan"
@@ -38,6 +44,17 @@ class Rename:
     source: str
     target: str
     inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A file that goes to the trash. entry: its id; over: digest of what it holds, in hex; key: as for remove()."""
+
+    path: str
+    entry: str
+    over: str
+    key: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +77,30 @@ class Plan:
     """
     What belongs together, in this order.
 
+<<<<<<< HEAD
     emptied: directories that go if nothing is left in them. note: a file and the lines to be added to it at the end.
     told: the same, but the lines, however many, are those of a file that waits in the journal.
+=======
+    removal: comes first; none of the others is about its file. emptied: directories that go if nothing is left in them.
+    note: a file and the lines to be added to it at the end.
+>>>>>>> h6-src
     """
 
     renames: Sequence[Rename] = ()
     rewrites: Sequence[Rewrite] = ()
     emptied: Sequence[str] = ()
     note: tuple[str, str] | None = None
+<<<<<<< HEAD
     told: tuple[str, str] | None = None
+=======
+    removal: Removal | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """Of the files it is about."""
+        removed = [self.removal.path] if self.removal is not None else []
+        return [*removed, *(one.source for one in self.renames), *(one.path for one in self.rewrites)]
+>>>>>>> h6-src
 
 
 Again = Callable[[str], tuple[Digest, bytes] | None]
@@ -86,14 +118,16 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
     Do all of *plan*, under the write lock; the paths whose text could not be changed.
 
     again: the digest and the new text of a file that somebody saved meanwhile; None: it is to stay as it is.
-    Raises Stale or Refused if a rename is not possible any more: nothing is changed then.
+    Raises Stale, Busy or Refused if the removal or a rename is not possible any more: nothing is changed then.
     """
     _note(journal, plan)
     try:
+        if plan.removal is not None:
+            _remove(tree, journal, plan.removal)
         _rename_all(tree, plan.renames)
     except _Stuck:  # half done: another time
         raise
-    except (Stale, Refused, OSError):
+    except (Stale, Busy, Refused, OSError):
         _forget(journal)
         raise
     left = _rewrite_all(tree, journal, plan, again)
@@ -114,7 +148,11 @@ def waits(tree: Tree, writer: str) -> bool:
 
 
 def finish(tree: Tree, journal: Journal) -> None:
-    """Go on with the plan of a writer that died, if there is one; under the write lock."""
+    """
+    Go on with the plan of a writer that died, if there is one; under the write lock.
+
+    Raises Busy if it is about records, and somebody else writes those.
+    """
     try:
         with journal.opened(_PLAN) as descriptor:
             plan = _read(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
@@ -124,7 +162,8 @@ def finish(tree: Tree, journal: Journal) -> None:
         _forget(journal)
         return
     try:
-        left = carry_out(tree, journal, plan, lambda _: None)
+        with lock_for(tree, plan.paths):
+            left = carry_out(tree, journal, plan, lambda _: None)
     except (Stale, Refused) as error:
         log.warning("plan_dropped", extra={"reason": str(error)})
     else:
@@ -133,6 +172,16 @@ def finish(tree: Tree, journal: Journal) -> None:
 
 class _Stuck(OSError):
     """A rename failed, and so did taking back those before it."""
+
+
+def _remove(tree: Tree, journal: Journal, removal: Removal) -> None:
+    """Raises Stale if there is something else by now; that it is gone is what was wanted."""
+    if tree.stat(removal.path) is None:
+        return
+    entry, over = EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.over))
+    save = replace.remove(tree, journal, removal.path, entry=entry, over=over, reason=removal.reason, key=removal.key)
+    if save is not None:
+        raise Stale(f"{printable(removal.path)!r} was saved meanwhile.")
 
 
 def _rename_all(tree: Tree, renames: Sequence[Rename]) -> None:
@@ -237,7 +286,11 @@ def _note(journal: Journal, plan: Plan) -> None:
         "rewrites": [[one.path, one.staged] for one in plan.rewrites],
         "emptied": list(plan.emptied),
         "note": plan.note,
+<<<<<<< HEAD
         "told": plan.told,
+=======
+        "removal": astuple(plan.removal) if plan.removal is not None else None,
+>>>>>>> h6-src
     }
     unfinished = f"p.{_PLAN}"
     journal.discard(unfinished)
@@ -251,8 +304,13 @@ def _read(text: bytes) -> Plan | None:
     try:
         raw = json.loads(text)
         renames = [Rename(*one) for one in raw["renames"]]
+<<<<<<< HEAD
         rewrites = [Rewrite(*one) for one in raw["rewrites"]]
         return Plan(renames, rewrites, raw["emptied"], _pair(raw["note"]), _pair(raw.get("told")))
+=======
+        removal = Removal(*raw["removal"]) if raw.get("removal") else None
+        return Plan(renames, [Rewrite(*one) for one in raw["rewrites"]], raw["emptied"], note, removal)
+>>>>>>> h6-src
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -23,7 +23,7 @@ _TRIES = 3  # a call that is slow so often is slow by itself
 _LONGEST_FAILURE = 20_000  # characters of both channels together: models read them
 _LONGEST = 500_000
 
-_KINDS = {"not_found", "conflict", "invalid", "forbidden", "busy", "unavailable"}
+_KINDS = {"not_found", "conflict", "invalid", "forbidden", "busy", "unavailable", "no_session"}
 
 
 @dataclass(frozen=True, slots=True)
