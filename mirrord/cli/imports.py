@@ -25,6 +25,7 @@ from mirrord.config import Config
 from mirrord.convert.running import Progress, unobserved
 from mirrord.errors import UserError
 
+_COLLATION = click.Choice([one.value for one in Collation])
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -54,8 +55,8 @@ def import_command(
         for number, file in enumerate(files, 1):
             try:
                 done.append(import_file(session, str(file.absolute()), not link, inside, name))
-            except Failed as failure:
-                failed.append(failure)
+            except Failed as error:
+                failed.append(error)
             report(number, len(files))
     if as_json:
         click.echo(json.dumps([asdict(one) for one in done], indent=2))

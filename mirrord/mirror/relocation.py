@@ -21,12 +21,8 @@ from mirrord.mirror import arrival, copies, kernel, replace
 from mirrord.mirror.appending import append
 from mirrord.mirror.journal import STAGED, TMP, Journal
 from mirrord.mirror.label import Label, label_of, name_of
-<<<<<<< HEAD
 from mirrord.mirror.layout import ARRIVING, parent_of, printable
-=======
-from mirrord.mirror.layout import parent_of, printable
 from mirrord.mirror.lock import lock_for
->>>>>>> h6-src
 from mirrord.mirror.tree import Tree
 
 _PLAN = "t.plan"
@@ -77,30 +73,23 @@ class Plan:
     """
     What belongs together, in this order.
 
-<<<<<<< HEAD
-    emptied: directories that go if nothing is left in them. note: a file and the lines to be added to it at the end.
-    told: the same, but the lines, however many, are those of a file that waits in the journal.
-=======
     removal: comes first; none of the others is about its file. emptied: directories that go if nothing is left in them.
-    note: a file and the lines to be added to it at the end.
->>>>>>> h6-src
+    note: a file and the lines to be added to it at the end. told: the same, but the lines, however many, are those of
+    a file that waits in the journal.
     """
 
     renames: Sequence[Rename] = ()
     rewrites: Sequence[Rewrite] = ()
     emptied: Sequence[str] = ()
     note: tuple[str, str] | None = None
-<<<<<<< HEAD
-    told: tuple[str, str] | None = None
-=======
     removal: Removal | None = None
+    told: tuple[str, str] | None = None
 
     @property
     def paths(self) -> list[str]:
         """Of the files it is about."""
         removed = [self.removal.path] if self.removal is not None else []
         return [*removed, *(one.source for one in self.renames), *(one.path for one in self.rewrites)]
->>>>>>> h6-src
 
 
 Again = Callable[[str], tuple[Digest, bytes] | None]
@@ -286,11 +275,8 @@ def _note(journal: Journal, plan: Plan) -> None:
         "rewrites": [[one.path, one.staged] for one in plan.rewrites],
         "emptied": list(plan.emptied),
         "note": plan.note,
-<<<<<<< HEAD
         "told": plan.told,
-=======
         "removal": astuple(plan.removal) if plan.removal is not None else None,
->>>>>>> h6-src
     }
     unfinished = f"p.{_PLAN}"
     journal.discard(unfinished)
@@ -304,13 +290,9 @@ def _read(text: bytes) -> Plan | None:
     try:
         raw = json.loads(text)
         renames = [Rename(*one) for one in raw["renames"]]
-<<<<<<< HEAD
         rewrites = [Rewrite(*one) for one in raw["rewrites"]]
-        return Plan(renames, rewrites, raw["emptied"], _pair(raw["note"]), _pair(raw.get("told")))
-=======
         removal = Removal(*raw["removal"]) if raw.get("removal") else None
-        return Plan(renames, [Rewrite(*one) for one in raw["rewrites"]], raw["emptied"], note, removal)
->>>>>>> h6-src
+        return Plan(renames, rewrites, raw["emptied"], _pair(raw["note"]), removal, _pair(raw.get("told")))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -2,15 +2,32 @@
 
 from pathlib import Path
 
+import pytest
+
 from mirrord.commands import segments
+from mirrord.commands.failure import Failed
+from mirrord.commands.folders import create_folder, list_folders
 from mirrord.commands.holdings import Reference
+from mirrord.commands.moves import move_page
+from mirrord.commands.pages import create_page, read_page
+from mirrord.commands.removal import restore_page
 from mirrord.commands.session import Session
 from mirrord.commands.sources import (
+    delete_source,
+    get_source_text,
     list_sources,
+    move_source_to_folder,
+    preview_delete_source,
+    preview_move_source_to_folder,
+    preview_rename_source,
+    rename_source,
 )
-from mirrord.domain.entry import EntryId, new_id
+from mirrord.domain.approval import ABSENT
+from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
+from mirrord.domain.number import number_of
 from mirrord.domain.segment import Segment
-from tests.unit.commands.conftest import page
+from tests.unit.commands.conftest import TENANT, Open, events, page
+from tests.unit.commands.test_folders import files
 
 
 def source(root: Path, path: str, body: str = "Said.\n", **keys: str) -> EntryId:
