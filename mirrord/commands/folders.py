@@ -106,7 +106,8 @@ def create_folder(session: Session, name: str, parent_id: Reference = None) -> C
         digest, number = digest_of(data), number_of(entry)
         facts = {"folder_id": number, "name": name, "parent_id": _number(parent), "page_id": str(entry)}
         told = (Type.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
-        with building(session, journal, parent_of(path)) as load, copies.kept(journal, Label(entry, None, digest), data):
+        label = Label(entry, None, digest)
+        with building(session, journal, parent_of(path)) as load, copies.kept(journal, label, data):
             load.add_directory(parent_of(path), {INDEX_FILE: data})
             bring(session, journal, load, [told])
         session.saw(path, digest)
