@@ -122,6 +122,18 @@ def test_a_named_file_that_is_missing_is_an_error() -> None:
         load(Flags(file=Path("none.toml")), {})
 
 
+def test_sources_can_be_in_another_directory() -> None:
+    write('sources_dir = "/Research/Material/"')
+    assert load(Flags(), {}).sources_dir == "Research/Material"
+
+
+@pytest.mark.parametrize("text", ["", "/", "a//b", "../x", ".hidden", "a/assets"])
+def test_sources_cannot_be_where_no_pages_are(text: str) -> None:
+    write(f"sources_dir = {text!r}")
+    with pytest.raises(UserError, match="sources_dir is"):
+        load(Flags(), {})
+
+
 def test_an_empty_dsn_means_the_embedded_postgres() -> None:
     write('dsn = ""')
     assert load(Flags(), {}).dsn is None
@@ -140,3 +152,12 @@ def test_a_token_comes_from_the_environment_only() -> None:
 def test_local_trust_is_true_or_false() -> None:
     with pytest.raises(UserError, match="must be true or false"):
         load(Flags(file=write('[mcp]\nlocal_trust = "yes"\n')), {})
+
+
+def test_the_sets_of_tools_are_those_of_pages_unless_file_or_flags_say_others() -> None:
+    assert load(Flags(), {}).agents.tools == ("pages",)
+    file = write('[mcp]\ntools = ["pages", "collections"]\n')
+    assert load(Flags(file=file), {}).agents.tools == ("pages", "collections")
+    assert load(Flags(file=file, tools=("all",)), {}).agents.tools == ("all",)
+    with pytest.raises(UserError, match="must be a list of texts"):
+        load(Flags(file=write('[mcp]\ntools = "pages"\n')), {})
