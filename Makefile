@@ -73,10 +73,10 @@ bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vault
 
 $(RUNTIME): .venv/pyvenv.cfg pyproject.toml
 	@echo "Installing mirrord into .venv (this can take a minute)"
-	@$(INSTALL) -e '.[embedded]'
+	@$(INSTALL) -e '.[embedded,documents]'
 	@touch $@
 
 $(EVERYTHING): .venv/pyvenv.cfg pyproject.toml
 	@echo "Installing mirrord and its development tools into .venv (this can take a minute)"
-	@$(INSTALL) -e '.[embedded,dev]'
+	@$(INSTALL) -e '.[embedded,documents,dev]'
 	@touch $@ $(RUNTIME)

@@ -110,7 +110,7 @@ class Approver:
         async with sides.database.transaction(sides.tenant, sides.lease) as connection:
             await approvals.conclude(connection, sides.tenant, stored.id, state, outcome)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
-        return replace(stored, state=state, outcome=outcome)
+        return replace(stored, state_name=state, outcome=outcome)
 
     async def _execute(self, stored: Stored) -> dict[str, Any]:
         sides = self.desk.sides

@@ -37,7 +37,7 @@ class Stored:
     actor: dict[str, Any]
     preview: dict[str, Any]
     level: str
-    state: State
+    state_name: str
     decision: dict[str, Any] | None
     requested_at: datetime
     expires_at: datetime
@@ -45,6 +45,11 @@ class Stored:
     claimed: bool
     outcome: dict[str, Any] | None
     told: bool
+
+    @property
+    def state(self) -> State:
+        """What became of it."""
+        return State(self.state_name)
 
     @property
     def asker(self) -> Actor:
@@ -204,8 +209,5 @@ async def _stored(connection: Connection, where: str, values: tuple[object, ...]
     cursor = await connection.execute(
         f"SELECT {_COLUMNS} FROM mirrord.approval WHERE {where} ORDER BY requested_at, id", values
     )
-    found = {}
-    for *front, state, decision, asked, expires, decided, claimed, outcome, told in await cursor.fetchall():
-        stored = Stored(*front, State(state), decision, asked, expires, decided, claimed, outcome, told)
-        found[stored.id] = stored
-    return found
+    rows = [Stored(*row) for row in await cursor.fetchall()]
+    return {row.id: row for row in rows}

@@ -80,7 +80,7 @@ class Server(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         """As the SDK's; failures of our tools are replies that say what to do next."""
         if tool := self._own.get(name):
-            return await calls.perform(self._callers, tool, arguments)
+            return await calls.perform(self._callers, tool, arguments, context)
         others = [tool.name for tool in await super().list_tools()]
         if name in others:
             return await super().call_tool(name, arguments, context)

@@ -78,7 +78,7 @@ def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
 
 
 def _gate(config: Config, token: str | None = None) -> Gate:
-    return Gate(config.agents.trust, config.agents.limits, token)
+    return Gate(config.agents.trust, config.agents.limits, token, config.agents.elicitation)
 
 
 def _always() -> None:

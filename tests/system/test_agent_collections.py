@@ -13,11 +13,17 @@ from mirrord.errors import Refused
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.tools import tools_of
 from mirrord.mirror.lock import records_lock
+from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 from tests.system.clients import Agent, in_memory, on_stdio, process, tenant_in
 
 PAGES = {"Books/A.md": "a", "Books/novels/B.md": "b", "Poems/C.md": "c"}
 READING = {"name": "reading", "categories": ["books"], "description": "what I read"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _prepared() -> None:
+    prepare_process()
 
 
 @pytest.fixture

@@ -142,6 +142,11 @@ def test_a_broken_hand_edit_is_a_problem_with_its_line_and_nobody_overwrites_it(
     with pytest.raises(ObjectNotInPrerequisiteState, match="cannot be read"):
         mirrord.app.execute("UPDATE record SET data = '{}' WHERE key = 'broken'")
     assert mirrord.text(path) == broken
+    save(mirrord.file(path), "# mine\ncategories: [one, true]\n")
+    eventually(
+        lambda: "line 2: `categories` is not a list of texts" in (problem(mirrord, path) or ""),
+        "the problem of what can be read but means nothing",
+    )
     save(mirrord.file(path), whole)
     eventually(lambda: problem(mirrord, path) is None, "the problem to go")
 

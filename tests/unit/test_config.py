@@ -152,3 +152,12 @@ def test_a_token_comes_from_the_environment_only() -> None:
 def test_local_trust_is_true_or_false() -> None:
     with pytest.raises(UserError, match="must be true or false"):
         load(Flags(file=write('[mcp]\nlocal_trust = "yes"\n')), {})
+
+
+def test_the_sets_of_tools_are_those_of_pages_unless_file_or_flags_say_others() -> None:
+    assert load(Flags(), {}).agents.tools == ("pages",)
+    file = write('[mcp]\ntools = ["pages", "collections"]\n')
+    assert load(Flags(file=file), {}).agents.tools == ("pages", "collections")
+    assert load(Flags(file=file, tools=("all",)), {}).agents.tools == ("all",)
+    with pytest.raises(UserError, match="must be a list of texts"):
+        load(Flags(file=write('[mcp]\ntools = "pages"\n')), {})
