@@ -65,6 +65,12 @@ class Config:
     sources_dir: str = DIRECTORY
     agents: Agents = Agents()
 
+    def trusts_locally(self) -> bool:
+        """Whether agents need no token."""
+        if self.agents.local_trust is not None:
+            return self.agents.local_trust
+        return self.dsn is None and (self.data / "pg").is_dir()  # one person's own machine, Postgres embedded
+
 
 @dataclass(frozen=True, slots=True)
 class Flags:

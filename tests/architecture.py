@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     {"cli"},
     {"daemon", "mcp", "web"},
-    {"app"},
+    {"app", "approving"},
     {"config", "telemetry"},
     {"sync", "commands"},
     {"mirror", "db"},
@@ -66,6 +66,7 @@ EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__"
 BROAD_EXCEPT = {
     "mirrord.sync.passes": 1,  # one item must not stop the others
     "mirrord.mcp.calls": 1,  # one call must not end the connection
+    "mirrord.approving.execution": 1,  # one request must not end the daemon
 }
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400

@@ -19,8 +19,10 @@ from mirrord.commands.sources import (
     move_source_to_folder,
     rename_source,
 )
+from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
 from mirrord.config import Config
 from mirrord.domain.source import SourceType
+from mirrord.domain.speakers import Format
 
 
 @click.group()
@@ -102,3 +104,23 @@ def delete_command(config: Config, tenant: str | None, source: str) -> None:
     with session_of(config, tenant) as session:
         done = delete_source(session, meant(session, source))
     click.echo(f"In the trash, with {done.deleted_segments_count} segments, as {done.trash_id}.")
+
+
+@sources.command("speakers")
+@configured
+@tenant_option
+@click.argument("source")
+@click.option("--format", type=click.Choice([one.value for one in Format]), default="auto", show_default=True)
+@click.option("--dry-run", is_flag=True, help="Only say who speaks.")
+def speakers_command(config: Config, tenant: str | None, source: str, format: str, dry_run: bool) -> None:
+    """Find out who speaks in SOURCE, and mark every turn as a segment."""
+    with session_of(config, tenant) as session:
+        reference = meant(session, source)
+        if dry_run:
+            preview = preview_detect_speakers(session, reference, format)
+            click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
+            return
+        done = detect_speakers(session, reference, format)
+    for name, number in done.occurrences.items():
+        click.echo(f"{number:>5}  {harmless(name)}")
+    click.echo(f"{done.segments_count} turns are marked." if done.count else "Nobody speaks.", err=True)

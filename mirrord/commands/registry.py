@@ -46,6 +46,7 @@ from mirrord.commands.sources import (
     preview_rename_source,
     rename_source,
 )
+from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
 from mirrord.domain.approval import Preview
 
 
@@ -88,5 +89,6 @@ _ALL = (
     Command("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
     Command("rename_source", rename_source, preview_rename_source),
     Command("delete_source", delete_source, preview_delete_source),
+    Command("detect_speakers", detect_speakers, preview_detect_speakers),
 )
 COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})

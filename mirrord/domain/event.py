@@ -49,6 +49,7 @@ class Type(StrEnum):
     SOURCE_RENAMED = "SourceRenamed"
     SOURCE_DELETED = "SourceDeleted"
     SOURCE_MOVED = "SourceMovedToFolder"
+    SPEAKERS_DETECTED = "SpeakersDetected"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.errors import UserError
-from mirrord.mcp.admission import Tenant, the_tenant, trusts_locally
+from mirrord.mcp.admission import Tenant, the_tenant
 from mirrord.mcp.tools import named
 
 NAME = "mirrord"
@@ -51,7 +51,7 @@ def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str,
         environment["MIRRORD_CONFIG"] = str(file.absolute())
     if config.agents.token_file is not None:
         return {**environment, "MIRRORD_TOKEN_FILE": str(config.agents.token_file.absolute())}
-    if config.agents.token is not None or not trusts_locally(config):
+    if config.agents.token is not None or not config.trusts_locally():
         return {**environment, "MIRRORD_TOKEN": f"(what `mirrord tenant token {tenant.name}` prints)"}
     return environment
 

@@ -21,7 +21,7 @@ from mcp_types import (
 from mcp_types import Tool as Listed
 
 from mirrord import __version__
-from mirrord.mcp import calls, prompts, resources
+from mirrord.mcp import calls, prompts, resources, schemas
 from mirrord.mcp.arguments import nearest
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.notices import Notices
@@ -65,6 +65,7 @@ class Server(MCPServer[None]):
         )
         prompts.register(self)
         resources.register(self, callers)
+        schemas.register(self, callers, self._own)
         self._serve_subscriptions_of_the_handshake_era()
 
     async def list_tools(self) -> list[Listed]:
@@ -79,7 +80,7 @@ class Server(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         """As the SDK's; failures of our tools are replies that say what to do next."""
         if tool := self._own.get(name):
-            return await calls.perform(self._callers, tool, arguments)
+            return await calls.perform(self._callers, tool, arguments, context)
         others = [tool.name for tool in await super().list_tools()]
         if name in others:
             return await super().call_tool(name, arguments, context)

@@ -92,10 +92,15 @@ async def in_memory(
     may_write: bool = True,
     mode: str = "auto",
     sets: Sequence[str] = DEFAULT_TOOLS,
+    gate: Gate | None = None,
     still_holds: Callable[[], None] = lambda: None,
     **client: Any,
 ) -> AsyncIterator[Agent]:
-    """An agent of its own session in this process. sets: of tools. still_holds: of what it was let in by."""
+    """
+    An agent of its own session in this process.
+
+    sets: of tools. gate: what it goes through; None: as nobody configured it. still_holds: of what it was let in by.
+    """
     session = Session(
         Tree(tenant.root),
         tenant.name,
@@ -104,7 +109,7 @@ async def in_memory(
         f"mcp-{uuid4().hex}",
         attach_from=(tenant.root.parent.parent / "outside",),
     )
-    callers = Callers(Caller(session, Gate(), may_write=may_write, still_holds=still_holds))
+    callers = Callers(Caller(session, gate or Gate(), may_write=may_write, still_holds=still_holds))
     try:
         async with Client(assembled(tenant, callers, sets), mode=mode, **client) as connected:
             yield Agent(connected)

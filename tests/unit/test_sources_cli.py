@@ -67,6 +67,20 @@ def test_a_person_reads_renames_and_deletes_sources(root: Path, run: Run) -> Non
     assert run("sources", "list", "--type", "audio") == (0, "No sources.\n")
 
 
+def test_a_person_lets_speakers_be_marked_after_a_look(root: Path, run: Run) -> None:
+    talk = "Ana: Is it on?\n\nBen: I think so.\n\nAna: Good.\n\nBen: Now?\n"
+    (root / "Sources/Talk.md").write_text(f"---\ntype: source\n---\n{talk}")
+    looked = run("sources", "speakers", "Talk", "--dry-run")
+    assert looked == (0, "In the source 'Talk' 4 turns of 2 speakers would be marked.\n" + LOOKED)
+    assert not (root / ".records/segments").exists()
+    assert run("sources", "speakers", "Talk") == (0, "    2  Ana\n    2  Ben\n4 turns are marked.\n")
+    assert run("sources", "speakers", "Talk", "--format", "brace")[1] == "Nobody speaks.\n"
+    assert [event["type"] for event in events(root)] == ["SpeakersDetected", "SpeakersDetected"]
+
+
+LOOKED = "Ana: 2\nBen: 2\nAna | Is it on?\nBen | I think so.\nAna | Good.\nBen | Now?\n"
+
+
 def test_what_a_person_does_is_told_by_the_same_events(root: Path, run: Run) -> None:
     run("folders", "create", "Talks")
     run("sources", "move", "Ana", "Talks")

@@ -30,8 +30,9 @@ def _pages() -> Tools:
 def _sources() -> Tools:
     from mirrord.mcp.tools.folders import FOLDERS  # noqa: PLC0415  (a set nobody asked for is not loaded)
     from mirrord.mcp.tools.sources import SOURCES  # noqa: PLC0415  (as above)
+    from mirrord.mcp.tools.speakers import SPEAKERS  # noqa: PLC0415  (as above)
 
-    return (*FOLDERS, *SOURCES)
+    return (*FOLDERS, *SOURCES, *SPEAKERS)
 
 
 def _collections() -> Tools:
