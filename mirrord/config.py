@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mirrord.domain.limits import Limits
+from mirrord.domain.place import is_reserved
+from mirrord.domain.source import DIRECTORY
 from mirrord.domain.trust import DEFAULTS, Trust, levels
 from mirrord.errors import UserError
 
 DATA = Path("data")
 FILE = Path("mirrord.toml")
 DEFAULT_MODE = 0o700
+DEFAULT_TOOLS = ("pages",)
 
 Notify = Literal["commit", "ticker"]
 
@@ -30,15 +33,16 @@ class Agents:
 
     token, token_file: what it shows, or where that is. local_trust: serve without a token whoever may start the
     process; None: only beside an embedded Postgres. attach_from: directories below which files may be attached; None:
-    where the server was started, and the system's temporary directory. trust: levels of tools after an operator's
-    changes. limits: of what one token may ask of one process. elicitation: whether a person may approve through the
-    client, where it can ask.
+    where the server was started, and the system's temporary directory. tools: names of the sets that are served.
+    trust: levels of tools after an operator's changes. limits: of what one token may ask of one process. elicitation:
+    whether a person may approve through the client, where it can ask.
     """
 
     token: str | None = None
     token_file: Path | None = None
     local_trust: bool | None = None
     attach_from: tuple[Path, ...] | None = None
+    tools: tuple[str, ...] = DEFAULT_TOOLS
     trust: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
     limits: Limits = field(default_factory=Limits)
     elicitation: bool = False
@@ -52,8 +56,8 @@ class Config:
     mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
-    makes many commits a second cheaper. agents: for `mirrord mcp` only. signing: the private key of tokens; None: below
-    data, made when it is needed.
+    makes many commits a second cheaper. sources_dir: the directory of a tree below which sources are. agents: for
+    `mirrord mcp` only. signing: the private key of tokens; None: below data, made when it is needed.
     """
 
     mirror: Path
@@ -62,6 +66,7 @@ class Config:
     tenants: tuple[str, ...] = ()
     mode: int = DEFAULT_MODE
     notify: Notify = "commit"
+    sources_dir: str = DIRECTORY
     agents: Agents = Agents()
     signing: Path | None = None
 
@@ -81,6 +86,7 @@ class Flags:
     dsn: str | None = None
     tenants: tuple[str, ...] = ()
     file: Path | None = None
+    tools: tuple[str, ...] = ()
 
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
@@ -97,7 +103,8 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
-        agents=_agents(written.get("mcp", {}), environment),
+        sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
+        agents=_agents(written.get("mcp", {}), environment, flags),
         signing=_credential("signing.pem", environment),
     )
 
@@ -122,7 +129,7 @@ def _secret(name: str, environment: Mapping[str, str]) -> str | None:
         raise UserError(f"The credential {file} cannot be read: {error}.") from error
 
 
-def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agents:
+def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
     listed = written.get("attach_from")
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
@@ -131,6 +138,7 @@ def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agent
         or _path(written.get("token_file")),
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
+        tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
         trust=levels(written.get("trust", {})),
         limits=Limits(**written.get("limits", {})),
         elicitation=written.get("elicitation", False),
@@ -158,10 +166,12 @@ _KEYS: dict[str, Wanted] = {
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str},
+    "sources_dir": str,
     "mcp": {
         "token_file": str,
         "local_trust": bool,
         "attach_from": list,
+        "tools": list,
         "elicitation": bool,
         "trust": {},
         "limits": {"pending": int, "calls": int, "mutations": int},
@@ -214,6 +224,13 @@ def _mode(text: str | None) -> int:
     if not re.fullmatch("[0-7]{3,4}", text):
         raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".')
     return int(text, 8)
+
+
+def _sources_dir(text: str) -> str:
+    parts = text.strip("/").split("/")
+    if any(not part.strip() or is_reserved(part) for part in parts):
+        raise UserError(f"sources_dir is {text!r}; write the path of a directory of pages, for instance {DIRECTORY!r}.")
+    return "/".join(parts)
 
 
 def _notify(text: str) -> Notify:

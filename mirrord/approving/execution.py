@@ -83,7 +83,15 @@ def _session(desk: Desk, request: Request) -> Iterator[Session]:
     sides = desk.sides
     staged = {str(request.arguments[name]): one for name, one in request.inputs.items() if name in request.arguments}
     writer = f"approval-{secrets.token_hex(8)}"
-    session = Session(Tree(sides.tree.root), sides.name, sides.tenant, request.actor, writer, staged=staged)
+    session = Session(
+        Tree(sides.tree.root),
+        sides.name,
+        sides.tenant,
+        request.actor,
+        writer,
+        staged=staged,
+        sources_dir=desk.config.sources_dir,
+    )
     try:
         for path, digest in request.bases.items():
             if digest != ABSENT:

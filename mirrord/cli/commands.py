@@ -16,10 +16,13 @@ from mirrord.cli import history, tokens
 from mirrord.cli import links as linked
 from mirrord.cli.approvals import approvals, notifications
 from mirrord.cli.check import check
+from mirrord.cli.collections import categories, collections
 from mirrord.cli.conflicts import conflicts
 from mirrord.cli.doctor import doctor
+from mirrord.cli.folders import folders
 from mirrord.cli.install import install_service
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
+from mirrord.cli.sources import sources
 from mirrord.codec.json_schema import json_schema
 from mirrord.config import Config
 from mirrord.db import migrate, tenants
@@ -41,7 +44,10 @@ def cli() -> None:
     prepare_process()
 
 
-for topic in (approvals, notifications, conflicts, history.history, history.diff, history.restore):
+for topic in (conflicts, history.history, history.diff, history.restore, folders, sources, collections, categories):
+    cli.add_command(topic)
+
+for topic in (approvals, notifications):
     cli.add_command(topic)
 
 

@@ -1,11 +1,13 @@
 """`mirrord mcp config`: what clients want to be told, ready to paste."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.errors import UserError
 from mirrord.mcp.admission import Tenant, the_tenant
+from mirrord.mcp.tools import named
 from mirrord.mirror.process import program
 
 NAME = "mirrord"
@@ -18,17 +20,18 @@ _PLACES = {
 }
 
 
-def settings(config: Config, client: str | None, file: Path | None = None) -> str:
+def settings(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
     """
     The settings of one client, or of all where none is named, each under a line that says where it belongs.
 
-    file: the configuration that was read.
-    Raises UserError for a client that is not known.
+    file: the configuration that was read. tools: sets of tools to be named; without, the configuration says which.
+    Raises UserError for a client or a set that is not known.
     """
     if client is not None and client not in _PLACES:
         raise UserError(f"There is no client {client!r}; there are {', '.join(_PLACES)}.")
     chosen = [client] if client is not None else list(_PLACES)
-    command, environment = [*program(), "mcp"], _environment(config, the_tenant(config), file)
+    command = [*program(), "mcp", *(["--tools", ",".join(named(tools))] if tools else [])]
+    environment = _environment(config, the_tenant(config), file)
     texts = [_text(one, command, environment) for one in chosen]
     if client is not None:
         return texts[0]

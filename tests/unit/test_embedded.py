@@ -243,6 +243,13 @@ def test_a_long_path_gets_its_socket_elsewhere(tmp_path: Path) -> None:
     assert not place.exists()
 
 
+def test_a_service_managers_directory_is_taken_for_the_socket_before_one_nobody_else_may_see(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNTIME_DIRECTORY", "/run/mirrord")
+    assert Embedded(tmp_path / ("long" * 25)).socket_directory.parent == Path("/run/mirrord")
+
+
 def test_a_socket_directory_that_others_can_enter_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedded = Embedded(tmp_path / ("long" * 25))
     with tempfile.TemporaryDirectory() as short:
