@@ -1,64 +1,78 @@
-"""`mirrord doctor` and `mirrord check --fix` on real installations, well and not."""
+"""`mirrord doctor` and `mirrord check --fix` on real installations, well and not; one is under a service manager."""
 
 import asyncio
 import json
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
+import click
 import psycopg
 import pytest
 
+from mirrord.cli.check import check
 from mirrord.cli.diagnosis import Finding, Verdict, diagnose
-from mirrord.cli.doctor import gather
+from mirrord.cli.doctor import doctor, exit_code, gather
+from mirrord.cli.options import DIFFERENT, UNAVAILABLE
 from mirrord.config import Config
 from mirrord.mirror.process import prepare_process
+from mirrord.telemetry.supervisor import MICROSECONDS
 from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import look_everywhere
+from tests.system.harness import Mirrord
+from tests.system.health import differing, look_everywhere
+from tests.system.manager import Manager
 from tests.system.readonly import read_only
 
-UNAVAILABLE = 3
 
-
-@pytest.fixture(scope="module")
-def mirrord(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
-    """An installation at work, that nothing is wrong with."""
+def test_an_installation_is_looked_after_from_ready_to_stopping(
+    fresh_dsn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     prepare_process()
-    with Mirrord(tmp_path_factory.mktemp("installation"), dsn=module_dsn) as installed:
-        installed.data.mkdir(parents=True)
-        save(installed.file("Page.md"), "a page\n")
-        installed.up()
-        look_everywhere(installed)
-        yield installed
+    with closing(Manager(tmp_path / "notify")) as manager, Mirrord(tmp_path / "here", dsn=fresh_dsn) as mirrord:
+        logs = tmp_path / "logs"
+        patience = str(MICROSECONDS // 2)
+        mirrord.surroundings = {"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": patience}
+        mirrord.surroundings["LOGS_DIRECTORY"] = str(logs)
+        save(mirrord.file("Page.md"), "a page\n")
+        mirrord.start()
+        _assert_heard_ready(manager)
+        look_everywhere(mirrord)
+        _assert_well(mirrord, capsys)
+        _assert_a_database_that_is_down_is_found(mirrord)
+        _assert_a_read_only_mirror_is_found(mirrord)
+        _assert_what_was_missed_is_mended(mirrord, capsys)
+        assert mirrord.stop() == 0
+        assert [
+            one for one in manager.heard_until(lambda one: "STOPPING=1" in one)[:-1] if "WATCHDOG=1" not in one
+        ] == []
+        assert '"event": "stopped"' in (logs / "mirrord.log").read_text(encoding="utf-8")
+        assert list(mirrord.events())  # and on standard error, for the journal
 
 
-def odd(config: Config) -> list[Finding]:
-    """What is worth a word; without notes, which are of the machine, such as whether this is a disk."""
-    found = diagnose(asyncio.run(gather(config)))
-    return [one for one in found if one.verdict in (Verdict.WRONG, Verdict.UNAVAILABLE)]
+def _assert_heard_ready(manager: Manager) -> None:
+    starting = manager.heard_until(lambda one: "READY=1" in one)
+    assert [one for one in starting[:-1] if "WATCHDOG=1" in one] == []  # nothing is fed before there is something
+    assert [one for one in starting if one[0].startswith("EXTEND_TIMEOUT_USEC=")]
+    assert "WATCHDOG=1" in starting[-1]
+    assert manager.heard()[1] == "WATCHDOG=1"
 
 
-def config_of(mirrord: Mirrord) -> Config:
-    return Config(mirrord.mirror, mirrord.data, mirrord.dsn)
+def _assert_well(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing of the doctor stays."""
+    before = _rows(mirrord), sorted(mirrord.mirror.rglob("*"))
+    found, code = _run(doctor, mirrord, capsys)
+    verdicts = {one["check"]: one["verdict"] for one in found}
+    assert {"ok", "note"} >= set(verdicts.values()), found
+    assert [verdicts[name] for name in ("tenants apart", "feed latency", "watch latency", "tenant demo")] == ["ok"] * 4
+    assert code == 0
+    assert (_rows(mirrord), sorted(mirrord.mirror.rglob("*"))) == before
 
 
-def test_a_fresh_installation_is_well_and_nothing_of_the_doctor_stays(mirrord: Mirrord) -> None:
-    assert mirrord.dsn is not None
-    before = _rows(mirrord.dsn), sorted(mirrord.mirror.rglob("*"))
-    done = mirrord.run("doctor", "--json")
-    found = {one["check"]: one["verdict"] for one in json.loads(done.stdout)}
-    assert {"ok", "note"} >= set(found.values()), done.stdout
-    assert done.returncode == 0
-    assert found["tenants apart"] == found["feed latency"] == found["watch latency"] == found["tenant demo"] == "ok"
-    after = _rows(mirrord.dsn), sorted(mirrord.mirror.rglob("*"))
-    assert after == before
-
-
-def test_a_database_that_is_down_is_said_to_be_and_the_rest_looked_at(mirrord: Mirrord) -> None:
-    config = replace(config_of(mirrord), dsn="host=127.0.0.1 port=1 dbname=x connect_timeout=2")
-    facts = asyncio.run(gather(config))
+def _assert_a_database_that_is_down_is_found(mirrord: Mirrord) -> None:
+    """And everything else looked at."""
+    facts = asyncio.run(gather(replace(_config_of(mirrord), dsn="host=127.0.0.1 port=1 connect_timeout=2")))
     (finding,) = [one for one in diagnose(facts) if one.verdict is Verdict.UNAVAILABLE]
     assert finding.check == "Postgres"
     assert "Postgres is out of reach" in finding.sentence
@@ -66,68 +80,81 @@ def test_a_database_that_is_down_is_said_to_be_and_the_rest_looked_at(mirrord: M
     assert facts.daemon.alive
 
 
-def test_a_read_only_mirror_is_found(mirrord: Mirrord) -> None:
+def _assert_a_read_only_mirror_is_found(mirrord: Mirrord) -> None:
     with read_only(mirrord.mirror):
-        (finding, *_) = odd(config_of(mirrord))
-        assert (finding.check, finding.verdict) == ("mirror", Verdict.UNAVAILABLE)
-        assert "Read-only file system" in finding.sentence
-        assert mirrord.run("doctor").returncode == UNAVAILABLE
+        found = _odd(_config_of(mirrord))
+    assert (found[0].check, found[0].verdict) == ("mirror", Verdict.UNAVAILABLE)
+    assert "Read-only file system" in found[0].sentence
+    assert exit_code(found) == UNAVAILABLE
 
 
-@pytest.mark.parametrize(
-    ("broken", "words"),
-    [
-        ("ALTER TABLE mirrord.page NO FORCE ROW LEVEL SECURITY", "not forced on page"),
-        ("CREATE POLICY careless ON mirrord.page TO mirrord_app USING (true)", "an app one tenant reads another's"),
-        ("CREATE POLICY careless ON mirrord.page TO mirrord_daemon USING (true)", "mirrord itself one tenant reads"),
-    ],
-)
-def test_a_hole_between_tenants_is_found(fresh_dsn: str, tmp_path: Path, broken: str, words: str) -> None:
+def _assert_what_was_missed_is_mended(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row that was written behind all triggers is noticed by nobody until everything is read again."""
+    mirrord.file("Not text.md").write_bytes(b"\xff\xfe")
+    with psycopg.connect(mirrord.dsn or "", autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        update = "UPDATE mirrord.page SET markdown = 'behind', digest = %s WHERE name = 'Page'"
+        assert connection.execute(update, [uuid4().bytes * 2]).rowcount == 1
+    (listed,), code = _run(check, mirrord, capsys, "--fix")
+    found = {one["path"]: one for one in listed}
+    assert found["Page.md"]["was"] in ("STALE", "DIFFERS")
+    assert mirrord.text("Page.md") == "behind"
+    assert found["Not text.md"]["verdict"] == "EXTRA"
+    assert "UTF-8" in found["Not text.md"]["why"]
+    assert code == DIFFERENT
+
+    mirrord.file("Not text.md").unlink()
+    assert differing(mirrord) == []
+
+
+def test_a_hole_between_tenants_is_found(fresh_dsn: str, tmp_path: Path) -> None:
+    holes = {
+        "ALTER TABLE mirrord.page NO FORCE ROW LEVEL SECURITY": "not forced on page",
+        "CREATE POLICY one ON mirrord.page TO mirrord_app USING (true)": "an app one tenant reads another's",
+        "CREATE POLICY two ON mirrord.page TO mirrord_daemon USING (true)": "mirrord itself one tenant reads",
+    }
     with psycopg.connect(fresh_dsn, autocommit=True) as connection:
-        connection.execute(broken.encode())
-    found = {one.check: one for one in odd(Config(tmp_path, tmp_path, fresh_dsn))}
-    assert words in found["tenants apart"].sentence
+        for hole, words in holes.items():
+            connection.execute(hole.encode())
+            found = {one.check: one for one in _odd(Config(tmp_path, tmp_path, fresh_dsn))}
+            assert words in found["tenants apart"].sentence
 
 
 def test_a_database_without_a_schema_is_not_given_one(empty_dsn: str, tmp_path: Path) -> None:
-    found = {one.check: one for one in odd(Config(tmp_path, tmp_path, empty_dsn))}
+    found = {one.check: one for one in _odd(Config(tmp_path, tmp_path, empty_dsn))}
     assert "has schema 0" in found["schema"].sentence
     with psycopg.connect(empty_dsn) as connection:
         assert connection.execute("SELECT to_regnamespace('mirrord')").fetchone() == (None,)
 
 
 def test_an_embedded_cluster_is_not_made_by_asking(tmp_path: Path) -> None:
-    assert [one.check for one in odd(Config(tmp_path, tmp_path))] == ["daemon"]
-    assert not (tmp_path / "pg").exists()
+    assert [one.check for one in _odd(Config(tmp_path, tmp_path / "data"))] == ["daemon"]
+    assert not (tmp_path / "data").exists()
 
 
-def test_what_was_missed_is_mended_and_what_stays_is_explained(mirrord: Mirrord) -> None:
-    """A row that was written behind all triggers is noticed by nobody until everything is read again."""
-    assert mirrord.dsn is not None
-    save(mirrord.file("Missed.md"), "as it was\n")
-    page = eventually(lambda: mirrord.page("Missed.md"), "a row of the page")
-    mirrord.file("Not text.md").write_bytes(b"\xff\xfe")
-    with psycopg.connect(mirrord.dsn, autocommit=True) as connection:
-        connection.execute("SET session_replication_role = replica")
-        connection.execute(
-            "UPDATE mirrord.page SET markdown = 'behind', digest = %s WHERE id = %s", [uuid4().bytes * 2, page.id]
-        )
-    done = mirrord.run("check", "--fix", "--json")
-    (listed,) = json.loads(done.stdout).values()
-    found = {one["path"]: one for one in listed}
-    assert found["Missed.md"]["was"] in ("STALE", "DIFFERS")
-    assert mirrord.text("Missed.md") == "behind"
-    assert found["Not text.md"]["verdict"] == "EXTRA"
-    assert "UTF-8" in found["Not text.md"]["why"]
-    assert done.returncode == 1
-
-    mirrord.file("Not text.md").unlink()
-    look_everywhere(mirrord)
-    assert mirrord.check() == {}
+def _config_of(mirrord: Mirrord) -> Config:
+    return Config(mirrord.mirror, mirrord.data, mirrord.dsn)
 
 
-def _rows(dsn: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(dsn) as connection:
+def _odd(config: Config) -> list[Finding]:
+    """What is worth a word; without notes, which are of the machine, such as whether this is a disk."""
+    found = diagnose(asyncio.run(gather(config)))
+    return [one for one in found if one.verdict in (Verdict.WRONG, Verdict.UNAVAILABLE)]
+
+
+def _run(
+    command: click.Command, mirrord: Mirrord, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[list[Any], int]:
+    """What a command prints for programs, without the names of tenants, and its exit code."""
+    capsys.readouterr()
+    places = ["--mirror", str(mirrord.mirror), "--data", str(mirrord.data), "--dsn", str(mirrord.dsn)]
+    code = command.main([*arguments, "--json", *places], standalone_mode=False)
+    printed = json.loads(capsys.readouterr().out)
+    return list(printed.values()) if isinstance(printed, dict) else printed, int(code)
+
+
+def _rows(mirrord: Mirrord) -> list[tuple[object, ...]]:
+    with psycopg.connect(mirrord.dsn or "") as connection:
         return connection.execute(
             "SELECT t.name, count(p.id) FROM mirrord.tenant AS t LEFT JOIN mirrord.page AS p ON p.tenant_id = t.id "
             "GROUP BY t.name ORDER BY t.name"

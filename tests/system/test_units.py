@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from mirrord.cli.units import SERVICE, Layout, units
@@ -92,11 +93,13 @@ def test_a_daemon_with_its_own_postgres_works_under_the_filters(confined: Mirror
     confined.wait_ready()
     save(confined.file("Page.md"), "# A page\n\nwith `a document`\n")
     os.chown(confined.file("Page.md"), *[NOBODY if os.geteuid() == 0 else -1] * 2)
-    page = eventually(lambda: confined.page("Page.md"), "a row of the page")
-    confined.app.execute("UPDATE mirrord.page SET markdown = 'from a row' WHERE id = %s", [page.id])
-    eventually(lambda: confined.text("Page.md") == "from a row", "the row's text in the file")
-    query = "SELECT content FROM mirrord.page WHERE id = %s AND content IS NOT NULL"
-    eventually(lambda: confined.app.execute(query, [page.id]).fetchone(), "a document, which a worker makes")
+    with psycopg.connect(confined.postgres.dsn(), autocommit=True) as administrator:
+        administrator.execute("SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant")
+        update = "UPDATE mirrord.page SET markdown = 'from a row' WHERE name = 'Page'"
+        eventually(lambda: administrator.execute(update).rowcount, "a row of the page")
+        eventually(lambda: confined.text("Page.md") == "from a row", "the row's text in the file")
+        query = "SELECT content FROM mirrord.page WHERE name = 'Page' AND content IS NOT NULL"
+        eventually(lambda: administrator.execute(query).fetchone(), "a document, which a worker makes")
     told = eventually(Heartbeat(confined.mirror).read, "what the daemon says")
     assert told["degraded"] == []  # leases are to be had, too
     assert confined.stop() == 0

@@ -1,6 +1,7 @@
 """docs/operations.md knows every problem, halt and verdict there can be: found in the code, not listed here."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,10 @@ def told() -> set[str]:
     return set(re.findall(r"`([A-Za-z-]+)`", GUIDE))
 
 
-def problem_codes() -> set[str]:
-    return {code for source in sources().values() for code in _problem_codes(ast.parse(source))}
+@functools.cache
+def problem_codes() -> frozenset[str]:
+    listing = [source for source in sources().values() if "Problem(" in source or "troubles.append(" in source]
+    return frozenset(code for source in listing for code in _problem_codes(ast.parse(source)))
 
 
 def _problem_codes(module: ast.Module) -> Iterator[str]:
