@@ -17,7 +17,7 @@ from mirrord.domain.approval import State
 from mirrord.errors import Busy, Fenced, MirrordError
 
 EVERY = 60.0  # seconds after which all files are looked at, whatever the watcher says
-POLL = 0.5  # seconds between looks at decisions, while any request waits
+POLL = 0.5  # seconds between looks at decisions while any request waits, and at whether sync goes on again
 RETRY = 0.5  # seconds after Postgres was out of reach, or the lease lost
 _LAST = "approval"  # in the cache: the outcome of the last request that was run
 
@@ -61,7 +61,7 @@ class Approver:
             pause = RETRY
             try:
                 await self.work()
-                pause = POLL if self._waiting else EVERY
+                pause = EVERY if self.idle and not self._waiting else POLL
             except (MirrordError, OSError) as error:  # a full disk, a tree that is gone: all may come back
                 log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
             woken = asyncio.ensure_future(self._wake.wait())
