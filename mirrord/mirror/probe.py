@@ -84,12 +84,16 @@ def _is_tree(path: Path) -> bool:
 @contextlib.contextmanager
 def _own_directory(mirror: Path) -> Iterator[Path]:
     machine = mirror / MACHINE
+    is_new = not machine.exists()
     machine.mkdir(exist_ok=True)
     own = Path(tempfile.mkdtemp(prefix="doctor-", dir=machine))
     try:
         yield own
     finally:
         shutil.rmtree(own, ignore_errors=True)
+        if is_new:
+            with contextlib.suppress(OSError):  # a daemon has begun meanwhile
+                machine.rmdir()
 
 
 def _try_calls(own: Path) -> Calls:

@@ -20,8 +20,8 @@ from mirrord.config import Config
 from mirrord.mirror.process import prepare_process
 from mirrord.telemetry.supervisor import MICROSECONDS
 from tests.system.editors import save
-from tests.system.harness import Mirrord
-from tests.system.health import differing, look_everywhere
+from tests.system.harness import Mirrord, eventually
+from tests.system.health import differing, look_everywhere, problem
 from tests.system.manager import Manager
 from tests.system.readonly import read_only
 
@@ -43,6 +43,7 @@ def test_an_installation_is_looked_after_from_ready_to_stopping(
         _assert_a_database_that_is_down_is_found(mirrord)
         _assert_a_read_only_mirror_is_found(mirrord)
         _assert_what_was_missed_is_mended(mirrord, capsys)
+        _assert_a_pause_is_no_reason_to_wait(mirrord, capsys)
         assert mirrord.stop() == 0
         assert [
             one for one in manager.heard_until(lambda one: "STOPPING=1" in one)[:-1] if "WATCHDOG=1" not in one
@@ -104,6 +105,19 @@ def _assert_what_was_missed_is_mended(mirrord: Mirrord, capsys: pytest.CaptureFi
     assert code == DIFFERENT
 
     mirrord.file("Not text.md").unlink()
+    assert differing(mirrord) == []
+
+
+def _assert_a_pause_is_no_reason_to_wait(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
+    mirrord.file("PAUSE").touch()
+    eventually(lambda: "paused" in str(problem(mirrord, "")), "the pause on the list")
+    save(mirrord.file("Waits.md"), "a page\n")
+    (listed,), code = _run(check, mirrord, capsys, "--fix")
+    (found,) = listed
+    assert (found["path"], found["verdict"], code) == ("Waits.md", "EXTRA", DIFFERENT)
+    assert "paused" in found["why"]
+    mirrord.file("PAUSE").unlink()
+    look_everywhere(mirrord)
     assert differing(mirrord) == []
 
 
