@@ -50,7 +50,7 @@ def categories() -> None:
 def list_collections_command(config: Config, tenant: str | None, as_json: bool) -> None:
     """Every collection with its categories, the oldest first."""
     with session_of(config, tenant) as session:
-        _show(list_collections(session, verbose=True), "categories", as_json=as_json)
+        _show(list_collections(session, verbose=True, most=None), "categories", as_json=as_json)
 
 
 @categories.command("list")
@@ -60,7 +60,7 @@ def list_collections_command(config: Config, tenant: str | None, as_json: bool) 
 def list_categories_command(config: Config, tenant: str | None, as_json: bool) -> None:
     """Every category with its directory and patterns, the oldest first."""
     with session_of(config, tenant) as session:
-        _show(list_categories(session, verbose=True), "dir", "patterns", as_json=as_json)
+        _show(list_categories(session, verbose=True, most=None), "dir", "patterns", as_json=as_json)
 
 
 @collections.command("content")

@@ -30,6 +30,14 @@ class Load:
         self.arrival.write(name, data)
         self.targets[name] = target
 
+    def add_directory(self, target: str, files: Mapping[str, bytes]) -> None:
+        """A directory that will be at *target* with its files in it, by their names: nobody ever sees it without."""
+        name = f"{len(self.targets)}"
+        self.arrival.directory(name)
+        for file, data in files.items():
+            self.arrival.write(f"{name}/{file}", data)
+        self.targets[name] = target
+
 
 @contextmanager
 def building(session: Session, journal: Journal, directory: str) -> Iterator[Load]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from mirrord.commands import paths
 from mirrord.commands.checking import check_asked, check_new_name, check_other_name, checked_description
 from mirrord.commands.drafts import (
+    LISTED,
     Done,
     Draft,
     Edit,
@@ -31,9 +32,15 @@ _ROOT = ("", ".")
 _SYNTAX = "Write patterns such as *.md, notes/**, drafts/ or !old-*, relative to dir."
 
 
-def list_categories(session: Session, verbose: bool = False) -> Listed:
-    """List all categories, the oldest first. verbose: with their files, and when they were made."""
-    return listed(session, CATEGORIES, verbose=verbose)
+def list_categories(
+    session: Session, verbose: bool = False, cursor: str | None = None, most: int | None = LISTED
+) -> Listed:
+    """
+    List categories, the oldest first, at most *most* at once; None: all.
+
+    verbose: with their files, and when they were made. cursor: of an answer to the same question, to go on behind it.
+    """
+    return listed(session, CATEGORIES, cursor, most, verbose=verbose)
 
 
 def add_category(

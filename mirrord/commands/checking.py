@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from mirrord.commands.failure import Failed, invalid
-from mirrord.commands.records import CATEGORIES, Shelf, V, listing, names, spelled
+from mirrord.commands.records import CATEGORIES, LONGEST_NAME, Shelf, V, listing, names, spelled
 from mirrord.commands.session import Session
 from mirrord.domain.collection import LONGEST_DESCRIPTION, is_name, key_of, misfit_in, once, quote_in
 
+MOST_CATEGORIES = 200  # of a collection
 _RULE = "A name has 1 to 30 letters (A-Z, a-z), digits, - and _, and neither of these at an end, such as field-notes."
 
 
@@ -36,7 +37,7 @@ def check_other_name(session: Session, shelf: Shelf[V], name: str, new: str) -> 
 def check_name(shelf: Shelf[V], name: str) -> None:
     """Raises Failed, INVALID_NAME, for what nothing can be called."""
     if not is_name(name):
-        raise Failed("INVALID_NAME", "invalid_name", f"{name!r} is no name of a {shelf.kind}.", _RULE)
+        raise Failed("INVALID_NAME", "invalid_name", f"{name[:LONGEST_NAME]!r} is no name of a {shelf.kind}.", _RULE)
 
 
 def checked_description(description: str | None) -> str | None:
@@ -55,9 +56,12 @@ def checked_description(description: str | None) -> str | None:
 
 def checked_categories(session: Session, wanted: Sequence[str]) -> tuple[str, ...]:
     """*wanted* as the categories are spelled, each once. Raises Failed, CATEGORY_NOT_FOUND, that names all missing."""
+    if len(wanted) > MOST_CATEGORIES:
+        sentence = f"There are {len(wanted)} categories; {MOST_CATEGORIES} are allowed."
+        raise invalid("INVALID_ARGUMENTS", sentence, "Make fewer, wider categories, or several collections.")
     known = {key_of(name): name for name in names(session, CATEGORIES)}
     asked = once(wanted, folded=True)
-    missing = [name for name in asked if key_of(name) not in known]
+    missing = [name[:LONGEST_NAME] for name in asked if key_of(name) not in known]
     if missing:
         there = list(known.values())
         nearest = once(one for name in missing for one in get_close_matches(name, there, 1, 0.5))

@@ -10,7 +10,7 @@ from mirrord.commands.checking import (
     checked_categories,
     checked_description,
 )
-from mirrord.commands.drafts import Done, Edit, Listed, changed, listed, made, now, perform, preview_of, removed
+from mirrord.commands.drafts import LISTED, Done, Edit, Listed, changed, listed, made, now, perform, preview_of, removed
 from mirrord.commands.records import COLLECTIONS, changing, find
 from mirrord.commands.session import Session
 from mirrord.domain.approval import Preview
@@ -20,9 +20,15 @@ from mirrord.domain.event import Type
 _STAY = "Its file is in the trash for 30 days; its categories stay."
 
 
-def list_collections(session: Session, verbose: bool = False) -> Listed:
-    """List all collections, the oldest first. verbose: with their files, and when they were made."""
-    return listed(session, COLLECTIONS, verbose=verbose)
+def list_collections(
+    session: Session, verbose: bool = False, cursor: str | None = None, most: int | None = LISTED
+) -> Listed:
+    """
+    List collections, the oldest first, at most *most* at once; None: all.
+
+    verbose: with their files, and when they were made. cursor: of an answer to the same question, to go on behind it.
+    """
+    return listed(session, COLLECTIONS, cursor, most, verbose=verbose)
 
 
 def add_collection(session: Session, name: str, description: str | None = None, categories: Sequence[str] = ()) -> Done:

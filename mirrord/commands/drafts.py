@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from typing import Generic
 
 from mirrord.commands import events, writing
+from mirrord.commands.cursor import cursor_of, start_of
 from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import MODIFIED, Failed
-from mirrord.commands.records import Kept, Shelf, V, every, load, record_id
+from mirrord.commands.records import Broken, Kept, Shelf, V, every, load, record_id
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.collection import Category, Collection
@@ -22,6 +23,8 @@ from mirrord.mirror.layout import parent_of
 from mirrord.mirror.relocation import Plan, Removal, Rename
 
 REASON = "removed by a tool"
+LISTED = 100  # in an answer, so that a model can read it
+_MOST_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What there is, the oldest first, as Done.value. problems: sentences about files that cannot be read."""
+    """
+    What there is, the oldest first, as Done.value.
+
+    problems: sentences about files that cannot be read. next_cursor: None when that was all.
+    """
 
     values: list[dict[str, object]]
     problems: list[str]
+    next_cursor: str | None = None
 
 
 def made(shelf: Shelf[V], value: V, kind: Type) -> Edit[V]:
@@ -118,12 +126,28 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def listed(session: Session, shelf: Shelf[V], *, verbose: bool) -> Listed:
-    """All records of that kind. verbose: with their files, and when they were made."""
-    found, broken = every(session, shelf)
+def listed(session: Session, shelf: Shelf[V], cursor: str | None, most: int | None, *, verbose: bool) -> Listed:
+    """
+    The records of that kind, *most* at once, None: all.
+
+    cursor: of an answer to the same question. verbose: with their files, and when they were made.
+    """
+    every_one, broken = every(session, shelf)
+    question = f"list {shelf.several}"
+    start = start_of([one.path for one in every_one], cursor, question)
+    found = every_one[start : start + most if most is not None else None]
     more = [{"path": one.path, "created": one.value.created} if verbose else {} for one in found]
-    problems = [f"{shelf.path(one.name)} cannot be read: {one.problem}." for one in broken]
-    return Listed([told(one.value) | extra for one, extra in zip(found, more, strict=True)], problems)
+    values = [told(one.value) | extra for one, extra in zip(found, more, strict=True)]
+    is_all = start + len(found) >= len(every_one)
+    after = None if is_all else cursor_of(question, found[-1].path, start + len(found))
+    return Listed(values, _problems(shelf, broken), after)
+
+
+def _problems(shelf: Shelf[V], broken: Sequence[Broken]) -> list[str]:
+    said = [f"{shelf.path(one.name)} cannot be read: {one.problem}." for one in broken[:_MOST_PROBLEMS]]
+    if len(broken) > _MOST_PROBLEMS:
+        said.append(f"{len(broken) - _MOST_PROBLEMS} more cannot be read.")
+    return said
 
 
 def told(value: Category | Collection) -> dict[str, object]:

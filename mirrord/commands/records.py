@@ -26,6 +26,7 @@ _PROMISED: Mapping[str, Kind] = {  # by codes
     **dict.fromkeys(("BUSY", "CONFLICT"), "lock_error"),
     **dict.fromkeys(("UNAVAILABLE", "DISK_FULL", "REFUSED", "INVALID_PAGE"), "write_error"),
 }
+LONGEST_NAME = 60  # characters of one that is none, in a sentence
 _NAMED = 20  # names in a sentence
 
 
@@ -176,8 +177,8 @@ def _not_found(session: Session, shelf: Shelf[V], name: str) -> Failed:
     return Failed(
         "NOT_FOUND",
         "not_found",
-        f"There is no {shelf.kind} {name!r}.",
-        listing(shelf, known, get_close_matches(name, known, 3, 0.5)),
+        f"There is no {shelf.kind} {name[:LONGEST_NAME]!r}.",
+        listing(shelf, known, get_close_matches(name[:LONGEST_NAME], known, 3, 0.5)),
     )
 
 

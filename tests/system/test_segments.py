@@ -109,3 +109,15 @@ def test_segments_that_a_command_removed_with_their_page_come_back_too(mirrord: 
     eventually(lambda: mirrord.app.execute(gone, [page, page]).fetchone() == (0,), "both rows to end")
     save(mirrord.file("Removed.md"), TEXT)
     _await(mirrord, page, quote=QUOTE, detached=False)
+
+
+def test_segments_are_not_counted_among_deletions_that_may_be_an_accident(mirrord: Mirrord) -> None:
+    pages = [_page(mirrord, f"Many {number}") for number in range(20)]
+    for page in pages:
+        _insert(mirrord, page, 0, 3)
+    eventually(lambda: all(_file(mirrord, page) for page in pages), "their segments' files")
+
+    mirrord.app.execute("UPDATE page SET deleted_at = now() WHERE id = ANY (%s)", [pages])
+
+    eventually(lambda: not any(_file(mirrord, page) for page in pages), "pages and segments to go")
+    assert mirrord.app.execute("SELECT FROM halt").fetchone() is None

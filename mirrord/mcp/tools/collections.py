@@ -20,6 +20,7 @@ _COLLECTION = record(name=TEXT, categories=listed(TEXT), description=nullable(TE
 _MEANT = record(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(from_json)]
+Cursor = Annotated[str | None, Field(description="next_cursor, to go on.")]
 Name = Annotated[str, Field(description="1-30 letters, digits, - and _.")]
 Description = Annotated[str | None, Field(description="At most 500 characters, no quotes.")]
 Cleared = Annotated[str | None, Field(description='"" clears it.')]
@@ -31,6 +32,7 @@ class List(Underscored):
     """What the lists take."""
 
     verbose: Annotated[bool, Field(description="With files and dates.")] = False
+    cursor: Cursor = None
 
 
 class Named(Underscored):
@@ -68,7 +70,7 @@ class Ask(Underscored):
     """What collection_content takes."""
 
     name: str
-    cursor: Annotated[str | None, Field(description="next_cursor, to go on.")] = None
+    cursor: Cursor = None
 
 
 class AddCategory(Underscored):
@@ -99,7 +101,7 @@ class UpdateCategory(Underscored):
 
 
 def _list_collections(session: Session, given: List) -> Wire:
-    return _listed(list_collections(session, given.verbose))
+    return _listed(list_collections(session, given.verbose, given.cursor))
 
 
 def _content(session: Session, given: Ask) -> Wire:
@@ -107,7 +109,7 @@ def _content(session: Session, given: Ask) -> Wire:
 
 
 def _list_categories(session: Session, given: List) -> Wire:
-    return _listed(list_categories(session, given.verbose))
+    return _listed(list_categories(session, given.verbose, given.cursor))
 
 
 def _done(done: Done) -> Wire:
@@ -115,7 +117,7 @@ def _done(done: Done) -> Wire:
 
 
 def _listed(found: Listed) -> Wire:
-    return _succeeded(found.values, " ".join(found.problems) or None)
+    return _going_on(_succeeded(found.values, " ".join(found.problems) or None), found.next_cursor)
 
 
 def _meant(content: Content) -> Wire:
@@ -124,17 +126,22 @@ def _meant(content: Content) -> Wire:
         for page in content.pages
     ]
     value = {"name": content.name, "pages": pages, "total_count": content.total}
-    answer = _succeeded(value, " ".join(content.problems) or None)
-    return answer if content.next_cursor is None else {**answer, "next_cursor": content.next_cursor}
+    return _going_on(_succeeded(value, " ".join(content.problems) or None), content.next_cursor)
+
+
+def _going_on(answer: Wire, cursor: str | None) -> Wire:
+    return answer if cursor is None else {**answer, "next_cursor": cursor}
 
 
 def _succeeded(value: object, message: str | None) -> Mapping[str, Any]:
     return {"success": True, "value": value, **({"message": message} if message is not None else {})}
 
 
-def _result(value: Schema) -> Schema:
-    return result({"success": FLAG, "value": value, "message?": TEXT})
+def _result(value: Schema, **more: Schema) -> Schema:
+    return result({"success": FLAG, "value": value, "message?": TEXT, **more})
 
+
+_GOES_ON: dict[str, Schema] = {"next_cursor?": TEXT}
 
 COLLECTION_LIST = Tool(
     "collection_list",
@@ -142,7 +149,7 @@ COLLECTION_LIST = Tool(
     "Lists all collections, the oldest first, with their categories in order. A collection is an ordered list of "
     'categories, and each of these means pages. Example: {"verbose": true}.',
     List,
-    _result(listed(_COLLECTION)),
+    _result(listed(_COLLECTION), **_GOES_ON),
     _list_collections,
 )
 COLLECTION_CONTENT = Tool(
@@ -151,14 +158,7 @@ COLLECTION_CONTENT = Tool(
     "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Long "
     'lists go on with cursor = next_cursor. Example: {"name": "interviews"}.',
     Ask,
-    result(
-        {
-            "success": FLAG,
-            "value": record(name=TEXT, pages=listed(_MEANT), total_count=COUNT),
-            "message?": TEXT,
-            "next_cursor?": TEXT,
-        }
-    ),
+    _result(record(name=TEXT, pages=listed(_MEANT), total_count=COUNT), **_GOES_ON),
     _content,
 )
 COLLECTION_ADD = Tool(
@@ -214,7 +214,7 @@ CATEGORY_LIST = Tool(
     "Lists all categories, the oldest first. A category is a folder with patterns over the pages below it. "
     'Example: {"verbose": true}.',
     List,
-    _result(listed(_CATEGORY)),
+    _result(listed(_CATEGORY), **_GOES_ON),
     _list_categories,
 )
 CATEGORY_ADD = Tool(

@@ -39,7 +39,8 @@ from mirrord.domain.entry import Actor, digest_of
 from mirrord.mirror.lock import records_lock
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import AGENT, TENANT, events, killed_at, page
+from tests.unit.commands.conftest import AGENT, TENANT, events, page
+from tests.unit.kills import killed_at
 
 READING = ".records/collections/reading.yaml"
 NOVELS = ".records/categories/novels.yaml"
@@ -376,6 +377,20 @@ def test_the_content_of_a_long_collection_goes_on_with_a_cursor(root: Path, sess
     assert cursor is None
     with refused("INVALID_CURSOR", "invalid"):
         collection_content(session, "reading", "nonsense")
+
+
+def test_long_lists_go_on_with_a_cursor(root: Path, session: Session) -> None:
+    for number in range(130):
+        page(root, f".records/collections/{number:03}.yaml", "" if number < 120 else "- broken\n")
+    first = list_collections(session)
+    second = list_collections(session, cursor=first.next_cursor)
+    names = [one["name"] for one in first.values + second.values]
+    assert names == [f"{number:03}" for number in range(120)]
+    assert (len(first.values), second.next_cursor) == (100, None)
+    assert len(list_collections(session, most=None).values) == 120
+    assert len(first.problems) == 10
+    with refused("INVALID_CURSOR", "invalid"):
+        list_categories(session, cursor=first.next_cursor)
 
 
 def test_what_a_collection_names_in_vain_is_told_and_the_rest_is_shown(root: Path, session: Session) -> None:

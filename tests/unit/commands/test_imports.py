@@ -13,8 +13,9 @@ from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.session import Session
 from mirrord.commands.sources import delete_source, get_source_text
 from mirrord.domain.entry import digest_of
-from tests.unit.commands.conftest import Open, events, killed_at, page
+from tests.unit.commands.conftest import Open, events, page
 from tests.unit.convert import documents as made
+from tests.unit.kills import killed_at
 
 TEXT = "Q: Was it loud?\r\nA: [laughs] Naïve – *very*.\r\n"
 

@@ -14,7 +14,8 @@ from mirrord.commands.session import Session
 from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.domain.approval import MOST_LINES
 from mirrord.domain.entry import digest_of
-from tests.unit.commands.conftest import Open, events, killed_at, page
+from tests.unit.commands.conftest import Open, events, page
+from tests.unit.kills import killed_at
 
 ROWS = [
     ["Id", "Age", "Joined", "Member", "What was good?", "What was not?"],

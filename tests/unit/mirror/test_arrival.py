@@ -12,7 +12,7 @@ from mirrord.mirror.arrival import Arrival, arriving
 from mirrord.mirror.journal import TMP, Journal
 from mirrord.mirror.relocation import Plan, Rename
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import killed_at
+from tests.unit.kills import killed_at
 
 LINES = "".join(f"{number}\n" for number in range(5))
 MANY = 300  # more files than are synced one by one
