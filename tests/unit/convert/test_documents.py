@@ -53,6 +53,12 @@ def test_a_pdf_keeps_headings_lists_tables_and_images_as_its_letters_show_them(t
     assert found.pictures["image-1.jpg"].read_bytes().startswith(b"\xff\xd8")
 
 
+def test_words_of_a_pdf_stand_apart_where_only_a_narrow_gap_parts_them(tmp_path: Path) -> None:
+    drawn = "BT /F 10 Tf 50 700 Td [(Per)-20(mission)-220(is)-220(granted)] TJ 0 -12 Td [(to)-220(copy.)] TJ ET"
+    text = converted(made.printed(drawn), "a.pdf", tmp_path).text
+    assert text.split() == ["Permission", "is", "granted", "to", "copy."]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
 def test_a_web_page_is_read_in_its_encoding_and_without_its_scripts(tmp_path: Path, encoding: str) -> None:
     text = converted(made.HTML.encode(encoding), "page.html", tmp_path).text
@@ -110,10 +116,11 @@ def test_a_converter_has_no_network_and_nothing_of_our_environment(
     assert running.run(["/bin/sh", "-c", script], tmp_path) == 0
 
 
-def test_a_long_document_stays_as_the_converter_spells_it(tmp_path: Path) -> None:
-    words = made.said(f"[P1]: {'so it went on and on. ' * 450}")
-    text = converted(made.word(words * 26), "long.docx", tmp_path).text
-    assert text.count("\\[P1\\]: so it went") == 26
+def test_a_long_document_stays_as_the_converter_spells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_SPELT", 10)
+    found = converted((made.REAL / "guide.epub").read_bytes(), "guide.epub", tmp_path)
+    assert "It started at \\* noon \\* with" in found.text
+    assert f"]({PICTURES}/image-1.png)" in found.text
 
 
 def test_the_filter_is_installed_beside_the_code() -> None:
