@@ -14,7 +14,7 @@ FLOORS = (
     {"app", "approving"},
     {"config", "telemetry"},
     {"sync", "commands"},
-    {"mirror", "db"},
+    {"mirror", "db", "convert"},
     {"codec"},
     {"domain"},
     {"errors"},

@@ -60,7 +60,7 @@ class Approver:
             self._wake.clear()
             pause = RETRY
             try:
-                await self._look()
+                await self.work()
                 pause = POLL if self._waiting else EVERY
             except (MirrordError, OSError) as error:  # a full disk, a tree that is gone: all may come back
                 log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
@@ -70,7 +70,8 @@ class Approver:
             if not done and pause == EVERY:
                 self.intake.look_everywhere()
 
-    async def _look(self) -> None:
+    async def work(self) -> None:
+        """One round. Raises MirrordError, OSError: what was not done is done in the next."""
         if self.desk.sides.lease is None:
             raise Fenced("The lease is not held; requests wait.")
         if not self.may_act():

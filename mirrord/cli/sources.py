@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from mirrord.cli import folders
+from mirrord.cli import folders, imports
 from mirrord.cli.options import configured, tenant_option
 from mirrord.cli.output import harmless
 from mirrord.cli.sessions import session_of
@@ -28,6 +28,10 @@ from mirrord.domain.speakers import Format
 @click.group()
 def sources() -> None:
     """Sources. SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none."""
+
+
+sources.add_command(imports.import_command)
+sources.add_command(imports.survey_command)
 
 
 def meant(session: Session, text: str) -> Reference:

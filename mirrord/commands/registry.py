@@ -35,6 +35,7 @@ from mirrord.commands.folders import (
     preview_rename_folder,
     rename_folder,
 )
+from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.moves import move_page, preview_move_page
 from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
@@ -47,6 +48,7 @@ from mirrord.commands.sources import (
     rename_source,
 )
 from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
+from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.domain.approval import Preview
 
 
@@ -90,5 +92,7 @@ _ALL = (
     Command("rename_source", rename_source, preview_rename_source),
     Command("delete_source", delete_source, preview_delete_source),
     Command("detect_speakers", detect_speakers, preview_detect_speakers),
+    Command("import_file", import_file, preview_import_file, inputs=("path",)),
+    Command("import_survey", import_survey, preview_import_survey, inputs=("path",)),
 )
 COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})

@@ -1,6 +1,5 @@
 """How commands write pages: only over what was seen, never over what somebody saved meanwhile, and never forgotten."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,11 +14,11 @@ from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_i
 from mirrord.domain.event import Type
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import copies, replace
-from mirrord.mirror.arrival import room_for
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
+from mirrord.mirror.layout import parent_of
 
 
 @dataclass(frozen=True)
@@ -161,9 +160,10 @@ def put(session: Session, journal: Journal, path: str, data: bytes, label: Label
 
     Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved at that moment.
     """
-    room = room_for(session.tree, path) if label.expected is None else nullcontext(path)
-    with explained(), copies.kept(journal, label, data), room as file:
-        written = replace.write(session.tree, journal, file, data, entry=label.entry, over=label.expected)
+    with explained(), copies.kept(journal, label, data):
+        if label.expected is None:
+            session.tree.make_directories(parent_of(path))
+        written = replace.write(session.tree, journal, path, data, entry=label.entry, over=label.expected)
         if written.displaced is not None:
             _give_way(session, journal, path, written.displaced, label)
 

@@ -27,6 +27,10 @@ class Type(StrEnum):
     To a collection or category: `name`, `path`, `record_id`, and what it says now, or said before it was removed;
     `digest` but for removals, `old_name` of what is renamed, `trash_id` of what is removed, `category` where a
     category's removal or new name is why.
+
+    To what is imported: of a source also `source_type`, and `original`, `sha256` and `size` of the file it was made
+    from, or the `survey` it is of; of a case its `name` and `survey`; of a survey its `name`, `cases_path`, `sha256`,
+    `collation`, `attributes` (types by name), `source_ids` (the first), and how many sources, cases and rows.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -50,6 +54,9 @@ class Type(StrEnum):
     SOURCE_DELETED = "SourceDeleted"
     SOURCE_MOVED = "SourceMovedToFolder"
     SPEAKERS_DETECTED = "SpeakersDetected"
+    SOURCE_IMPORTED = "SourceImported"
+    SURVEY_IMPORTED = "SurveyImported"
+    CASE_CREATED = "CaseCreated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,18 @@ from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror import copies, kernel, replace
+from mirrord.mirror import arrival, copies, kernel, replace
 from mirrord.mirror.appending import append
 from mirrord.mirror.journal import STAGED, TMP, Journal
 from mirrord.mirror.label import Label, label_of, name_of
-from mirrord.mirror.layout import parent_of, printable
+from mirrord.mirror.layout import ARRIVING, parent_of, printable
 from mirrord.mirror.lock import lock_for
 from mirrord.mirror.tree import Tree
 
 _PLAN = "t.plan"
 _TRIES = 40  # of one text, against somebody who keeps saving the file
 _PAUSE = 0.05  # seconds between them
+_PIECE = 1 << 20  # bytes of lines added at once
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,8 @@ class Plan:
     What belongs together, in this order.
 
     removal: comes first; none of the others is about its file. emptied: directories that go if nothing is left in them.
-    note: a file and the lines to be added to it at the end.
+    note: a file and the lines to be added to it at the end. told: the same, but the lines, however many, are those of
+    a file that waits in the journal.
     """
 
     renames: Sequence[Rename] = ()
@@ -81,6 +83,7 @@ class Plan:
     emptied: Sequence[str] = ()
     note: tuple[str, str] | None = None
     removal: Removal | None = None
+    told: tuple[str, str] | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -122,6 +125,8 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
             tree.remove_directory(path)
     if plan.note is not None:
         append(tree, plan.note[0], plan.note[1].encode())
+    if plan.told is not None:
+        _tell(tree, *plan.told)
     _forget(journal)
     return left
 
@@ -251,6 +256,12 @@ def _rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
     return True
 
 
+def _tell(tree: Tree, file: str, waiting: str) -> None:
+    with tree.file(waiting) as descriptor, os.fdopen(os.dup(descriptor), "rb") as stream:
+        while lines := stream.readlines(_PIECE):
+            append(tree, file, b"".join(lines))
+
+
 def _holds(tree: Tree, path: str, digest: Digest) -> bool:
     try:
         return tree.digest(path)[0] == digest
@@ -264,6 +275,7 @@ def _note(journal: Journal, plan: Plan) -> None:
         "rewrites": [[one.path, one.staged] for one in plan.rewrites],
         "emptied": list(plan.emptied),
         "note": plan.note,
+        "told": plan.told,
         "removal": astuple(plan.removal) if plan.removal is not None else None,
     }
     unfinished = f"p.{_PLAN}"
@@ -277,18 +289,24 @@ def _read(text: bytes) -> Plan | None:
     """None: it is torn, so nothing of it was done."""
     try:
         raw = json.loads(text)
-        note = (str(raw["note"][0]), str(raw["note"][1])) if raw["note"] else None
         renames = [Rename(*one) for one in raw["renames"]]
+        rewrites = [Rewrite(*one) for one in raw["rewrites"]]
         removal = Removal(*raw["removal"]) if raw.get("removal") else None
-        return Plan(renames, [Rewrite(*one) for one in raw["rewrites"]], raw["emptied"], note, removal)
+        return Plan(renames, rewrites, raw["emptied"], _pair(raw["note"]), removal, _pair(raw.get("told")))
     except (ValueError, KeyError, TypeError):
         return None
 
 
+def _pair(raw: list[str] | None) -> tuple[str, str] | None:
+    return (str(raw[0]), str(raw[1])) if raw else None
+
+
 def _forget(journal: Journal) -> None:
-    """The plan first: without it, texts that wait are nothing."""
+    """The plan first: without it, texts that wait and files that were being built are nothing."""
     journal.discard(_PLAN)
     kernel.fsync(journal.descriptor)
     for name in os.listdir(journal.descriptor):
         if name.startswith(STAGED):
             journal.discard(name)
+        elif name.startswith(ARRIVING) and not journal.is_at_work(name):
+            arrival.dismantle(journal, name)

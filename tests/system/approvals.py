@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -90,6 +91,17 @@ class Asker:
         """What a request's file says now."""
         found: dict[str, Any] = json.loads(self.file(request).read_text())
         return found
+
+
+def taken_in(mirrord: Mirrord, agent: Asker, request: UUID) -> None:
+    """Return when Postgres knows a request, and its file says so."""
+    query = "SELECT expires_at FROM mirrord.approval WHERE id = %s"
+
+    def is_told() -> bool:
+        row = mirrord.app.execute(query, [request]).fetchone()
+        return row is not None and datetime.fromisoformat(agent.says(request)["expires_at"]) == row[0]
+
+    eventually(is_told, f"request {request} to be taken in")
 
 
 def state(mirrord: Mirrord, request: UUID) -> str | None:

@@ -39,7 +39,8 @@ from mirrord.domain.entry import Actor, digest_of
 from mirrord.mirror.lock import records_lock
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import AGENT, TENANT, events, killed_at, page
+from tests.unit.commands.conftest import AGENT, TENANT, events, page
+from tests.unit.kills import killed_at
 
 READING = ".records/collections/reading.yaml"
 NOVELS = ".records/categories/novels.yaml"

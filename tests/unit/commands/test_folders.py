@@ -25,7 +25,8 @@ from mirrord.domain.entry import EntryId, id_of_path, new_id, parse_id
 from mirrord.domain.number import number_of
 from mirrord.mirror.journal import TRASH
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import AGENT, TENANT, Open, events, killed_at, page
+from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
+from tests.unit.kills import killed_at
 
 SOURCE = "---\ntype: source\n---\n\nSaid.\n"
 
