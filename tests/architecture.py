@@ -37,7 +37,7 @@ PURE_MODULES = {
 # All that a pure module may import from outside: values and text. A list of what is allowed, because a list of
 # what is not would forget something.
 PURE_LIBRARIES = {
-    *("base64", "bisect", "collections", "csv", "dataclasses", "datetime", "difflib", "enum", "fnmatch", "functools"),
+    *("base64", "bisect", "collections", "csv", "dataclasses", "datetime", "difflib", "enum", "functools"),
     *("hashlib", "heapq", "html", "itertools", "json", "math", "operator", "re", "string", "textwrap", "types"),
     "typing",
     *("unicodedata", "urllib.parse", "uuid"),

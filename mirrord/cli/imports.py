@@ -73,7 +73,7 @@ def import_command(
 @click.command("survey")
 @configured
 @tenant_option
-@click.argument("file", type=_FILE)
+@click.argument("table", type=_FILE, metavar="FILE")
 @click.option("--map", "maps", multiple=True, metavar="COLUMN=TARGET[:TYPE[:NAME]]", help="Once for each column.")
 @click.option("--delimiter", type=click.Choice(["auto", *DELIMITERS]), default="auto", show_default=True)
 @click.option("--no-header", is_flag=True, help="The first row is an answer already.")
@@ -84,7 +84,7 @@ def import_command(
 def survey_command(
     config: Config,
     tenant: str | None,
-    file: Path,
+    table: Path,
     maps: tuple[str, ...],
     delimiter: str,
     no_header: bool,
@@ -92,14 +92,14 @@ def survey_command(
     dry_run: bool,
 ) -> None:
     """
-    Make cases and sources of a table of text; all of it, or nothing.
+    Make cases and sources of FILE, a table of text; all of it, or nothing.
 
     COLUMN is a header or a number (0 is the first); TARGET is source_text, case_attribute, identifier or skip; TYPE, of
     an attribute, is text, number, date or boolean.
     """
     mappings = [_mapping(one) for one in maps]
     with session_of(config, tenant) as session:
-        path = str(file.absolute())
+        path = str(table.absolute())
         if dry_run:
             preview = preview_import_survey(session, path, delimiter, not no_header, mappings, collation)
             click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))

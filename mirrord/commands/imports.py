@@ -110,12 +110,12 @@ def _brought(
     data = writing.encoded(_page(place, original, body, kept, entry, pictures))
     result = _result(place, original, kept, entry, digest_of(data), same, body.warnings)
     with building(session, journal, place.directory) as load:
-        load.add(place.page, data)
         if kept is not None and session.tree.stat(kept) is None:
             assert original.copy is not None
             load.add(kept, original.copy.read_bytes())
         for picture, content in body.pictures.items():
             load.add(f"{pictures}/{picture}", content)
+        load.add(place.page, data)
         with copies.kept(journal, Label(entry, None, digest_of(data)), data):
             bring(session, journal, load, [(Type.SOURCE_IMPORTED, _facts(result, original))])
     session.saw(place.page, digest_of(data))

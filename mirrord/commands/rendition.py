@@ -10,10 +10,8 @@ from urllib.parse import quote
 from mirrord.codec.frontmatter import Json, split, with_keys
 from mirrord.commands.failure import Failed
 from mirrord.commands.originals import Original
-from mirrord.convert import documents
-from mirrord.convert.documents import PICTURES
 from mirrord.convert.encoding import text_of
-from mirrord.convert.kinds import Kind
+from mirrord.convert.kinds import PICTURES, Kind
 from mirrord.convert.running import Progress
 from mirrord.errors import Damaged, Unavailable
 
@@ -42,6 +40,8 @@ def body_of(original: Original, progress: Progress) -> Body:
         return Body(_decoded(name, original.copy.read_bytes()), {})
     if not kind.is_document:
         return Body("", {})
+    from mirrord.convert import documents  # noqa: PLC0415  (slow to load, which every agent's server would wait for)
+
     assert original.copy is not None
     with TemporaryDirectory(prefix="mirrord-") as directory:
         try:

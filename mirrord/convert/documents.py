@@ -13,7 +13,7 @@ from mirrord.codec.reader import read
 from mirrord.codec.splice import spliced
 from mirrord.codec.text import unix
 from mirrord.convert import archive, rtf, web
-from mirrord.convert.kinds import Kind
+from mirrord.convert.kinds import PICTURES, Kind
 from mirrord.convert.running import LOCKED, Progress, run, unobserved
 from mirrord.errors import Damaged, Unavailable
 
@@ -33,9 +33,6 @@ class Converted:
 
     text: str
     pictures: Mapping[str, Path]
-
-
-PICTURES = "pictures-of-this-import"
 
 
 def convert(kind: Kind, source: Path, place: Path, progress: Progress = unobserved) -> Converted:

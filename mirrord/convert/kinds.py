@@ -9,6 +9,7 @@ from mirrord.convert.encoding import is_text
 from mirrord.domain.source import SourceType
 
 HEAD = 65_536  # bytes that are looked at
+PICTURES = "pictures-of-this-import"  # the directory of pictures in Markdown that does not know yet where it goes
 
 
 class Kind(Enum):

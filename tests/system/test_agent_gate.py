@@ -14,7 +14,7 @@ from mirrord.domain.approval import Answer, State
 from mirrord.domain.limits import Limits
 from mirrord.domain.trust import DEFAULTS, levels
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.tools import PAGES
+from mirrord.mcp.tools import ALL, tools_of
 from mirrord.mirror import requests
 from mirrord.mirror.tree import Tree
 from tests.system.clients import in_memory, tenant_in
@@ -32,8 +32,9 @@ def tenant(tmp_path: Path) -> Tenant:
 
 
 def test_every_tool_that_writes_goes_through_the_gate() -> None:
-    assert {tool.name for tool in PAGES if tool.writes} == {tool.name for tool in PAGES if tool.run is None}
-    assert {tool.name for tool in PAGES if tool.run is None} <= COMMANDS.keys()
+    tools = tools_of([ALL])
+    assert {tool.name for tool in tools if tool.writes} == {tool.name for tool in tools if tool.run is None}
+    assert {tool.name for tool in tools if tool.run is None} <= COMMANDS.keys()
     assert COMMANDS.keys() <= DEFAULTS.keys()
 
 

@@ -100,10 +100,25 @@ async def test_a_deletion_waits_for_a_person_who_sees_how_many_segments_would_go
     assert record.exists()
 
 
+async def test_speakers_are_proposed_by_name_before_anything_is_marked(tenant: Tenant) -> None:
+    talk = "Ana: Is it on?\n\nBen: I think so.\n\nAna: Good.\n\nBen: Now?\n"
+    (tenant.root / "Sources/Ana.md").write_text(f"---\nid: {ANA}\ntype: source\n---\n{talk}", encoding="utf-8")
+    async with in_memory(tenant, sets=["sources"]) as agent:
+        waiting = await agent.call("detect_speakers", source_id=number_of(ANA))
+        missing = await agent.refused("detect_speakers", source_id=1)
+        unknown = await agent.refused("detect_speakers", source_id=number_of(ANA), format="round")
+
+    assert waiting["status"] == "pending_approval"
+    assert (waiting["speakers"], waiting["count"], waiting["format_used"]) == (["Ana", "Ben"], 2, "colon")
+    assert waiting["occurrences"] == {"Ana": 2, "Ben": 2}
+    assert (missing["code"], unknown["code"]) == ("SPEAKERS_NOT_DETECTED/NOT_FOUND", "INVALID_ARGUMENTS")
+    assert not (tenant.root / ".records/segments").exists()
+
+
 async def test_every_tool_for_sources_is_a_resource_with_its_schema_and_trust(tenant: Tenant) -> None:
     async with in_memory(tenant, sets=["sources"]) as agent:
         listed = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
-        for name in TRUST.keys() & listed.keys():
+        for name in TRUST:
             shown = await schema(agent, name)
             assert shown.keys() == {"name", "description", "inputSchema", "trust_level"}
             assert (shown["name"], shown["description"]) == (name, listed[name].description)

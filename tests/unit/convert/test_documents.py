@@ -9,8 +9,8 @@ from mirrord.codec.frontmatter import split
 from mirrord.codec.reader import read
 from mirrord.codec.splice import spliced
 from mirrord.convert import documents, running
-from mirrord.convert.documents import PICTURES, Converted, convert
-from mirrord.convert.kinds import Kind, kind_of
+from mirrord.convert.documents import Converted, convert
+from mirrord.convert.kinds import PICTURES, Kind, kind_of
 from mirrord.errors import Damaged
 from tests.unit.convert import documents as made
 
