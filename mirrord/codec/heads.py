@@ -3,10 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mirrord.codec.frontmatter import inner, split
-from mirrord.codec.properties import Json
-from mirrord.codec.views import views_of
+from mirrord.codec.fences import inner, split
+
+if TYPE_CHECKING:
+    from mirrord.codec.properties import Json
 
 _SHOWN = ("id", "title", "icon", "position")
 _LISTED = ("tags", "aliases")
@@ -56,12 +58,14 @@ def head_of(text: str) -> Head:
     if found is not None:
         shown = {key: text or None for key, text in found.items() if isinstance(text, str)}
         return _head({**shown, "id": str(found["id"] or "") if "id" in found else None}, found)
+    from mirrord.codec.views import views_of  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
+
     views = views_of(text)
     said = {"id": views.id, "title": views.title, "icon": views.icon, "position": views.position}
     return _head(said, views.frontmatter)
 
 
-def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
+def _head(shown: Mapping[str, str | None], values: "Mapping[str, Json]") -> Head:
     tagged = [str(tag) for tag in _listed(values.get("tags")) if not isinstance(tag, bool | dict | list | None)]
     words = [word.lstrip("#") for text in tagged for word in re.split(r"[,\s]+", text)]
     aliases = tuple(alias.strip() for alias in _listed(values.get("aliases")) if isinstance(alias, str))
@@ -69,12 +73,12 @@ def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
     return Head(shown.get("id"), shown.get("title"), shown.get("icon"), shown.get("position"), tags, aliases)
 
 
-def _listed(value: Json) -> list[Json]:
+def _listed(value: "Json") -> "list[Json]":
     """The values of a list; what is none counts as the only value."""
     return value if isinstance(value, list) else [value]
 
 
-def _plain(source: str) -> dict[str, Json] | None:
+def _plain(source: str) -> "dict[str, Json] | None":
     """The keys a head needs, of front matter as simple as most is; None: it takes a reader of YAML to tell."""
     found: dict[str, Json] = {}
     keys, indents = set[str](), set[str]()
@@ -110,7 +114,7 @@ def _is_text(key: str, match: re.Match[str]) -> bool:
     return plain is None or not (_NO_TEXT.match(plain) or (key in _LISTED and plain[0].isdigit()))
 
 
-def _value(match: re.Match[str]) -> Json:
+def _value(match: re.Match[str]) -> "Json":
     if match["flow"] is not None:
         return [*_flow(match["flow"])]
     return match["quoted"] if match["quoted"] is not None else match["plain"]

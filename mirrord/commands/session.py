@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from mirrord.commands.failure import explained
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
-from mirrord.mirror import relocation
-from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.grep import Grep
 from mirrord.mirror.journal import Journal, writers
-from mirrord.mirror.linkage import Linkage
 from mirrord.mirror.lock import write_lock
 from mirrord.mirror.tree import Tree
+
+if TYPE_CHECKING:
+    from mirrord.mirror.grep import Grep
+    from mirrord.mirror.linkage import Linkage
 
 
 class Session:
@@ -26,7 +28,7 @@ class Session:
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
-    catalogue: what pages the tree has, at any moment; linkage: how they link; grep: what they say.
+    catalogue: what pages the tree has, at any moment.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -49,11 +51,23 @@ class Session:
         self.attach_from = attach_from
         self.kept_from = kept_from
         self.catalogue = Catalogue(tree, self.tenant_id)
-        self.linkage = Linkage()
-        self.grep = Grep(tree)
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None
+
+    @cached_property
+    def linkage(self) -> "Linkage":
+        """How the pages link."""
+        from mirrord.mirror.linkage import Linkage  # noqa: PLC0415  (its parser takes long to load, and most never ask)
+
+        return Linkage()
+
+    @cached_property
+    def grep(self) -> "Grep":
+        """What the pages say."""
+        from mirrord.mirror.grep import Grep  # noqa: PLC0415  (as linkage)
+
+        return Grep(self.tree)
 
     @contextmanager
     def writing(self) -> Iterator[Journal]:
@@ -74,6 +88,9 @@ class Session:
 
     def _opened(self) -> Journal:
         """Opened by the first write: reading leaves no trace."""
+        from mirrord.mirror import relocation  # noqa: PLC0415  (as linkage: readers start without)
+        from mirrord.mirror.adoption import adopt  # noqa: PLC0415
+
         if self._journal is None:
             self._journal = Journal(self.tree, self.writer)
             adopt(self.tree, self._journal, living=False)
@@ -113,6 +130,7 @@ class Session:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
-        self.grep.close()
+        if "grep" in vars(self):  # somebody searched
+            self.grep.close()
         self.catalogue.close()
         self.tree.close()

@@ -4,9 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mirrord.commands.attachments import add_attachment
-from mirrord.commands.moves import move_page
-from mirrord.commands.removal import delete_page, restore_page
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Arguments
 from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, listed, result
@@ -50,6 +47,8 @@ class Attach(Arguments):
 
 
 def _move(session: Session, given: Move) -> Wire:
+    from mirrord.commands.moves import move_page
+
     done = move_page(
         session, given.source_path, given.destination_path, given.expected_digest, rewrite_links=given.rewrite_links
     )
@@ -59,17 +58,23 @@ def _move(session: Session, given: Move) -> Wire:
 
 
 def _delete(session: Session, given: Delete) -> Wire:
+    from mirrord.commands.removal import delete_page
+
     done = delete_page(session, given.path, given.expected_digest, recursive=given.recursive)
     below = {"below": done.below} if done.below else {}
     return {"deleted": True, "pageId": done.page_id, "trashId": done.trash_id, **below}
 
 
 def _restore(session: Session, given: Restore) -> Wire:
+    from mirrord.commands.removal import restore_page
+
     done = restore_page(session, given.trash_id, given.path)
     return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
 def _attach(session: Session, given: Attach) -> Wire:
+    from mirrord.commands.attachments import add_attachment
+
     done = add_attachment(session, given.page_path, given.file_path, given.file_name)
     return {"relativePath": done.relative_path, "markdownSyntax": done.markdown_syntax, "digest": done.digest}
 

@@ -4,8 +4,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from mirrord.commands.edits import edit_page
-from mirrord.commands.pages import create_page, write_page
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Arguments, from_json
 from mirrord.mcp.shapes import FLAG, TEXT, result
@@ -61,6 +59,8 @@ class Edit(Arguments):
 
 
 def _write(session: Session, given: Write) -> Wire:
+    from mirrord.commands.pages import write_page
+
     done = write_page(session, given.path, given.content, given.expected_digest)
     return {
         "success": True,
@@ -72,11 +72,15 @@ def _write(session: Session, given: Write) -> Wire:
 
 
 def _create(session: Session, given: Create) -> Wire:
+    from mirrord.commands.pages import create_page
+
     done = create_page(session, given.title, given.parent_path, given.content, given.icon)
     return {"pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
 def _edit(session: Session, given: Edit) -> Wire:
+    from mirrord.commands.edits import edit_page
+
     edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in given.edits]
     done = edit_page(session, given.path, edits, given.expected_digest, dry_run=given.dry_run)
     return {
