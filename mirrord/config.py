@@ -3,10 +3,12 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from mirrord.domain.limits import Limits
+from mirrord.domain.trust import DEFAULTS, Trust, levels
 from mirrord.errors import UserError
 
 DATA = Path("data")
@@ -23,13 +25,18 @@ class Agents:
 
     token, token_file: what it shows, or where that is. local_trust: serve without a token whoever may start the
     process; None: only beside an embedded Postgres. attach_from: directories below which files may be attached; None:
-    where the server was started, and the system's temporary directory.
+    where the server was started, and the system's temporary directory. trust: levels of tools after an operator's
+    changes. limits: of what one token may ask of one process. elicitation: whether a person may approve through the
+    client, where it can ask.
     """
 
     token: str | None = None
     token_file: Path | None = None
     local_trust: bool | None = None
     attach_from: tuple[Path, ...] | None = None
+    trust: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
+    limits: Limits = field(default_factory=Limits)
+    elicitation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,9 @@ def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agent
         token_file=_path(environment.get("MIRRORD_TOKEN_FILE") or written.get("token_file")),
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
+        trust=levels(written.get("trust", {})),
+        limits=Limits(**written.get("limits", {})),
+        elicitation=written.get("elicitation", False),
     )
 
 
@@ -112,13 +122,22 @@ def _read(file: Path | None) -> dict[str, Any]:
     return written
 
 
-_KEYS: dict[str, type | dict[str, type]] = {
+Wanted = type | dict[str, Any]  # a table's own keys; without any, every key, with text
+
+_KEYS: dict[str, Wanted] = {
     "dsn": str,
     "data": str,
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str},
-    "mcp": {"token_file": str, "local_trust": bool, "attach_from": list},
+    "mcp": {
+        "token_file": str,
+        "local_trust": bool,
+        "attach_from": list,
+        "elicitation": bool,
+        "trust": {},
+        "limits": {"pending": int, "calls": int, "mutations": int},
+    },
 }
 
 
@@ -127,19 +146,23 @@ def _check(file: Path, written: Mapping[str, Any]) -> None:
         wanted = _KEYS.get(key)
         if wanted is None:
             raise UserError(f"{file}: the key {key!r} is unknown; there are {', '.join(_KEYS)}.")
-        if isinstance(wanted, dict):
-            _check_table(file, key, value, wanted)
-        else:
-            _check_value(file, key, value, wanted)
+        _check_key(file, key, key, value, wanted)
 
 
-def _check_table(file: Path, table: str, written: Any, wanted: Mapping[str, type]) -> None:
+def _check_key(file: Path, table: str, key: str, value: Any, wanted: Wanted) -> None:
+    if isinstance(wanted, dict):
+        _check_table(file, table, value, wanted)
+    else:
+        _check_value(file, key, value, wanted)
+
+
+def _check_table(file: Path, table: str, written: Any, wanted: Mapping[str, Wanted]) -> None:
     if not isinstance(written, dict):
-        raise UserError(f"{file}: {table!r} must be a table, [{table}], with {', '.join(wanted)}.")
+        raise UserError(f"{file}: {table!r} must be a table, [{table}], with {', '.join(wanted) or 'names and texts'}.")
     for key, value in written.items():
-        if key not in wanted:
+        if wanted and key not in wanted:
             raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(wanted)}.")
-        _check_value(file, key, value, wanted[key])
+        _check_key(file, f"{table}.{key}", key, value, wanted.get(key, str))
 
 
 def _check_value(file: Path, key: str, value: Any, wanted: type) -> None:
@@ -147,6 +170,8 @@ def _check_value(file: Path, key: str, value: Any, wanted: type) -> None:
         raise UserError(f"{file}: {key!r} must be text, in quotes.")
     if wanted is bool and not isinstance(value, bool):
         raise UserError(f"{file}: {key!r} must be true or false.")
+    if wanted is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise UserError(f"{file}: {key!r} must be a whole number; 0 is no limit.")
     if wanted is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         raise UserError(f"{file}: {key!r} must be a list of texts.")
 

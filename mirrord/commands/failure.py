@@ -4,12 +4,13 @@ import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 from mirrord.codec.missed import Missed
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Unavailable
 
 Kind = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
 _FULL = (errno.ENOSPC, errno.EDQUOT)

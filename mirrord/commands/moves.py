@@ -7,8 +7,9 @@ from itertools import count
 from mirrord.commands import paths, promotion, writing
 from mirrord.commands.belongings import own_attachments
 from mirrord.commands.failure import Failed, invalid
-from mirrord.commands.relocating import Change, relocate
+from mirrord.commands.relocating import Change, links_of, relocate
 from mirrord.commands.session import Session
+from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, attachment_path, directory_of, page_path, parent_of
@@ -62,6 +63,33 @@ def move_page(
         moved = {path: new for path in known if (new := change.moved(path)) != path}
         entry = str(writing.page_id(session, now))
         return Moved(entry, now.path, now.digest.hex(), moved, done.links, done.left)
+
+
+def preview_move_page(
+    session: Session,
+    source_path: str,
+    destination_path: str,
+    expected_digest: str | None = None,
+    *,
+    rewrite_links: bool = True,
+) -> Preview:
+    """What move_page would do."""
+    page = writing.find(session, source_path)
+    writing.check_unchanged(session, page, expected_digest)
+    target = _target(session, page.path, destination_path)
+    if target == page.path:
+        return Preview(f"{page.path} would stay where it is.", {"new_path": target}, (), {page.path: page.digest.hex()})
+    change = _change(session, page, target, links=rewrite_links)
+    moved = {path: new for path in session.catalogue.look().pages if (new := change.moved(path)) != path}
+    facts = {
+        "path": page.path,
+        "new_path": change.moved(page.path),
+        "moved_pages_count": len(moved),
+        "links_rewritten_count": links_of(session, change),
+    }
+    lines = tuple(f"{path} -> {new}" for path, new in list(moved.items())[:MOST_LINES])
+    bases = {page.path: page.digest.hex(), target: ABSENT}
+    return Preview(f"The page {page.path} would move to {facts['new_path']}.", facts, lines, bases)
 
 
 def _target(session: Session, source: str, destination: str) -> str:

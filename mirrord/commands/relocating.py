@@ -67,6 +67,13 @@ def relocate(session: Session, journal: Journal, change: Change) -> Relocated:
     return Relocated(texts.links, tuple(left))
 
 
+def links_of(session: Session, change: Change) -> int:
+    """How many links *change* would write anew."""
+    texts = _Texts(session, change)
+    texts.changed()
+    return texts.links
+
+
 Edits = Sequence[tuple[writing.Page, str]]
 
 

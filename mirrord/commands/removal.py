@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from mirrord.codec.text import decode
 from mirrord.commands import events, paths, promotion, writing
+from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import Failed, explained, modified
 from mirrord.commands.session import Session
+from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.event import Type
 from mirrord.domain.place import ASSETS
@@ -56,17 +58,24 @@ def delete_page(session: Session, path: str, expected_digest: str | None = None,
     recursive: with the pages below it; without, a page that has some is refused. Attachments stay where they are.
     """
     with session.writing() as journal:
-        page = writing.find(session, path)
-        writing.check_unchanged(session, page, expected_digest)
-        children = [writing.read(session, child) for child in below(session.tree, page.path)]
-        if children and not recursive:
-            raise _has_children(page.path, len(children))
-        for child in children:
-            writing.check_unchanged(session, child, None)
+        page, children = _doomed(session, path, expected_digest, recursive=recursive)
         gone = {child.path: _remove(session, journal, child)[1] for child in reversed(children)}
         entry, trash_id = _remove(session, journal, page)
         _tidy(session.tree, page.path)
         return Deleted(str(entry), trash_id, page.path, gone)
+
+
+def preview_delete_page(
+    session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
+) -> Preview:
+    """What delete_page would do."""
+    page, children = _doomed(session, path, expected_digest, recursive=recursive)
+    pages = [page, *children]
+    more = f" with the {len(children)} below it" if children else ""
+    facts = {"path": page.path, "deleted_pages_count": len(pages)}
+    lines = tuple(one.path for one in pages[:MOST_LINES])
+    bases = {one.path: one.digest.hex() for one in pages}
+    return Preview(f"The page {page.path} would go to the trash{more}.", facts, lines, bases)
 
 
 def restore_page(session: Session, trash_id: str, path: str | None = None) -> Restored:
@@ -76,11 +85,7 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
     path: where to; None: where it was. Raises Failed, EXISTS, if a page is there by now.
     """
     with session.writing() as journal:
-        found, text = _trashed(session, trash_id)
-        asked = path if path is not None else found.card.path if found.card is not None else ""
-        if paths.existing(session, asked) is not None:
-            raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
-        target = paths.fresh(session, asked)
+        found, text, target = _restorable(session, trash_id, path)
         promotion.promote(session, journal, target)
         entry = found.label.entry
         try:
@@ -91,6 +96,37 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
         facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
         events.record(session, Type.PAGE_RESTORED, facts)
         return Restored(str(entry), target, digest.hex())
+
+
+def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
+    """What restore_page would do."""
+    _, text, target = _restorable(session, trash_id, path)
+    facts = {"path": target, "trash_id": trash_id}
+    lines = diff_lines(target, "", text)
+    return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT})
+
+
+def _doomed(
+    session: Session, path: str, expected_digest: str | None, *, recursive: bool
+) -> tuple[writing.Page, list[writing.Page]]:
+    """The page to delete and those below it, all unchanged. Raises Failed, HAS_CHILDREN."""
+    page = writing.find(session, path)
+    writing.check_unchanged(session, page, expected_digest)
+    children = [writing.read(session, child) for child in below(session.tree, page.path)]
+    if children and not recursive:
+        raise _has_children(page.path, len(children))
+    for child in children:
+        writing.check_unchanged(session, child, None)
+    return page, children
+
+
+def _restorable(session: Session, trash_id: str, path: str | None) -> tuple[Trashed, str, str]:
+    """What is in the trash, its text, and where it may go. Raises Failed, EXISTS."""
+    found, text = _trashed(session, trash_id)
+    asked = path if path is not None else found.card.path if found.card is not None else ""
+    if paths.existing(session, asked) is not None:
+        raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
+    return found, text, paths.fresh(session, asked)
 
 
 def below(tree: Tree, path: str) -> list[str]:

@@ -1,9 +1,10 @@
 """One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from mirrord.mirror.lock import write_lock
 from mirrord.mirror.tree import Tree
 
 if TYPE_CHECKING:
+    from mirrord.domain.approval import Input
     from mirrord.mirror.grep import Grep
     from mirrord.mirror.linkage import Linkage
 
@@ -28,7 +30,10 @@ class Session:
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
+    staged: files outside the tree, by the path that names one, whose bytes were copied when a command was asked for;
+        it works with those.
     catalogue: what pages the tree has, at any moment.
+    told: what every event that follows says beside its own data; JSON.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -42,6 +47,7 @@ class Session:
         *,
         attach_from: tuple[Path, ...] = (),
         kept_from: tuple[Path, ...] = (),
+        staged: "Mapping[str, Input]" = MappingProxyType({}),
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -50,7 +56,9 @@ class Session:
         self.writer = writer
         self.attach_from = attach_from
         self.kept_from = kept_from
+        self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
+        self.told: Mapping[str, object] = {}
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None

@@ -96,7 +96,7 @@ def check_seen(session: Session, page: Page, expected: str | None) -> None:
 
 def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tuple[EntryId, Digest]:
     """Make *text*, which keeps the page's id, the whole of *page*; id and digest. Call it inside `writing()`."""
-    text = _with_id_of(page, text)
+    text = kept_id(page, text)
     data = encoded(text)
     entry, digest = page_id(session, page), digest_of(data)
     if digest != page.digest:
@@ -164,7 +164,7 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
     raise modified(path, digest_of(save.data) if save.data is not None else None)
 
 
-def _with_id_of(page: Page, text: str) -> str:
+def kept_id(page: Page, text: str) -> str:
     """*text* with the UUID in `id:` that the page has; a key of the user's own is the text's."""
     if split(text).head == split(page.text).head:
         return text

@@ -19,6 +19,10 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
 
+    def for_command(self) -> dict[str, Any]:
+        """As JSON values by snake_case names: what a command of `commands.registry` takes."""
+        return self.model_dump(mode="json")
+
 
 def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
     """The arguments of one call. Raises Failed with code INVALID_ARGUMENTS, naming what is wrong."""

@@ -8,6 +8,7 @@ import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
 
 from mirrord.commands.failure import Failed
+from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
 
@@ -21,8 +22,9 @@ class Caller:
     still_holds: raises Refused once the token expired or was revoked.
     """
 
-    def __init__(self, session: Session, *, may_write: bool, still_holds: Callable[[], None]) -> None:
+    def __init__(self, session: Session, gate: Gate, *, may_write: bool, still_holds: Callable[[], None]) -> None:
         self.session = session
+        self.gate = gate
         self.may_write = may_write
         self._still_holds = still_holds
         self._turn = anyio.CapacityLimiter(1)  # a session does one thing at a time

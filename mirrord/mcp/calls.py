@@ -10,7 +10,7 @@ from mcp_types import CallToolResult
 from mirrord.commands.failure import Failed
 from mirrord.errors import MirrordError
 from mirrord.mcp import replies
-from mirrord.mcp.arguments import parsed
+from mirrord.mcp.arguments import Arguments, parsed
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tool import Tool, Wire
 
@@ -29,6 +29,7 @@ async def perform(callers: Callers, tool: Tool[Any], given: Mapping[str, Any]) -
 
 
 async def _performed(caller: Caller, tool: Tool[Any], given: Mapping[str, Any]) -> Wire:
+    caller.gate.count(writes=tool.writes)
     if tool.writes and not caller.may_write:
         raise Failed(
             "READ_ONLY",
@@ -37,4 +38,13 @@ async def _performed(caller: Caller, tool: Tool[Any], given: Mapping[str, Any]) 
             "Tell the person what you would have written, or ask an operator for a token that may write.",
         )
     arguments = parsed(tool.arguments, tool.name, given)
-    return await caller.perform(partial(tool.run, caller.session, arguments), waits=tool.waits)
+    return await caller.perform(partial(_run, caller, tool, arguments), waits=tool.waits)
+
+
+def _run(caller: Caller, tool: Tool[Any], arguments: Arguments) -> Wire:
+    if tool.run is not None:
+        return tool.run(caller.session, arguments)
+    from mirrord.commands.run import Pending, run  # noqa: PLC0415  (all commands: loaded by the first that changes)
+
+    outcome = run(caller.session, caller.gate, tool.name, arguments.for_command())
+    return replies.waiting(outcome) if isinstance(outcome, Pending) else tool.answered(outcome.result)

@@ -83,8 +83,9 @@ class Server(MCPServer[None]):
 
     async def list_tools(self) -> list[Listed]:
         """Those the caller may use, always in the same order."""
-        may_write = self._callers.current().may_write
-        own = [tool.listed() for tool in self._own.values() if may_write or not tool.writes]
+        caller = self._callers.current()
+        shown = [tool for tool in self._own.values() if caller.may_write or not tool.writes]
+        own = [tool.listed(caller.gate.levels[tool.name]) for tool in shown]
         return [*own, *await super().list_tools()]
 
     async def call_tool(

@@ -14,6 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult
 
 import mirrord
+from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp.admission import Tenant
@@ -96,7 +97,7 @@ async def in_memory(
         f"mcp-{uuid4().hex}",
         attach_from=(tenant.root.parent.parent / "outside",),
     )
-    callers = Callers(Caller(session, may_write=may_write, still_holds=lambda: None))
+    callers = Callers(Caller(session, Gate(), may_write=may_write, still_holds=lambda: None))
     try:
         async with Client(assembled(tenant, callers), mode=mode, **client) as connected:
             yield Agent(connected)

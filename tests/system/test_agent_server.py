@@ -85,12 +85,12 @@ async def test_the_examples_in_descriptions_are_arguments_the_tools_take(tenant:
     for tool in TOOLS:
         _, _, examples = tool.description.partition("Example: ")
         for example in examples.rstrip(".").split(" or "):
-            jsonschema.validate(json.loads(example), tool.listed().input_schema)
+            jsonschema.validate(json.loads(example), tool.listed(DEFAULTS[tool.name]).input_schema)
 
 
 async def test_reading_tools_say_so_and_nothing_claims_the_open_world(tenant: Tenant) -> None:
     for tool in TOOLS:
-        annotations = tool.listed().annotations
+        annotations = tool.listed(DEFAULTS[tool.name]).annotations
         assert annotations is not None
         assert annotations.read_only_hint is not tool.writes
         assert annotations.open_world_hint is False

@@ -1,15 +1,19 @@
 """Tools that move, delete and restore pages, and add attachments."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Arguments
 from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, listed, result
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
 from mirrord.mcp.tools.writing import Digest
+
+if TYPE_CHECKING:
+    from mirrord.commands.attachments import Attached
+    from mirrord.commands.moves import Moved
+    from mirrord.commands.removal import Deleted, Restored
 
 _TOLD = " People are notified."
 
@@ -46,36 +50,22 @@ class Attach(Arguments):
     file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
 
 
-def _move(session: Session, given: Move) -> Wire:
-    from mirrord.commands.moves import move_page
-
-    done = move_page(
-        session, given.source_path, given.destination_path, given.expected_digest, rewrite_links=given.rewrite_links
-    )
+def _moved(done: "Moved") -> Wire:
     answer = {"success": True, "pageId": done.page_id, "newPath": done.new_path, "digest": done.digest}
     left = {"linksLeft": done.left} if done.left else {}
     return {**answer, "linksRewritten": done.links_rewritten, **left}
 
 
-def _delete(session: Session, given: Delete) -> Wire:
-    from mirrord.commands.removal import delete_page
-
-    done = delete_page(session, given.path, given.expected_digest, recursive=given.recursive)
+def _deleted(done: "Deleted") -> Wire:
     below = {"below": done.below} if done.below else {}
     return {"deleted": True, "pageId": done.page_id, "trashId": done.trash_id, **below}
 
 
-def _restore(session: Session, given: Restore) -> Wire:
-    from mirrord.commands.removal import restore_page
-
-    done = restore_page(session, given.trash_id, given.path)
+def _restored(done: "Restored") -> Wire:
     return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
-def _attach(session: Session, given: Attach) -> Wire:
-    from mirrord.commands.attachments import add_attachment
-
-    done = add_attachment(session, given.page_path, given.file_path, given.file_name)
+def _attached(done: "Attached") -> Wire:
     return {"relativePath": done.relative_path, "markdownSyntax": done.markdown_syntax, "digest": done.digest}
 
 
@@ -96,7 +86,7 @@ MOVE_PAGE = Tool(
             "linksLeft?": listed(TEXT),
         }
     ),
-    _move,
+    wire=_moved,
     writes=True,
     idempotent=False,
 )
@@ -108,7 +98,7 @@ DELETE_PAGE = Tool(
     'Example: {"path": "Projects/Old.md"}.',
     Delete,
     result({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY}),
-    _delete,
+    wire=_deleted,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -120,7 +110,7 @@ RESTORE_PAGE = Tool(
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT}),
-    _restore,
+    wire=_restored,
     writes=True,
     idempotent=False,
 )
@@ -132,7 +122,7 @@ ADD_ATTACHMENT = Tool(
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
     result({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),
-    _attach,
+    wire=_attached,
     writes=True,
     idempotent=False,
 )

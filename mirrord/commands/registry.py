@@ -1,0 +1,42 @@
+"""The commands that change something, by the names tools have: how each is run, and what it would do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from mirrord.commands.attachments import add_attachment, preview_add_attachment
+from mirrord.commands.edits import edit_page, preview_edit_page
+from mirrord.commands.moves import move_page, preview_move_page
+from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
+from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
+from mirrord.domain.approval import Preview
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """
+    One command.
+
+    run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
+    preview: called with the same; raises Failed where run would. inputs: arguments that are paths outside the tree;
+    a request takes the bytes they have when it is made. dry: an argument that, if true, lets it change nothing.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    preview: Callable[..., Preview]
+    inputs: tuple[str, ...] = ()
+    dry: str | None = None
+
+
+_ALL = (
+    Command("write_page", write_page, preview_write_page),
+    Command("edit_page", edit_page, preview_edit_page, dry="dry_run"),
+    Command("create_page", create_page, preview_create_page),
+    Command("delete_page", delete_page, preview_delete_page),
+    Command("move_page", move_page, preview_move_page),
+    Command("restore_page", restore_page, preview_restore_page),
+    Command("add_attachment", add_attachment, preview_add_attachment, inputs=("file_path",)),
+)
+COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})
