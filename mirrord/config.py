@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mirrord.domain.limits import Limits
+from mirrord.domain.place import is_reserved
+from mirrord.domain.source import DIRECTORY
 from mirrord.domain.trust import DEFAULTS, Trust, levels
 from mirrord.errors import UserError
 
@@ -47,7 +49,8 @@ class Config:
     mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
-    makes many commits a second cheaper. agents: for `mirrord mcp` only.
+    makes many commits a second cheaper. sources_dir: the directory of a tree below which sources are. agents: for
+    `mirrord mcp` only.
     """
 
     mirror: Path
@@ -56,6 +59,7 @@ class Config:
     tenants: tuple[str, ...] = ()
     mode: int = DEFAULT_MODE
     notify: Notify = "commit"
+    sources_dir: str = DIRECTORY
     agents: Agents = Agents()
 
 
@@ -84,6 +88,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
+        sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
         agents=_agents(written.get("mcp", {}), environment),
     )
 
@@ -130,6 +135,7 @@ _KEYS: dict[str, Wanted] = {
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str},
+    "sources_dir": str,
     "mcp": {
         "token_file": str,
         "local_trust": bool,
@@ -186,6 +192,13 @@ def _mode(text: str | None) -> int:
     if not re.fullmatch("[0-7]{3,4}", text):
         raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".')
     return int(text, 8)
+
+
+def _sources_dir(text: str) -> str:
+    parts = text.strip("/").split("/")
+    if any(not part.strip() or is_reserved(part) for part in parts):
+        raise UserError(f"sources_dir is {text!r}; write the path of a directory of pages, for instance {DIRECTORY!r}.")
+    return "/".join(parts)
 
 
 def _notify(text: str) -> Notify:

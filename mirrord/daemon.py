@@ -24,6 +24,7 @@ from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
+from mirrord.sync.anchoring import Anchorer
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
 from mirrord.sync.derive import Deriver, Recent, Workers
@@ -49,9 +50,10 @@ class Worked:
     engine: Engine
     deriver: Deriver
     linker: Linker
+    anchorer: Anchorer
     events: EventReader
-    derived: bool = False  # every document is there, every link resolved
-    linked_at: float = 0.0  # when links were last looked at, by the monotonic clock
+    derived: bool = False  # every document is there, every link resolved, every segment in its place
+    linked_at: float = 0.0  # when links and segments were last looked at, by the monotonic clock
 
     def look_everywhere(self) -> None:
         """Anything in the tree may have changed."""
@@ -149,7 +151,9 @@ class Daemon:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting)
         deriver = Deriver(opened.sides, self._workers, self._recent)
-        self.worked[name] = Worked(opened, engine, deriver, Linker(opened.sides), EventReader(opened.sides))
+        self.worked[name] = Worked(
+            opened, engine, deriver, Linker(opened.sides), Anchorer(opened.sides), EventReader(opened.sides)
+        )
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -294,12 +298,14 @@ class Daemon:
                 await asyncio.wait_for(self._either(worked.engine.written), 5.0 if linked else LINK)
 
     async def _link(self, worked: Worked) -> bool:
-        """Say what links mean, if it is time for that; whether it was."""
+        """Say what links mean, and where segments are, if it is time for that; whether it was."""
         now = time.monotonic()
         if not is_due(now, worked=worked.engine.conclusion.done_at, last=worked.linked_at, quiet=LINK):
             return False
         worked.linked_at = now
         while not self.stop.is_set() and await worked.linker.link_some():
+            pass
+        while not self.stop.is_set() and await worked.anchorer.anchor_some():
             pass
         return True
 

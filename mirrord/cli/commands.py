@@ -15,7 +15,9 @@ from mirrord.cli import halts as halting
 from mirrord.cli import history, options, tokens
 from mirrord.cli import links as linked
 from mirrord.cli.conflicts import conflicts
+from mirrord.cli.folders import folders
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
+from mirrord.cli.sources import sources
 from mirrord.codec.json_schema import json_schema
 from mirrord.config import Config
 from mirrord.db import migrate, tenants
@@ -40,7 +42,7 @@ def cli() -> None:
     prepare_process()
 
 
-for topic in (conflicts, history.history, history.diff, history.restore):
+for topic in (conflicts, history.history, history.diff, history.restore, folders, sources):
     cli.add_command(topic)
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mirrord.commands.failure import Failed
 from mirrord.config import Config, Flags, load
 from mirrord.db import tenants
 from mirrord.db.connect import Database
@@ -28,6 +29,8 @@ _EXIT_CODES: dict[type[MirrordError], int] = {
     Stale: REFUSED,
     Halted: HALTED,
 }
+
+_EXIT_CODES_OF_COMMANDS = {"not_found": USAGE, "invalid": USAGE, "busy": UNAVAILABLE, "unavailable": UNAVAILABLE}
 
 
 def configured(command: Command) -> Command:
@@ -75,6 +78,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 def exit_code(error: MirrordError) -> int:
     """The exit code of DESIGN §8 for an error."""
+    if isinstance(error, Failed):
+        return _EXIT_CODES_OF_COMMANDS.get(error.kind, REFUSED)
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), UNAVAILABLE)
 
 

@@ -7,9 +7,25 @@ from typing import Any
 
 from mirrord.commands.attachments import add_attachment, preview_add_attachment
 from mirrord.commands.edits import edit_page, preview_edit_page
+from mirrord.commands.folders import (
+    create_folder,
+    delete_folder,
+    preview_create_folder,
+    preview_delete_folder,
+    preview_rename_folder,
+    rename_folder,
+)
 from mirrord.commands.moves import move_page, preview_move_page
 from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
+from mirrord.commands.sources import (
+    delete_source,
+    move_source_to_folder,
+    preview_delete_source,
+    preview_move_source_to_folder,
+    preview_rename_source,
+    rename_source,
+)
 from mirrord.domain.approval import Preview
 
 
@@ -38,5 +54,11 @@ _ALL = (
     Command("move_page", move_page, preview_move_page),
     Command("restore_page", restore_page, preview_restore_page),
     Command("add_attachment", add_attachment, preview_add_attachment, inputs=("file_path",)),
+    Command("create_folder", create_folder, preview_create_folder),
+    Command("rename_folder", rename_folder, preview_rename_folder),
+    Command("delete_folder", delete_folder, preview_delete_folder),
+    Command("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
+    Command("rename_source", rename_source, preview_rename_source),
+    Command("delete_source", delete_source, preview_delete_source),
 )
 COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})

@@ -11,6 +11,7 @@ from uuid import UUID
 from mirrord.commands.failure import explained
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
+from mirrord.domain.source import DIRECTORY
 from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.journal import Journal, writers
 from mirrord.mirror.lock import write_lock
@@ -30,6 +31,7 @@ class Session:
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
+    sources_dir: the directory of the tree below which sources are.
     staged: files outside the tree, by the path that names one, whose bytes were copied when a command was asked for;
         it works with those.
     catalogue: what pages the tree has, at any moment.
@@ -47,6 +49,7 @@ class Session:
         *,
         attach_from: tuple[Path, ...] = (),
         kept_from: tuple[Path, ...] = (),
+        sources_dir: str = DIRECTORY,
         staged: "Mapping[str, Input]" = MappingProxyType({}),
     ) -> None:
         self.tree = tree
@@ -56,6 +59,7 @@ class Session:
         self.writer = writer
         self.attach_from = attach_from
         self.kept_from = kept_from
+        self.sources_dir = sources_dir
         self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.told: Mapping[str, object] = {}

@@ -71,6 +71,12 @@ def page_id(session: Session, page: Page) -> EntryId:
     return own or (seen.entry if seen is not None else id_of_path(session.tenant_id, page.path))
 
 
+def file_id(session: Session, path: str) -> EntryId:
+    """The id by which Postgres knows a file that carries none: an attachment, a record."""
+    seen = session.catalogue.agreed.of([path]).get(path)
+    return seen.entry if seen is not None else id_of_path(session.tenant_id, path)
+
+
 def check_unchanged(session: Session, page: Page, expected: str | None) -> None:
     """Raises Failed, CONFLICT, unless *page* is as this session, or else whoever gave *expected*, last saw it."""
     seen = _digest(expected) if expected is not None else session.seen.get(page.path)

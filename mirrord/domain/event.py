@@ -14,11 +14,15 @@ FOLDER = ".records/events"  # one file a day and host
 
 class Type(StrEnum):
     """
-    What happened to a page or an attachment.
+    What happened.
 
-    `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but for deletions,
-    `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own path, `digest`
-    and `size` (bytes).
+    To a page or an attachment: `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has
+    now) but for deletions, `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's
+    id, its own path, `digest` and `size` (bytes).
+
+    To a folder or source: the same of its page, if it has one; `folder_id` or `source_id` (integers) and `name`;
+    `old_name` of what is renamed; `parent_id` of folders; `old_folder_id` and `folder_id` (null: none) of what is
+    moved; `segments_removed` with a source.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -27,6 +31,12 @@ class Type(StrEnum):
     PAGE_DELETED = "PageDeleted"
     PAGE_RESTORED = "PageRestored"
     ATTACHMENT_ADDED = "AttachmentAdded"
+    FOLDER_CREATED = "FolderCreated"
+    FOLDER_RENAMED = "FolderRenamed"
+    FOLDER_DELETED = "FolderDeleted"
+    SOURCE_RENAMED = "SourceRenamed"
+    SOURCE_DELETED = "SourceDeleted"
+    SOURCE_MOVED = "SourceMovedToFolder"
 
 
 @dataclass(frozen=True, slots=True)

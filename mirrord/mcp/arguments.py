@@ -24,6 +24,12 @@ class Arguments(BaseModel):
         return self.model_dump(mode="json")
 
 
+class Underscored(Arguments):
+    """The same, for tools whose arguments are snake_case on the wire, too."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
 def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
     """The arguments of one call. Raises Failed with code INVALID_ARGUMENTS, naming what is wrong."""
     try:

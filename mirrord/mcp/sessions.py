@@ -73,6 +73,7 @@ def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
         writer,
         attach_from=attachable(config),
         kept_from=(config.data,),  # Postgres and the private key
+        sources_dir=config.sources_dir,
     )
 
 

@@ -122,6 +122,18 @@ def test_a_named_file_that_is_missing_is_an_error() -> None:
         load(Flags(file=Path("none.toml")), {})
 
 
+def test_sources_can_be_in_another_directory() -> None:
+    write('sources_dir = "/Research/Material/"')
+    assert load(Flags(), {}).sources_dir == "Research/Material"
+
+
+@pytest.mark.parametrize("text", ["", "/", "a//b", "../x", ".hidden", "a/assets"])
+def test_sources_cannot_be_where_no_pages_are(text: str) -> None:
+    write(f"sources_dir = {text!r}")
+    with pytest.raises(UserError, match="sources_dir is"):
+        load(Flags(), {})
+
+
 def test_an_empty_dsn_means_the_embedded_postgres() -> None:
     write('dsn = ""')
     assert load(Flags(), {}).dsn is None
