@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mirrord.codec.properties import REMOVED, Json, Removed, load, properties, same
+from mirrord.codec.properties import REMOVED, Json, Removed, load, same
 from mirrord.codec.rewriting import rewritten
 from mirrord.codec.text import BOM, newline
 from mirrord.errors import Damaged
@@ -61,8 +61,7 @@ def values(head: str) -> dict[str, Json]:
     Raises:
         Damaged: not YAML mirrord reads; the message names the line.
     """
-    source = inner(head)
-    return load(source) if properties(source) else {}
+    return load(inner(head))
 
 
 def with_keys(text: str, changes: Mapping[str, Json | Removed]) -> str:
