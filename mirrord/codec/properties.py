@@ -127,7 +127,8 @@ class _Loader(yaml.CSafeLoader):
 
     def next(self) -> type:
         """Go on to the next event; what kind it is."""
-        self.last = event = self.get_event()
+        event: Any = self.get_event()
+        self.last = event
         if self.left < 0:
             raise Misread("holds more than some 3,000 values")
         self.left -= 1
