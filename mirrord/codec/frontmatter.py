@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from mirrord.codec.fences import Parts, fenced, inner, split
-from mirrord.codec.properties import REMOVED, Json, Removed, load, properties, same
+from mirrord.codec.properties import REMOVED, Json, Removed, load, same
 from mirrord.codec.rewriting import rewritten
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
@@ -18,8 +18,7 @@ def values(head: str) -> dict[str, Json]:
     Raises:
         Damaged: not YAML mirrord reads; the message names the line.
     """
-    source = inner(head)
-    return load(source) if properties(source) else {}
+    return load(inner(head))
 
 
 def with_keys(text: str, changes: Mapping[str, Json | Removed]) -> str:

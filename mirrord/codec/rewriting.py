@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import yaml
 
-from mirrord.codec.properties import Json, Property, Removed, load, properties, same
+from mirrord.codec.properties import Json, Property, Removed, load, properties, same, values_of
 from mirrord.codec.text import lines
 from mirrord.errors import Damaged
 
@@ -30,7 +30,8 @@ def rewritten(source: str, changes: Mapping[str, Json | Removed], ending: str) -
     Raises:
         Damaged: a key to change is not at the start of a line of its own.
     """
-    found, values = properties(source), load(source)
+    found = properties(source)
+    values = values_of(found)
     edits: list[Edit] = []
     added: dict[str, Json] = {}
     for key, value in changes.items():

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mirrord.codec.frontmatter import Json, inner, split
-from mirrord.codec.properties import Property, load, properties
+from mirrord.codec.properties import Property, properties, values_of
 from mirrord.errors import Damaged
 
 
@@ -33,9 +33,9 @@ def views_of(text: str) -> Views:
     source = inner(split(text).head)
     try:
         found = properties(source)
-        values = load(source) if found else {}
     except Damaged as damaged:
         return Views(None, None, None, None, {}, {}, str(damaged))
+    values = values_of(found)
     by_key = {entry.key: entry for entry in found}
     shown = {key: by_key[key].text or None for key in by_key if values[key] is not None}
     return Views(
