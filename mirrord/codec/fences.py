@@ -35,6 +35,13 @@ def split(text: str) -> Parts:
     return Parts(text[:start], text[start:end], text[end:])
 
 
+def source_of(text: str) -> str:
+    """The YAML of the front matter of *text*, "" if there is none: the same as inner(split(text).head), sooner."""
+    opening = _OPENING.match(text, 1 if text.startswith(BOM) else 0)
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    return text[opening.end() : closing.start()] if opening and closing else ""
+
+
 def inner(head: str) -> str:
     """The YAML between the fences of *head*."""
     return fenced(head)[1]

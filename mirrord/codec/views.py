@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from mirrord.codec.frontmatter import Json, inner, split
-from mirrord.codec.properties import Property, properties, values_of
+from mirrord.codec.fences import source_of
+from mirrord.codec.properties import Json, Property, properties, values_of
 from mirrord.errors import Damaged
 
 
@@ -30,7 +30,7 @@ class Views:
 
 def views_of(text: str) -> Views:
     """The front matter's views of *text*; never raises."""
-    source = inner(split(text).head)
+    source = source_of(text)
     try:
         found = properties(source)
     except Damaged as damaged:
