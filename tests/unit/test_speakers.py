@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.speakers import Detection, Format, detect
+from mirrord.domain.speakers import detect
+from mirrord.domain.transcript import Detection, Format
 
 CASES = Path(__file__).parents[1] / "cases" / "transcripts"
 GOAL = 0.98
