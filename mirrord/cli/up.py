@@ -7,16 +7,30 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import click
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from mirrord.cli.options import configured
 from mirrord.config import Config
 from mirrord.daemon import Daemon, Worked
 from mirrord.telemetry import log_to
 
 REFRESH = 0.25  # seconds
+
+
+@click.command()
+@configured
+@click.option("--tenant", "tenants", multiple=True, help="Mirror only these; made if new. Default: all there are.")
+@click.option(
+    "--fill", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Copied into an empty tree."
+)
+@click.option("--plain", is_flag=True, help="No live view; log lines on standard error, as under a service manager.")
+def up(config: Config, fill: Path | None, plain: bool) -> None:
+    """Run the daemon in the foreground until Ctrl-C."""
+    serve(config, fill, plain=plain or not sys.stderr.isatty())
 
 
 def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
