@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from mirrord.codec.links import Link
 from mirrord.domain.entry import EntryId
-from mirrord.domain.linking import Path
+from mirrord.domain.linking import Path, walk
 from mirrord.domain.meaning import Site, plain
 from mirrord.domain.place import INDEX, name_key
 
@@ -36,11 +36,11 @@ def respelt(link: Link, entry: EntryId, before: Site, after: Site) -> str | None
 
 def rebased(link: Link, before: Site, after: Site, whereto: Whereto) -> str | None:
     """A Markdown link's target that leads on to a file that is no entry; None: the one it has, or there is no file."""
-    here = _walk(before.directory, link.target)
+    here = walk(before.directory, link.target)
     if link.kind not in _BY_PATH or link.target.startswith("/") or not here:
         return None
     new = whereto("/".join(here))
-    if new is None or _walk(after.directory, link.target) == tuple(new.split("/")):
+    if new is None or walk(after.directory, link.target) == tuple(new.split("/")):
         return None
     return _relative(after.directory, new)
 
@@ -59,20 +59,8 @@ def _holds(link: Link, entry: EntryId, before: Site, after: Site) -> bool:
 def _landings(target: str, site: Site) -> list[str | None]:
     """The files that *target* leads to for programs that know nothing of titles: from the page, from the root."""
     starts: list[Path] = [()] if target.startswith("/") else [site.directory, ()]
-    found = (_walk(start, target) for start in starts)
+    found = (walk(start, target) for start in starts)
     return ["/".join(steps) if steps is not None else None for steps in found]
-
-
-def _walk(start: Path, target: str) -> Path | None:
-    steps = list(start)
-    for part in target.split("/"):
-        if part == ".." and not steps:
-            return None
-        if part == "..":
-            steps.pop()
-        elif part not in ("", "."):
-            steps.append(part)
-    return tuple(steps)
 
 
 def _paths(target: str, old: str, new: str, before: Site, after: Site) -> Iterator[str]:
@@ -96,7 +84,7 @@ def _has_ending(target: str) -> bool:
 
 def _is_from_root(target: str, old: str, before: Site) -> bool:
     """Whether *target* is the whole path, with nothing in front, on a page that is elsewhere."""
-    here, root = (_walk(start, target) for start in (before.directory, ()))
+    here, root = (walk(start, target) for start in (before.directory, ()))
     return before.directory != () and _same(root, old) and not _same(here, old)
 
 

@@ -114,32 +114,35 @@ def resolve(kind: str, target: str, origin: Origin, candidates: Sequence[Candida
 
 
 def _readings(kind: str, target: str, origin: Origin) -> Iterator[_Sought]:
-    parts = target.strip().split("/")
+    first = target.strip().split("/")[0]
     starts: list[tuple[Path, bool]]
-    if kind not in _BY_PATH and parts[0] not in ("", ".", ".."):
+    if kind not in _BY_PATH and first not in ("", ".", ".."):
         starts = [((), False)]
-    elif parts[0] == "":
+    elif first == "":
         starts = [((), True)]
     else:
         starts = [(origin.directory, True), ((), True)]
     for start, anchored in starts:
-        if steps := _walk(start, parts):
-            yield _Sought(steps, anchored)
+        if steps := walk(start, target.strip()):
+            yield _Sought(_page_at(steps), anchored)
 
 
-def _walk(start: Path, parts: Iterable[str]) -> Path | None:
-    """Where *parts* lead from *start*; None: out of the mirror, or to its root."""
+def walk(start: Path, target: str) -> Path | None:
+    """Where a path leads from *start*; None: out of the mirror."""
     steps = list(start)
-    for part in parts:
+    for part in target.split("/"):
         if part == ".." and not steps:
             return None
         if part == "..":
             steps.pop()
         elif part not in ("", "."):
             steps.append(part)
-    if len(steps) > 1 and name_key(_stem(steps[-1])) == INDEX:
-        steps.pop()
-    return tuple(steps) or None
+    return tuple(steps)
+
+
+def _page_at(steps: Path) -> Path:
+    """The page whose file that is, if it is the file of a folder."""
+    return steps[:-1] if len(steps) > 1 and name_key(_stem(steps[-1])) == INDEX else steps
 
 
 def _stem(name: str) -> str:

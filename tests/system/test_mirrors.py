@@ -5,28 +5,12 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
-import pytest
 
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, differing, look_everywhere
-
-
-@pytest.fixture
-def here(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
-    """One host's installation; its daemon is down."""
-    with Mirrord(tmp_path / "here", dsn=fresh_dsn) as installed:
-        yield installed
-
-
-@pytest.fixture
-def there(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
-    """Another host's, of the same tenant."""
-    with Mirrord(tmp_path / "there", dsn=fresh_dsn) as installed:
-        yield installed
 
 
 def test_what_one_renames_and_the_other_edits_at_once_is_both_on_both(here: Mirrord, there: Mirrord) -> None:

@@ -2,11 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
-import pytest
 from psycopg.types.json import Jsonb
 
 from tests.system.editors import save
@@ -15,20 +12,6 @@ from tests.system.health import differing, look_everywhere
 
 PATH = ".records/categories/books.yaml"
 TEXT = "dir: Books\npatterns:\n  - novels/**\n"
-
-
-@pytest.fixture
-def here(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
-    """One host's installation; its daemon is down."""
-    with Mirrord(tmp_path / "here", dsn=fresh_dsn) as installed:
-        yield installed
-
-
-@pytest.fixture
-def there(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
-    """Another host's, of the same tenant."""
-    with Mirrord(tmp_path / "there", dsn=fresh_dsn) as installed:
-        yield installed
 
 
 def _versions(mirrord: Mirrord) -> list[tuple[str, int]]:

@@ -1,8 +1,6 @@
 """Sessions on real trees in tmp_path."""
 
 import json
-import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,14 +8,11 @@ import pytest
 
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor, TenantId, new_id
-from mirrord.mirror import kernel
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 
 AGENT = Actor("agent", "writer")
 TENANT = TenantId(new_id())
-
-CALLS = ("mkdir", "create", "write", "fsync", "rename", "rename_new", "exchange", "unlink", "rmdir")
 
 Open = Callable[..., Session]
 
@@ -68,29 +63,3 @@ def events(root: Path) -> list[tuple[str, dict[str, object]]]:
         line for file in sorted((root / ".records/events").glob("*.jsonl")) for line in file.read_text().splitlines()
     ]
     return [(event["type"], event["data"]) for event in map(json.loads, lines)]
-
-
-def killed_at(number: int, root: Path, act: Callable[[Path], None]) -> bool:
-    """Whether *act*, in a process of its own, was killed at its call *number* that changes the tree; else it ended."""
-    child = os.fork()
-    if child == 0:
-        try:
-            _kill_at(number)
-            act(root)
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def _kill_at(number: int) -> None:
-    left = [number]
-    for call in CALLS:
-        original = getattr(kernel, call)
-
-        def counted(*arguments: object, original: Callable[..., object] = original) -> object:
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return original(*arguments)
-
-        setattr(kernel, call, counted)

@@ -12,7 +12,8 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import new_id
 from mirrord.mirror import kernel, relocation
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import AGENT, TENANT, Open, events, killed_at, page
+from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
+from tests.unit.kills import killed_at
 
 
 def files(root: Path) -> dict[str, str]:

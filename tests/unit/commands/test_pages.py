@@ -12,7 +12,8 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor, digest_of, id_of_path, new_id, parse_id
 from mirrord.mirror import copies, kernel
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import AGENT, TENANT, Open, events, killed_at, page
+from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
+from tests.unit.kills import killed_at
 
 TEXT = "---\ntitle: Alpha\n---\n\n# Alpha\n\nText.\n"
 ID = "0198b463-1d4f-7c3e-9a5b-0123456789ab"

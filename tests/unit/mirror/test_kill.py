@@ -1,8 +1,6 @@
 """What a process killed at any call of a write leaves behind."""
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,10 +13,10 @@ from mirrord.errors import Stale
 from mirrord.mirror import kernel, replace
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.tree import Tree
+from tests.unit.kills import killed_at
 
 ENTRY = new_id()
 OLD, NEW, SAVE = b"old", b"new", b"their save"
-CALLS = ("mkdir", "create", "write", "fsync", "rename", "rename_new", "exchange", "link", "unlink")
 
 
 def write(root: Path) -> None:
@@ -50,37 +48,12 @@ def test_a_kill_at_any_call_loses_nothing(tmp_path: Path, act: Callable[[Path], 
         root = tmp_path / f"run-{number}"
         root.mkdir()
         (root / "A.md").write_bytes(OLD)
-        if not _killed_at(number, act, root):
+        if not killed_at(number, root, act):
             break
         _check(root, act)
         _check(root, act)  # and recovery may be repeated
 
     assert number > 10
-
-
-def _killed_at(number: int, act: Callable[[Path], None], root: Path) -> bool:
-    child = os.fork()
-    if child == 0:
-        try:
-            _kill_at(number)
-            act(root)
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def _kill_at(number: int) -> None:
-    left = [number]
-    for call in CALLS:
-        original = getattr(kernel, call)
-
-        def counted(*arguments: object, original: Callable[..., object] = original) -> object:
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return original(*arguments)
-
-        setattr(kernel, call, counted)
 
 
 def _intrude(call: str, root: Path) -> None:
