@@ -1,12 +1,7 @@
 """`.mirrorignore` at a tenant's root, in gitignore syntax: what is not taken in while it is new."""
 
-from typing import TYPE_CHECKING
-
 from mirrord.errors import Damaged
 from mirrord.mirror.tree import Tree
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 PATH = ".mirrorignore"
 _LIMIT_BYTES = 1 << 20
@@ -17,8 +12,9 @@ class Ignore:
 
     def __init__(self, text: str = "") -> None:
         """Raises Damaged if a pattern cannot be understood."""
-        self._spec = _read(text) if text.strip() else None
-        self.is_empty = self._spec is None or not any(one.include is not None for one in self._spec.patterns)
+        self.is_empty = True
+        if text.strip():
+            self._understand(text)
 
     @classmethod
     def load(cls, tree: Tree) -> "Ignore":
@@ -37,17 +33,17 @@ class Ignore:
         except UnicodeDecodeError as error:
             raise Damaged(f"{PATH} is not UTF-8; save it as UTF-8.") from error
 
+    def _understand(self, text: str) -> None:
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most trees ignore nothing, and readers start without it)
+
+        try:
+            self._spec = GitIgnoreSpec.from_lines(text.splitlines())
+        except ValueError as error:
+            raise Damaged(f"{PATH} has a pattern that cannot be understood: {error}.") from error
+        self.is_empty = not any(pattern.include is not None for pattern in self._spec.patterns)
+
     def matches(self, path: str, is_directory: bool) -> bool:
         """Whether *path* is kept out; what lies below a directory that is, is kept out too."""
-        if self._spec is None or self.is_empty:
+        if self.is_empty:
             return False
         return self._spec.match_file(path + "/" if is_directory else path)
-
-
-def _read(text: str) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415  (a twentieth of every start; most trees ignore nothing)
-
-    try:
-        return GitIgnoreSpec.from_lines(text.splitlines())
-    except ValueError as error:
-        raise Damaged(f"{PATH} has a pattern that cannot be understood: {error}.") from error
