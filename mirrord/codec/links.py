@@ -1,7 +1,7 @@
 """The links of a page and where they stand, so that moves can mend them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 from urllib.parse import unquote
@@ -10,7 +10,7 @@ from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
 from mirrord.codec.dialect import MAX_NESTING, WIKILINK
 from mirrord.codec.frontmatter import split
-from mirrord.codec.segments import regions
+from mirrord.codec.segments import Region, regions
 
 _TOKEN = re.compile(
     r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
@@ -49,13 +49,21 @@ class Link:
     end: int
 
 
-def links_of(text: str) -> list[Link]:
-    """The links within the mirror in order: not in code, comments and HTML, nor with a scheme or `//`."""
+def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
+    """
+    The links within the mirror in order: not in code, comments and HTML, nor with a scheme or `//`.
+
+    within: the regions of the body, where they are known.
+    """
     parts = split(text)
     offset = len(text) - len(parts.body)
     result = list(_in_properties(text, offset))
-    for region in regions(parts.body):
+    if "[" not in parts.body:
+        return result
+    for region in within or regions(parts.body):
         start, end = offset + region.start, offset + region.end
+        if text.find("[", start, end) < 0:
+            continue
         if region.kind == "inline":
             result += _Scan(text, end).links(start)
         elif region.kind == "definition":
