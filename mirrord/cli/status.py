@@ -24,7 +24,8 @@ _DECIDE = "Decide with `mirrord approvals`."
 async def gather(config: Config) -> dict[str, Any]:
     """
     {daemon {pid, alive, since}, database {embedded, server_version}, tenants [...], degraded [sentences],
-    attention [{tenant, kind, path, sentence}]}: the last are problems, halts and requests that wait, at most MOST a tenant.
+    attention [{tenant, kind, path, sentence}]}: the last are problems, halts and requests that wait, each kind
+    at most MOST a tenant.
 
     Times are ISO 8601 in UTC, None where there is none. server_version is None while Postgres is out of reach.
     """

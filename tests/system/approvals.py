@@ -19,6 +19,7 @@ from mirrord.domain.grant import LOCAL
 from mirrord.domain.limits import Limits
 from mirrord.domain.trust import levels
 from mirrord.mirror import marker
+from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 from tests.system.harness import Mirrord, eventually
 
@@ -47,6 +48,7 @@ class Asker:
     """An agent with files only."""
 
     def __init__(self, root: Path, tenant: str, attach_from: tuple[Path, ...] = ()) -> None:
+        prepare_process()
         tree = Tree(root)
         found = marker.read(tree)
         assert found is not None

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,15 +13,17 @@ from mirrord.approving.desk import Desk
 from mirrord.approving.execution import executed
 from mirrord.commands.failure import Failed
 from mirrord.config import Agents, Config
-from mirrord.db import approvals
+from mirrord.db import approvals, leases
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Locked
+from mirrord.mcp.tools import ALL, tools_of
 from tests.system.approvals import Asker
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
 
 CALL = {"title": "Alpha"}
+TOOL_OF = {tool.name: tool for tool in tools_of([ALL])}
 
 
 class Office:
@@ -34,6 +37,10 @@ class Office:
 
     async def work(self) -> None:
         """A daemon that just started does its first round."""
+        sides = self.desk.sides
+        assert sides.lease is not None
+        await leases.renew(sides.database, [sides.lease])  # as the daemon does beside this
+        sides.renewed()
         await Approver(self.desk, lambda: True).work()
 
     async def approved(self) -> UUID:
@@ -68,7 +75,10 @@ async def offices(
             await opened.enter_async_context(opened_mirror(database, app_connection, directory, tenant))
             for directory in directories
         ]
-        yield [Office(mirror) for mirror in mirrors]
+        made = [Office(mirror) for mirror in mirrors]
+        for one in made:
+            opened.callback(one.agent.session.close)
+        yield made
 
 
 @pytest.fixture
@@ -145,3 +155,44 @@ async def test_a_request_outlives_its_file(office: Office) -> None:
 
     assert office.pages() == ["Alpha.md"]
     assert isinstance(office.agent.calls("create_page", CALL), dict)
+
+
+TURNS = "Ana: How was it?\nBen: Good.\nAna: Why?\nBen: The light.\n"
+SURVEY = "Id,What was good?\nP1,The light\nP2,The quiet\n"
+COLUMNS = [{"column": "Id", "target": "identifier"}, {"column": 1, "target": "source_text"}]
+
+
+async def _done(office: Office, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What an agent gets of a command that a person approved, on the wire."""
+    request = office.agent.asks(name, arguments)
+    await office.work()
+    assert office.agent.says(request)["state"] == "pending", office.agent.says(request)
+    office.mirror.app.execute("SELECT mirrord.approve(%s)", [request])
+    await office.work()
+    outcome = office.agent.calls(name, arguments)
+    assert isinstance(outcome, dict), outcome
+    return dict(TOOL_OF[name].answered(outcome))
+
+
+async def test_every_tool_that_asks_by_default_is_done_when_a_person_approved(office: Office, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    office.agent.session.attach_from = (outside,)
+    survey = outside / "wave.csv"
+    survey.write_text(SURVEY)
+    (outside / "talk.txt").write_text(TURNS)
+
+    brought = await _done(office, "import_file", {"path": str(outside / "talk.txt")})
+    folder = await _done(office, "create_folder", {"name": "Talks"})
+    renamed = await _done(office, "rename_folder", {"folder_id": folder["folder_id"], "new_name": "Interviews"})
+    moved = {"source_id": brought["source_id"], "folder_id": folder["folder_id"]}
+    assert (await _done(office, "move_source_to_folder", moved))["folder_id"] == folder["folder_id"]
+    found = await _done(office, "detect_speakers", {"source_id": brought["source_id"]})
+    gone = await _done(office, "delete_source", {"source_id": brought["source_id"]})
+    emptied = await _done(office, "delete_folder", {"folder_id": folder["folder_id"]})
+    answers = await _done(office, "import_survey", {"path": str(survey), "column_mappings": COLUMNS})
+
+    assert (renamed["old_name"], emptied["name"]) == ("Talks", "Interviews")
+    assert (found["speakers"], found["count"]) == (["Ana", "Ben"], 2)
+    assert gone["deleted_segments_count"] == 4
+    assert (answers["rows_processed"], answers["cases_created"]) == (2, 2)
