@@ -21,7 +21,7 @@ def _segments(draw: st.DrawFn) -> Segment:
         draw(_text),
         draw(st.sampled_from(["code", "speaker", "own"])),
         draw(_text),
-        quote and quote.quote,
+        quote.quote if quote else None,
         quote.prefix if quote else "",
         quote.suffix if quote else "",
         draw(st.booleans()),
