@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "mirrord"
@@ -67,6 +68,10 @@ NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc
 Sources = Mapping[str, str]  # dotted name of a module -> its text
 
 
+parsed = cache(ast.parse)  # every rule looks at all sources
+
+
+@cache
 def sources() -> dict[str, str]:
     """Every module of mirrord."""
     found = {}
@@ -78,12 +83,12 @@ def sources() -> dict[str, str]:
 
 def imports(module: str, sources: Sources) -> Iterator[str]:
     """What *module* imports, anywhere in it; of a package's attribute that is a module, that module."""
-    return _imported(ast.walk(ast.parse(sources[module])), module, sources)
+    return _imported(ast.walk(parsed(sources[module])), module, sources)
 
 
 def loaded(module: str, sources: Sources) -> Iterator[str]:
     """What importing *module* imports at once: not what functions do, nor what is there for types."""
-    return _imported(_run_at_once(ast.parse(sources[module]).body), module, sources)
+    return _imported(_run_at_once(parsed(sources[module]).body), module, sources)
 
 
 def _run_at_once(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -184,7 +189,7 @@ def _is_pure(module: str) -> bool:
 
 
 def _effects_called(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EFFECTS_WITHOUT_IMPORT:
             yield f"{node.func.id}()"
 
@@ -193,7 +198,7 @@ def broad_excepts(sources: Sources) -> list[str]:
     """Handlers that catch everything, beyond those that are allowed; to clean up there is `ExitStack`."""
     found = []
     for module, source in sources.items():
-        handlers = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler)]
+        handlers = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.ExceptHandler)]
         lines = [handler.lineno for handler in handlers if _catches_everything(handler)]
         found += [f"{module}:{line}" for line in sorted(lines)[BROAD_EXCEPT.get(module, 0) :]]
     return found
@@ -215,7 +220,7 @@ def oversized(sources: Sources) -> list[str]:
 
 
 def _functions(module: str, source: str) -> Iterator[tuple[str, int, int]]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield f"{module}.{node.name}", lines, MAX_FUNCTION_LINES
@@ -233,4 +238,4 @@ def meaningless_names(sources: Sources) -> list[str]:
 
 def undocumented(sources: Sources) -> list[str]:
     """Modules that do not say what they are."""
-    return [module for module, source in sources.items() if not ast.get_docstring(ast.parse(source))]
+    return [module for module, source in sources.items() if not ast.get_docstring(parsed(source))]

@@ -14,13 +14,13 @@ _PLAIN_TOO = re.compile(  # a date, which what reads YAML takes for one, and the
     r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d)?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 _NO_TEXT = frozenset("null true false yes no on off y n".split())
-_UNSPEAKABLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_UNSPEAKABLE = re.compile(r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SAFE = "!$&'*+,;=:@/-._~"
 
 
 def answer(text: str) -> str:
     """What somebody answered, as paragraphs of Markdown."""
-    clean = _UNSPEAKABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    clean = _UNSPEAKABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " "))
     lines = [line.strip() for line in clean.strip().split("\n")]
     return "\n".join(line and _line(line) for line in lines)
 

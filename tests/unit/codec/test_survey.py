@@ -145,6 +145,7 @@ def test_a_cell_that_is_none_or_may_be_two_things_is_refused(kind: str, cell: st
         Column(0, "x", ValueType(kind)).value(cell)
 
 
+# The reader takes a tab in brackets for a label: answers have blanks instead.
 ANSWERS = st.text("ab#*_`[]()<>!&;~=$%^|\\-+1.) \n:\"'漢é{}\t")
 
 
