@@ -14,7 +14,7 @@ _PLAIN_TOO = re.compile(  # a date, which what reads YAML takes for one, and the
     r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d)?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 _NO_TEXT = frozenset("null true false yes no on off y n".split())
-_UNSPEAKABLE = re.compile(r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_UNSPEAKABLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SAFE = "!$&'*+,;=:@/-._~"
 
 

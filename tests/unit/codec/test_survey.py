@@ -174,6 +174,11 @@ def test_a_front_matter_says_what_it_was_given(attributes: dict[str, str | int |
     assert found.get("attributes", {}) == kept
 
 
+def test_a_value_of_several_lines_stays_so() -> None:
+    written = cases.front_matter({"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}})
+    assert values(split(written).head) == {"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}}
+
+
 def test_labels_with_brackets_are_labels() -> None:
     (block,) = read(cases.heading("a]b [c] *d*", cases.link(["..", "a b", "c(1).md"], "a b")))["content"]
     (node,) = block["content"]
