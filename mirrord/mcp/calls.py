@@ -43,6 +43,9 @@ async def _performed(
             f"This token may only read, and {tool.name} writes.",
             "Tell the person what you would have written, or ask an operator for a token that may write.",
         )
+    if not tool.is_open(caller.gate.levels[tool.name]):
+        sentence = f"An operator decided that {tool.name} is not for agents."
+        raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
     arguments = parsed(tool.arguments, tool.name, given)
     if tool.run is not None:
         return await caller.perform(partial(tool.run, caller.session, arguments), waits=tool.waits)

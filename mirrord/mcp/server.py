@@ -75,8 +75,11 @@ class Server(MCPServer[None]):
     async def list_tools(self) -> list[Listed]:
         """Those the caller may use, always in the same order."""
         caller = self._callers.current()
-        shown = [tool for tool in self._own.values() if caller.may_write or not tool.writes]
-        own = [tool.listed(caller.gate.levels[tool.name]) for tool in shown]
+        levels = caller.gate.levels
+        shown = [
+            one for one in self._own.values() if (caller.may_write or not one.writes) and one.is_open(levels[one.name])
+        ]
+        own = [tool.listed(levels[tool.name]) for tool in shown]
         return [*own, *await super().list_tools()]
 
     async def call_tool(

@@ -47,6 +47,10 @@ class Tool(Generic[A]):
     idempotent: bool = True
     waits: bool = False
 
+    def is_open(self, level: Trust) -> bool:
+        """Whether agents may call it: what only reads has nothing to approve, so raised it is closed to them."""
+        return self.run is None or level <= Trust.NOTIFY
+
     def answered(self, result: Any) -> Wire:
         """What its command's *result* is on the wire, whether that was returned just now or comes from a file."""
         if isinstance(result, Mapping):
