@@ -25,6 +25,10 @@ FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FILES_ONLY = ("commands", "mcp")
 NEVER_REACHED = ("mirrord.db", "mirrord.sync", "psycopg", "psycopg_pool")
 
+# What an agent waits for: the server's start and its first list of pages do without what takes long to load.
+FIRST_ANSWER = ("mirrord.mcp.stdio", "mirrord.commands.listing")
+SLOW_TO_LOAD = ("markdown_it", "yaml", "frontmatter", "pathspec", "tomllib", "rich", "cryptography", "click")
+
 PURE_ROOMS = ("domain", "codec")
 PURE_MODULES = {
     *(
@@ -74,7 +78,24 @@ def sources() -> dict[str, str]:
 
 def imports(module: str, sources: Sources) -> Iterator[str]:
     """What *module* imports, anywhere in it; of a package's attribute that is a module, that module."""
-    for node in ast.walk(ast.parse(sources[module])):
+    return _imported(ast.walk(ast.parse(sources[module])), module, sources)
+
+
+def loaded(module: str, sources: Sources) -> Iterator[str]:
+    """What importing *module* imports at once: not what functions do, nor what is there for types."""
+    return _imported(_run_at_once(ast.parse(sources[module]).body), module, sources)
+
+
+def _run_at_once(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    for node in nodes:
+        is_later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if not is_later and not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from _run_at_once(ast.iter_child_nodes(node))
+
+
+def _imported(nodes: Iterable[ast.AST], module: str, sources: Sources) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -130,6 +151,17 @@ def reaches_of_the_agents_side(sources: Sources) -> list[str]:
         if room(module) in FILES_ONLY
         for other in sorted(reached(module, imported))
         if _is_within(other, NEVER_REACHED)
+    ]
+
+
+def slow_first_answers(sources: Sources) -> list[str]:
+    """Ways from what the first answer needs to what takes long to load."""
+    at_once = {module: set(loaded(module, sources)) for module in sources}
+    return [
+        f"{module} loads {other}"
+        for module in FIRST_ANSWER
+        for other in sorted(reached(module, at_once))
+        if _is_within(other, SLOW_TO_LOAD)
     ]
 
 

@@ -22,7 +22,7 @@ from mirrord.commands.sources import (
 from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
 from mirrord.config import Config
 from mirrord.domain.source import SourceType
-from mirrord.domain.speakers import Format
+from mirrord.domain.transcript import Format
 
 
 @click.group()
