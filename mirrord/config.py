@@ -4,15 +4,20 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from mirrord.domain.limits import Limits
+from mirrord.domain.place import is_reserved
+from mirrord.domain.source import DIRECTORY
+from mirrord.domain.trust import DEFAULTS, Trust, levels
 from mirrord.errors import UserError
 
 DATA = Path("data")
 FILE = Path("mirrord.toml")
 DEFAULT_MODE = 0o700
+DEFAULT_TOOLS = ("pages",)
 
 Notify = Literal["commit", "ticker"]
 
@@ -24,13 +29,19 @@ class Agents:
 
     token, token_file: what it shows, or where that is. local_trust: serve without a token whoever may start the
     process; None: only beside an embedded Postgres. attach_from: directories below which files may be attached; None:
-    where the server was started, and the system's temporary directory.
+    where the server was started, and the system's temporary directory. tools: names of the sets that are served.
+    trust: levels of tools after an operator's changes. limits: of what one token may ask of one process. elicitation:
+    whether a person may approve through the client, where it can ask.
     """
 
     token: str | None = None
     token_file: Path | None = None
     local_trust: bool | None = None
     attach_from: tuple[Path, ...] | None = None
+    tools: tuple[str, ...] = DEFAULT_TOOLS
+    trust: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
+    limits: Limits = field(default_factory=Limits)
+    elicitation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +52,8 @@ class Config:
     mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
-    makes many commits a second cheaper. agents: for `mirrord mcp` only.
+    makes many commits a second cheaper. sources_dir: the directory of a tree below which sources are. agents: for
+    `mirrord mcp` only.
     """
 
     mirror: Path
@@ -50,7 +62,14 @@ class Config:
     tenants: tuple[str, ...] = ()
     mode: int = DEFAULT_MODE
     notify: Notify = "commit"
+    sources_dir: str = DIRECTORY
     agents: Agents = Agents()
+
+    def trusts_locally(self) -> bool:
+        """Whether agents need no token."""
+        if self.agents.local_trust is not None:
+            return self.agents.local_trust
+        return self.dsn is None and (self.data / "pg").is_dir()  # one person's own machine, Postgres embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +81,7 @@ class Flags:
     dsn: str | None = None
     tenants: tuple[str, ...] = ()
     file: Path | None = None
+    tools: tuple[str, ...] = ()
 
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
@@ -78,7 +98,8 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
-        agents=_agents(written.get("mcp", {}), environment),
+        sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
+        agents=_agents(written.get("mcp", {}), environment, flags),
     )
 
 
@@ -88,13 +109,17 @@ def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path |
     return named or (FILE if FILE.is_file() else None)
 
 
-def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agents:
+def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
     listed = written.get("attach_from")
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
         token_file=_path(environment.get("MIRRORD_TOKEN_FILE") or written.get("token_file")),
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
+        tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
+        trust=levels(written.get("trust", {})),
+        limits=Limits(**written.get("limits", {})),
+        elicitation=written.get("elicitation", False),
     )
 
 
@@ -111,13 +136,24 @@ def _read(file: Path | None) -> dict[str, Any]:
     return written
 
 
-_KEYS: dict[str, type | dict[str, type]] = {
+Wanted = type | dict[str, Any]  # a table's own keys; without any, every key, with text
+
+_KEYS: dict[str, Wanted] = {
     "dsn": str,
     "data": str,
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str},
-    "mcp": {"token_file": str, "local_trust": bool, "attach_from": list},
+    "sources_dir": str,
+    "mcp": {
+        "token_file": str,
+        "local_trust": bool,
+        "attach_from": list,
+        "tools": list,
+        "elicitation": bool,
+        "trust": {},
+        "limits": {"pending": int, "calls": int, "mutations": int},
+    },
 }
 
 
@@ -126,19 +162,23 @@ def _check(file: Path, written: Mapping[str, Any]) -> None:
         wanted = _KEYS.get(key)
         if wanted is None:
             raise UserError(f"{file}: the key {key!r} is unknown; there are {', '.join(_KEYS)}.")
-        if isinstance(wanted, dict):
-            _check_table(file, key, value, wanted)
-        else:
-            _check_value(file, key, value, wanted)
+        _check_key(file, key, key, value, wanted)
 
 
-def _check_table(file: Path, table: str, written: Any, wanted: Mapping[str, type]) -> None:
+def _check_key(file: Path, table: str, key: str, value: Any, wanted: Wanted) -> None:
+    if isinstance(wanted, dict):
+        _check_table(file, table, value, wanted)
+    else:
+        _check_value(file, key, value, wanted)
+
+
+def _check_table(file: Path, table: str, written: Any, wanted: Mapping[str, Wanted]) -> None:
     if not isinstance(written, dict):
-        raise UserError(f"{file}: {table!r} must be a table, [{table}], with {', '.join(wanted)}.")
+        raise UserError(f"{file}: {table!r} must be a table, [{table}], with {', '.join(wanted) or 'names and texts'}.")
     for key, value in written.items():
-        if key not in wanted:
+        if wanted and key not in wanted:
             raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(wanted)}.")
-        _check_value(file, key, value, wanted[key])
+        _check_key(file, f"{table}.{key}", key, value, wanted.get(key, str))
 
 
 def _check_value(file: Path, key: str, value: Any, wanted: type) -> None:
@@ -146,6 +186,8 @@ def _check_value(file: Path, key: str, value: Any, wanted: type) -> None:
         raise UserError(f"{file}: {key!r} must be text, in quotes.")
     if wanted is bool and not isinstance(value, bool):
         raise UserError(f"{file}: {key!r} must be true or false.")
+    if wanted is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise UserError(f"{file}: {key!r} must be a whole number; 0 is no limit.")
     if wanted is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         raise UserError(f"{file}: {key!r} must be a list of texts.")
 
@@ -160,6 +202,13 @@ def _mode(text: str | None) -> int:
     if not re.fullmatch("[0-7]{3,4}", text):
         raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".')
     return int(text, 8)
+
+
+def _sources_dir(text: str) -> str:
+    parts = text.strip("/").split("/")
+    if any(not part.strip() or is_reserved(part) for part in parts):
+        raise UserError(f"sources_dir is {text!r}; write the path of a directory of pages, for instance {DIRECTORY!r}.")
+    return "/".join(parts)
 
 
 def _notify(text: str) -> Notify:

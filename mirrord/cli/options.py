@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mirrord.commands.failure import Failed
 from mirrord.config import Config, Flags, load
 from mirrord.errors import Damaged, Halted, MirrordError, Refused, Stale, Unavailable, UserError
 
@@ -28,6 +29,12 @@ _EXIT_CODES: dict[type[MirrordError], int] = {
     Damaged: REFUSED,
     Stale: REFUSED,
     Halted: HALTED,
+}
+
+_EXIT_CODES_OF_COMMANDS = {
+    **dict.fromkeys(("not_found", "invalid", "invalid_name", "category_not_found"), USAGE),
+    **dict.fromkeys(("description_too_long", "invalid_characters"), USAGE),
+    **dict.fromkeys(("busy", "unavailable", "lock_error", "write_error"), UNAVAILABLE),
 }
 
 
@@ -80,6 +87,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 def exit_code(error: MirrordError) -> int:
     """The exit code of DESIGN §8 for an error."""
+    if isinstance(error, Failed):
+        return _EXIT_CODES_OF_COMMANDS.get(error.kind, REFUSED)
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), UNAVAILABLE)
 
 

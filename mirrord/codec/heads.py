@@ -8,7 +8,7 @@ from mirrord.codec.frontmatter import inner, split
 from mirrord.codec.properties import Json
 from mirrord.codec.views import views_of
 
-_SHOWN = ("id", "title", "icon", "position")
+_SHOWN = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
 _LISTED = ("tags", "aliases")
 _KNOWN = frozenset(_SHOWN + _LISTED)
 _PLAIN_LENGTH = 4_000  # characters: far from every limit of `properties`
@@ -37,7 +37,8 @@ class Head:
     """
     A page as lists show it.
 
-    id, title, icon, position: as in `views.Views`, all None where the front matter cannot be read.
+    id, title, icon, position, type, source_type, original, created: as in `views.Views`, all None where the front
+    matter cannot be read.
     tags: as texts without their `#`, numbers as well. aliases: those that are text.
     """
 
@@ -47,6 +48,10 @@ class Head:
     position: str | None = None
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    type: str | None = None
+    source_type: str | None = None
+    original: str | None = None
+    created: str | None = None
 
 
 def head_of(text: str) -> Head:
@@ -57,8 +62,7 @@ def head_of(text: str) -> Head:
         shown = {key: text or None for key, text in found.items() if isinstance(text, str)}
         return _head({**shown, "id": str(found["id"] or "") if "id" in found else None}, found)
     views = views_of(text)
-    said = {"id": views.id, "title": views.title, "icon": views.icon, "position": views.position}
-    return _head(said, views.frontmatter)
+    return _head({**views.texts, "id": views.id}, views.frontmatter)
 
 
 def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
@@ -66,7 +70,7 @@ def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
     words = [word.lstrip("#") for text in tagged for word in re.split(r"[,\s]+", text)]
     aliases = tuple(alias.strip() for alias in _listed(values.get("aliases")) if isinstance(alias, str))
     tags = tuple(filter(None, dict.fromkeys(words)))
-    return Head(shown.get("id"), shown.get("title"), shown.get("icon"), shown.get("position"), tags, aliases)
+    return Head(tags=tags, aliases=aliases, **{key: shown.get(key) for key in _SHOWN})
 
 
 def _listed(value: Json) -> list[Json]:

@@ -49,7 +49,7 @@ def written(form: Form, text: str | None, data: Mapping[str, Json]) -> str:
     return new
 
 
-def canonical(data: Mapping[str, Json]) -> str:
+def canonical(data: Mapping[str, object]) -> str:
     """JSON as mirrord writes it: the same for the same values."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2, sort_keys=True) + "\n"
 

@@ -14,6 +14,7 @@ class Views:
 
     id: the text of the key as written, UUID or not; "" if the key is there without a value.
     title, icon, position: the text as written, so `title: 1.10` is "1.10"; None for lists and mappings.
+    texts: the same of every key.
     frontmatter: every key, these included.
     error: why the front matter cannot be read, as a sentence; the other views are empty then.
     """
@@ -22,6 +23,7 @@ class Views:
     title: str | None
     icon: str | None
     position: str | None
+    texts: dict[str, str | None]
     frontmatter: dict[str, Json]
     error: str | None
 
@@ -32,12 +34,12 @@ def views_of(text: str) -> Views:
     try:
         found = properties(source)
     except Damaged as damaged:
-        return Views(None, None, None, None, {}, str(damaged))
+        return Views(None, None, None, None, {}, {}, str(damaged))
     values = values_of(found)
     by_key = {entry.key: entry for entry in found}
     shown = {key: by_key[key].text or None for key in by_key if values[key] is not None}
     return Views(
-        _id(source, by_key.get("id")), shown.get("title"), shown.get("icon"), shown.get("position"), values, None
+        _id(source, by_key.get("id")), shown.get("title"), shown.get("icon"), shown.get("position"), shown, values, None
     )
 
 

@@ -1,26 +1,22 @@
 """The agent adds files to pages."""
 
 import mimetypes
-import os
-import stat
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from mirrord.commands import events, paths, writing
-from mirrord.commands.failure import Failed, explained, invalid
+from mirrord.commands import events, inputs, paths, writing
+from mirrord.commands.failure import explained, invalid
 from mirrord.commands.session import Session
-from mirrord.domain.entry import Digest, Kind, digest_of, id_of_path
+from mirrord.domain.approval import ABSENT, Preview
+from mirrord.domain.entry import Digest, digest_of, id_of_path
 from mirrord.domain.event import Type
 from mirrord.domain.place import is_reserved, unportable
-from mirrord.errors import Refused, Stale
-from mirrord.mirror import contained, contents, replace
+from mirrord.errors import Stale
+from mirrord.mirror import contents, replace
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.layout import attachment_path, is_temporary, is_text, parent_of, printable, spot_of_file
+from mirrord.mirror.layout import attachment_path, is_temporary, is_text, parent_of, printable
 from mirrord.mirror.spelling import spelt
 
 _SAFE = "!$&'*+,;=:@/-._~"  # stays readable in a link's destination
@@ -47,13 +43,10 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
     file_path: below a directory of `attach_from`, absolute or relative to one. file_name: what it is called there;
     None: as it is called. Never over another file: then `image-2.png`; the same bytes are not added twice.
     """
-    name, data = _read(session, file_path)
-    if file_name is not None:
-        name = file_name
-    _check_name(name)
+    name, data = _named(session, file_path, file_name)
     with session.writing() as journal:
         page = writing.find(session, page_path)
-        path, is_there = _place(session, parent_of(page.path), name, digest_of(data))
+        path, is_there = place(session, parent_of(page.path), name, digest_of(data))
         if not is_there:
             paths.check_kept(session.tree, path)
             _put(session, journal, path, data)
@@ -61,6 +54,25 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
             events.record(session, Type.ATTACHMENT_ADDED, {**facts, "digest": digest_of(data).hex()})
     relative = f"./{path[len(parent_of(page.path)) :].lstrip('/')}"
     return Attached(relative, _syntax(relative, name), digest_of(data).hex(), path)
+
+
+def preview_add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> Preview:
+    """What add_attachment would do."""
+    name, data = _named(session, file_path, file_name)
+    page = writing.find(session, page_path)
+    path, is_there = place(session, parent_of(page.path), name, digest_of(data))
+    facts = {"path": path, "size": len(data), "digest": digest_of(data).hex()}
+    bases = {path: digest_of(data).hex() if is_there else ABSENT}
+    return Preview(f"The file {name} ({len(data)} bytes) would be put beside {page.path}.", facts, (), bases)
+
+
+def _named(session: Session, file_path: str, file_name: str | None) -> tuple[str, bytes]:
+    """What the file is to be called, and its bytes."""
+    name, data = _read(session, file_path)
+    if file_name is not None:
+        name = file_name
+    _check_name(name)
+    return name, data
 
 
 def _put(session: Session, journal: Journal, path: str, data: bytes) -> None:
@@ -73,8 +85,8 @@ def _put(session: Session, journal: Journal, path: str, data: bytes) -> None:
             raise writing.is_taken(error) from error
 
 
-def _place(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
-    """Where the file goes, and whether it is there already."""
+def place(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
+    """Where a file called *name* goes among the attachments of *directory*, and whether it is there already."""
     for number in count(1):
         path = attachment_path(directory, _numbered(name, number))
         with explained():
@@ -111,54 +123,5 @@ def _check_name(name: str) -> None:
 
 def _read(session: Session, file_path: str) -> tuple[str, bytes]:
     """The name and bytes of a file that may be attached."""
-    for root in session.attach_from:
-        relative = _below(root, file_path)
-        if relative is None:
-            continue
-        try:
-            with explained(), _opened(session, root, relative) as descriptor:
-                return relative.rpartition("/")[2], contents.read(descriptor, relative, LIMIT)[0]
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
-            continue
-    raise Failed(
-        "FILE_NOT_FOUND",
-        "not_found",
-        f"There is no file {Path(file_path).name!r} that may be attached.",
-        "Give the path of a file below one of the directories that the operator listed in mcp.attach_from.",
-    )
-
-
-def _below(root: Path, file_path: str) -> str | None:
-    path = PurePath(file_path)
-    if not path.is_absolute():
-        return str(path)
-    return str(path.relative_to(root)) if path.is_relative_to(root) else None
-
-
-@contextmanager
-def _opened(session: Session, root: Path, relative: str) -> Iterator[int]:
-    """A descriptor of the file; through no link, and not of what mirrord keeps to itself."""
-    with ExitStack() as opened:
-        above = os.open(root, contained.DIRECTORY | os.O_CLOEXEC)
-        opened.callback(os.close, above)
-        looked_at = contained.opened(above, relative, contained.ITSELF, native=session.tree.native)
-        opened.callback(os.close, looked_at)
-        if not stat.S_ISREG(os.fstat(looked_at).st_mode):  # opening a device may already act
-            raise Refused("Only regular files can be attached.")
-        descriptor = contained.opened(above, relative, contained.FILE, native=session.tree.native)
-        opened.callback(os.close, descriptor)
-        _check_place(session, Path(f"/proc/self/fd/{descriptor}").readlink(), os.fstat(descriptor).st_nlink)
-        yield descriptor
-
-
-def _check_place(session: Session, found: Path, names: int) -> None:
-    own = session.tree.root.resolve()
-    if found.is_relative_to(own):
-        spot = spot_of_file(str(found.relative_to(own)))
-        is_open = spot is not None and spot.kind is Kind.ATTACHMENT
-    else:
-        if names > 1:  # the others may be where nothing may be attached from
-            raise Refused("The file has several names (hard links); attach a copy of it.")
-        is_open = not any(found.is_relative_to(path.resolve()) for path in (own.parent, *session.kept_from))
-    if not is_open:
-        raise Refused("What mirrord itself keeps cannot be attached.")
+    with explained(), inputs.opened(session, file_path) as (name, descriptor):
+        return name, contents.read(descriptor, name, LIMIT)[0]

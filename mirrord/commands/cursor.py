@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 
 from mirrord.commands.failure import Failed, invalid
 
@@ -22,6 +23,14 @@ def place_of(cursor: str, question: str) -> tuple[str, int]:
     if mark != _mark(question) or not isinstance(path, str) or type(number) is not int or number < 0:
         raise _unknown()
     return path, number
+
+
+def start_of(paths: Sequence[str], cursor: str | None, question: str) -> int:
+    """Where a list of what is at *paths* goes on: behind the one a cursor names; if that is gone, at its number."""
+    if cursor is None:
+        return 0
+    path, number = place_of(cursor, question)
+    return next((at + 1 for at, one in enumerate(paths) if one == path), number)
 
 
 def _mark(question: str) -> str:

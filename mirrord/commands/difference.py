@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from difflib import unified_diff
 from itertools import takewhile
 
+from mirrord.domain.approval import MOST_LINES
+
 _AROUND = 3  # lines of context
 _LONGEST_LINE, _LONGEST = 1_000, 20_000  # characters
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
@@ -19,6 +21,13 @@ def diff_of(path: str, old: str, new: str) -> str:
     one, other = before[first : len(before) - last], after[first : len(after) - last]
     found = unified_diff(one, other, path, path, lineterm="", n=_AROUND)
     return _short("\n".join(_short(_shifted(line, first), _LONGEST_LINE) for line in found), _LONGEST)
+
+
+def diff_lines(path: str, old: str, new: str) -> tuple[str, ...]:
+    """The same by lines, as many as a preview has."""
+    lines = diff_of(path, old, new).splitlines()
+    more = len(lines) - MOST_LINES + 1
+    return tuple(lines) if more <= 1 else (*lines[: MOST_LINES - 1], f"… and {more} lines more")
 
 
 def _alike(before: Sequence[str], after: Sequence[str]) -> int:

@@ -8,9 +8,10 @@ from mirrord.codec.editing import Action, Edit, KeyEdit, Missed, SectionEdit, Su
 from mirrord.codec.frontmatter import REMOVED, Json, Removed
 from mirrord.codec.text import unix
 from mirrord.commands import writing
-from mirrord.commands.difference import diff_of
+from mirrord.commands.difference import diff_lines, diff_of
 from mirrord.commands.failure import Failed, explained, invalid, missed
 from mirrord.commands.session import Session
+from mirrord.domain.approval import Preview
 from mirrord.domain.entry import Digest, EntryId, parse_id
 from mirrord.mirror.card import LIMIT
 
@@ -64,6 +65,24 @@ def edit_page(
         if not whole:  # who changes a part has not seen the rest
             session.saw(page.path, digest, until=0)
         return _edited(page, new, entry, digest, written=True)
+
+
+def preview_edit_page(
+    session: Session,
+    path: str,
+    edits: Sequence[Mapping[str, object]],
+    expected_digest: str | None = None,
+    *,
+    dry_run: bool = False,
+) -> Preview:
+    """What edit_page would do; nothing needs a person's word for a dry run."""
+    page = writing.find(session, path)
+    writing.check_unchanged(session, page, expected_digest)
+    new = _applied(page, [_parsed(number, edit) for number, edit in enumerate(edits, 1)])
+    count = "one edit" if len(edits) == 1 else f"{len(edits)} edits"
+    facts = {"path": page.path, "edits": len(edits), "dry_run": dry_run}
+    lines = diff_lines(page.path, unix(page.text), unix(new))
+    return Preview(f"{page.path} would be changed by {count}.", facts, lines, {page.path: page.digest.hex()})
 
 
 def _edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:

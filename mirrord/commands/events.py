@@ -22,7 +22,10 @@ def record(session: Session, kind: Type, data: Mapping[str, object]) -> None:
 def lines(session: Session, happened: Sequence[tuple[Type, Mapping[str, object]]]) -> tuple[str, str]:
     """The file, and the lines to be added to it, that say what *session*'s actor did."""
     now = datetime.now(UTC)
-    made = [Event(new_id(), kind, now, session.tenant_name, session.actor, data) for kind, data in happened]
+    made = [
+        Event(new_id(), kind, now, session.tenant_name, session.actor, {**data, **session.told})
+        for kind, data in happened
+    ]
     return file_of(now, os.uname().nodename), b"".join(map(encode, made)).decode()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mirrord.commands.cursor import cursor_of, place_of
+from mirrord.commands.cursor import cursor_of, start_of
 from mirrord.commands.failure import explained, invalid
 from mirrord.commands.finding import directory_card
 from mirrord.commands.session import Session
@@ -88,7 +88,9 @@ def list_pages(
         top = directory_card(session, snapshot, path)
         directory = directory_of(top.path, top.kind) if top else ""
         question = f"list {directory} {depth}"
-        start, cards = _behind(list(_below(snapshot, directory, depth)), cursor, question)
+        cards = list(_below(snapshot, directory, depth))
+        start = start_of([card.path for card in cards], cursor, question)
+        cards = cards[start:]
         listed = _listed(session, snapshot, cards, include_content=include_content)
     is_all = len(listed) == len(cards)
     return Listing(listed, None if is_all else cursor_of(question, listed[-1].path, start + len(listed)))
@@ -154,15 +156,6 @@ def _below(snapshot: Snapshot, directory: str, depth: int) -> Iterator[Card]:
         yield card
         if depth > 1:
             yield from _below(snapshot, directory_of(card.path, card.kind), depth - 1)
-
-
-def _behind(cards: Sequence[Card], cursor: str | None, question: str) -> tuple[int, Sequence[Card]]:
-    """Where a cursor goes on: behind the page it names; if that is gone, at its number."""
-    if cursor is None:
-        return 0, cards
-    path, number = place_of(cursor, question)
-    start = next((at + 1 for at, card in enumerate(cards) if card.path == path), number)
-    return start, cards[start:]
 
 
 def _listed(session: Session, snapshot: Snapshot, cards: Sequence[Card], *, include_content: bool) -> list[Listed]:

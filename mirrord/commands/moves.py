@@ -7,8 +7,10 @@ from itertools import count
 from mirrord.commands import paths, promotion, writing
 from mirrord.commands.belongings import own_attachments
 from mirrord.commands.failure import Failed, invalid
-from mirrord.commands.relocating import Change, relocate
+from mirrord.commands.holdings import is_folder_of_sources
+from mirrord.commands.relocating import Change, links_of, relocate
 from mirrord.commands.session import Session
+from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, attachment_path, directory_of, page_path, parent_of
@@ -55,13 +57,40 @@ def move_page(
         if target == page.path:
             entry = str(writing.page_id(session, page))
             return Moved(entry, page.path, page.digest.hex(), {}, 0, ())
-        change = _change(session, page, target, links=rewrite_links)
+        change = change_of(session, page, target, links=rewrite_links)
         known = list(session.catalogue.look().pages)
         done = relocate(session, journal, change)
         now = writing.read(session, change.moved(page.path))
         moved = {path: new for path in known if (new := change.moved(path)) != path}
         entry = str(writing.page_id(session, now))
         return Moved(entry, now.path, now.digest.hex(), moved, done.links, done.left)
+
+
+def preview_move_page(
+    session: Session,
+    source_path: str,
+    destination_path: str,
+    expected_digest: str | None = None,
+    *,
+    rewrite_links: bool = True,
+) -> Preview:
+    """What move_page would do."""
+    page = writing.find(session, source_path)
+    writing.check_unchanged(session, page, expected_digest)
+    target = _target(session, page.path, destination_path)
+    if target == page.path:
+        return Preview(f"{page.path} would stay where it is.", {"new_path": target}, (), {page.path: page.digest.hex()})
+    change = change_of(session, page, target, links=rewrite_links)
+    moved = {path: new for path in session.catalogue.look().pages if (new := change.moved(path)) != path}
+    facts = {
+        "path": page.path,
+        "new_path": change.moved(page.path),
+        "moved_pages_count": len(moved),
+        "links_rewritten_count": links_of(session, change),
+    }
+    lines = tuple(f"{path} -> {new}" for path, new in list(moved.items())[:MOST_LINES])
+    bases = {page.path: page.digest.hex(), target: ABSENT}
+    return Preview(f"The page {page.path} would move to {facts['new_path']}.", facts, lines, bases)
 
 
 def _target(session: Session, source: str, destination: str) -> str:
@@ -101,7 +130,8 @@ def _wanted(session: Session, source: str, destination: str) -> str:
     return f"{asked}/{name}" if destination.endswith("/") else _stem(asked)
 
 
-def _change(session: Session, page: writing.Page, target: str, *, links: bool) -> Change:
+def change_of(session: Session, page: writing.Page, target: str, *, links: bool = True) -> Change:
+    """What it takes that the file of *page* is at *target*, where nothing is, with all that is the page's."""
     tree, source = session.tree, page.path
     promoted = promotion.renames(tree, target)
     own, renames = own_directory(tree, source), list(promoted)
@@ -112,7 +142,7 @@ def _change(session: Session, page: writing.Page, target: str, *, links: bool) -
     attachments = {} if own is not None and source.endswith("/" + INDEX_FILE) else _attachments(session, page, target)
     renames += attachments.items()
     above = parent_of(_stem(source))
-    demoted = _demoted(tree, above, {source, own, *attachments}, target)
+    demoted = _demoted(session, above, {source, own, *attachments}, target)
     renames += demoted.items()
     pages = {source: target} | dict(promoted) | demoted
     beside = f"{parent_of(source)}/{ASSETS}".lstrip("/")
@@ -143,10 +173,12 @@ def _attachments(session: Session, page: writing.Page, target: str) -> dict[str,
     return found
 
 
-def _demoted(tree: Tree, directory: str, leaving: Set[str | None], target: str) -> dict[str, str]:
-    """The page of a directory that loses its last page, as a leaf."""
-    index = f"{directory}/{INDEX_FILE}"
+def _demoted(session: Session, directory: str, leaving: Set[str | None], target: str) -> dict[str, str]:
+    """The page of a directory that loses its last page, as a leaf; a folder of sources stays one without any."""
+    tree, index = session.tree, f"{directory}/{INDEX_FILE}"
     if not directory or target.startswith(directory + "/") or tree.stat(index) is None:
+        return {}
+    if is_folder_of_sources(session, directory):
         return {}
     left = {f"{directory}/{name}" for name in tree.names(directory)} - leaving - {index}
     assets = f"{directory}/{ASSETS}"

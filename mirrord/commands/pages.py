@@ -9,8 +9,10 @@ from mirrord.codec.frontmatter import Json, split, with_keys
 from mirrord.codec.text import newline
 from mirrord.codec.views import views_of
 from mirrord.commands import events, paths, promotion, siblings, writing
+from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import Failed, invalid, missed, modified
 from mirrord.commands.session import Session
+from mirrord.domain.approval import ABSENT, Preview
 from mirrord.domain.entry import EntryId, Kind, id_of_path, new_id, parse_id
 from mirrord.domain.event import Type
 from mirrord.errors import Damaged, Stale
@@ -105,6 +107,24 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
         return Written(str(entry), page.path, digest.hex(), created=False)
 
 
+def preview_write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Preview:
+    """What write_page would do."""
+    found = paths.existing(session, path)
+    if found is None:
+        if expected_digest is not None:
+            raise modified(path, None)
+        writing.check_front_matter(content)
+        writing.encoded(content)
+        return _preview_of_new(paths.fresh(session, path), content)
+    page = writing.read(session, found)
+    writing.check_front_matter(content, page.text)
+    if page.text != content:
+        writing.check_seen(session, page, expected_digest)
+    lines = diff_lines(page.path, page.text, writing.kept_id(page, content))
+    facts = {"path": page.path, "created": False}
+    return Preview(f"{page.path} would get another text.", facts, lines, {page.path: page.digest.hex()})
+
+
 def create_page(
     session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
 ) -> Written:
@@ -113,9 +133,7 @@ def create_page(
 
     content: its body, or with front matter of its own, to which id, title and icon are added.
     """
-    if not title.strip():
-        raise invalid("INVALID_TITLE", "A page needs a title.", "Give it one.")
-    writing.check_front_matter(content)
+    _check_new(title, content)
     with session.writing() as journal:
         directory = _directory_for(session, parent_path)
         paths.check_depth(f"{directory}/")
@@ -128,6 +146,30 @@ def create_page(
             with suppress(Stale):
                 return _made(session, journal, path, _ended(text), entry)
     raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
+
+
+def preview_create_page(
+    session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
+) -> Preview:
+    """What create_page would do."""
+    _check_new(title, content)
+    changes: dict[str, Json] = {"title": title.strip()}
+    changes |= {"icon": icon} if icon else {}
+    directory = _directory_for(session, parent_path)
+    paths.check_depth(f"{directory}/")
+    return _preview_of_new(siblings.free_path(session.tree, directory, title, "new"), _ended(_headed(content, changes)))
+
+
+def _preview_of_new(path: str, text: str) -> Preview:
+    facts = {"path": path, "created": True}
+    return Preview(f"The page {path} would be made.", facts, diff_lines(path, "", text), {path: ABSENT})
+
+
+def _check_new(title: str, content: str) -> None:
+    if not title.strip():
+        raise invalid("INVALID_TITLE", "A page needs a title.", "Give it one.")
+    writing.check_front_matter(content)
+    writing.encoded(content)
 
 
 def _created(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> Written:

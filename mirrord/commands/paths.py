@@ -87,14 +87,17 @@ def check_depth(path: str) -> None:
 
 def check_name(name: str, path: str) -> None:
     """Raises Failed unless mirrord would give a file this name itself; path: for the sentence."""
-    if is_reserved(name) or is_temporary(name + SUFFIX):
-        why = "is kept for other things"
-    elif len(name.encode()) > MAX_NAME_BYTES:
-        why = f"is longer than {MAX_NAME_BYTES} bytes"
-    else:
-        why = unportable(name) or ""
-    if why:
+    if why := objection(name):
         raise invalid("INVALID_NAME", f"{path!r}: the name {name!r} {why}.", f"Use {clean(name, 'page')!r} instead.")
+
+
+def objection(name: str) -> str | None:
+    """Why mirrord would not give a page or folder this name, as half a sentence; None: it would."""
+    if is_reserved(name) or is_temporary(name + SUFFIX):
+        return "is kept for other things"
+    if len(name.encode()) > MAX_NAME_BYTES:
+        return f"is longer than {MAX_NAME_BYTES} bytes"
+    return unportable(name)
 
 
 def spellings(path: str) -> tuple[str, str]:

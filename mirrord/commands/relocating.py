@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mirrord.codec.frontmatter import with_keys
+from mirrord.codec.frontmatter import Json, with_keys
 from mirrord.commands import events, writing
+from mirrord.commands.belongings import original_link, original_of
 from mirrord.commands.failure import MODIFIED, Failed, modified
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.event import Type
+from mirrord.domain.source import ORIGINAL
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal
@@ -24,6 +26,7 @@ class Change:
     renames: of files and directories, each source and target as they are when the ones before are done.
     pages: those it is about, by their paths before and after; they become events. titles: new ones, by paths before.
     emptied: directories that go if nothing is left in them. links: whether they follow.
+    called: what happened to a page, by its path before, if that is more than that it moved, with further facts of it.
     """
 
     renames: Sequence[tuple[str, str]]
@@ -31,6 +34,7 @@ class Change:
     titles: Mapping[str, str]
     emptied: Sequence[str] = ()
     links: bool = True
+    called: Mapping[str, tuple[Type, Mapping[str, object]]] = field(default_factory=dict)
 
     def moved(self, path: str) -> str:
         """Where a file or directory is afterwards."""
@@ -67,6 +71,13 @@ def relocate(session: Session, journal: Journal, change: Change) -> Relocated:
     return Relocated(texts.links, tuple(left))
 
 
+def links_of(session: Session, change: Change) -> int:
+    """How many links *change* would write anew."""
+    texts = _Texts(session, change)
+    texts.changed()
+    return texts.links
+
+
 Edits = Sequence[tuple[writing.Page, str]]
 
 
@@ -80,6 +91,8 @@ class _Texts:
         self._moving = (
             session.linkage.moving(self._snapshot, dict(change.renames), change.titles) if change.links else None
         )
+        self._touched = frozenset(self._moving.touched) if self._moving is not None else frozenset()
+        self._keys = self._front_matter()
         self._counts: dict[str, int] = {}
 
     @property
@@ -89,9 +102,19 @@ class _Texts:
 
     def changed(self) -> Edits:
         """Pages whose text is another afterwards, with that text."""
-        touched = self._moving.touched if self._moving is not None else ()
-        paths = dict.fromkeys((*touched, *self._change.titles))
+        paths = sorted(self._touched | self._keys.keys())
         return [found for path in paths if (found := self._edit(path)) is not None]
+
+    def _front_matter(self) -> Mapping[str, dict[str, Json]]:
+        """Keys that get another value, by the paths of pages before."""
+        keys: dict[str, dict[str, Json]] = {path: {"title": title} for path, title in self._change.titles.items()}
+        for path, card in self._snapshot.every.items():
+            old = original_of(card) if self._change.links else None
+            if old is not None:
+                link = original_link(self._change.moved(path), self._change.moved(old))
+                if link != original_link(path, old):
+                    keys.setdefault(path, {})[ORIGINAL] = link
+        return keys
 
     def again(self, path: str) -> tuple[Digest, bytes] | None:
         """What a page that is at *path* now, and was saved meanwhile, holds and is to hold."""
@@ -111,12 +134,12 @@ class _Texts:
         return (page, text) if text != page.text else None
 
     def _text(self, path: str, text: str) -> str:
-        if self._moving is not None:
+        if self._moving is not None and path in self._touched:
             new = self._moving.relinked(path, text)
             text, self._counts[path] = new.text, new.count
-        if path in self._change.titles:
+        if path in self._keys:
             with suppress(Damaged):
-                text = with_keys(text, {"title": self._change.titles[path]})
+                text = with_keys(text, self._keys[path])
         return text
 
 
@@ -139,7 +162,8 @@ def _note(session: Session, change: Change, edits: Edits) -> tuple[str, str]:
     for path, target in change.pages.items():
         page = writing.read(session, path)
         facts = {"page_id": str(writing.page_id(session, page)), "path": target, "old_path": path}
-        lines.append((Type.PAGE_MOVED, {**facts, "digest": _digest(new.get(path, page.text)).hex()}))
+        kind, more = change.called.get(path, (Type.PAGE_MOVED, {}))
+        lines.append((kind, {**facts, "digest": _digest(new.get(path, page.text)).hex(), **more}))
     for page, text in edits:
         if page.path not in change.pages:
             facts = {"page_id": str(writing.page_id(session, page)), "path": change.moved(page.path)}

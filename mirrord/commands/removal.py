@@ -1,23 +1,27 @@
 """The agent deletes pages, and brings them back from the trash."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from mirrord.codec.text import decode
 from mirrord.commands import events, paths, promotion, writing
+from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import Failed, explained, modified
 from mirrord.commands.session import Session
+from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.event import Type
 from mirrord.domain.place import ASSETS
-from mirrord.errors import Refused, Stale
+from mirrord.errors import Damaged, Refused, Stale
 from mirrord.mirror import replace, trash
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.journal import TRASH, Journal
 from mirrord.mirror.label import new_key
 from mirrord.mirror.layout import directory_of, page_path, parent_of, spot_of_file
+from mirrord.mirror.lock import lock_for
 from mirrord.mirror.scan import scan
 from mirrord.mirror.trash import Trashed
 from mirrord.mirror.tree import Tree
@@ -56,17 +60,24 @@ def delete_page(session: Session, path: str, expected_digest: str | None = None,
     recursive: with the pages below it; without, a page that has some is refused. Attachments stay where they are.
     """
     with session.writing() as journal:
-        page = writing.find(session, path)
-        writing.check_unchanged(session, page, expected_digest)
-        children = [writing.read(session, child) for child in below(session.tree, page.path)]
-        if children and not recursive:
-            raise _has_children(page.path, len(children))
-        for child in children:
-            writing.check_unchanged(session, child, None)
+        page, children = _doomed(session, path, expected_digest, recursive=recursive)
         gone = {child.path: _remove(session, journal, child)[1] for child in reversed(children)}
         entry, trash_id = _remove(session, journal, page)
-        _tidy(session.tree, page.path)
+        tidy(session.tree, page.path)
         return Deleted(str(entry), trash_id, page.path, gone)
+
+
+def preview_delete_page(
+    session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
+) -> Preview:
+    """What delete_page would do."""
+    page, children = _doomed(session, path, expected_digest, recursive=recursive)
+    pages = [page, *children]
+    more = f" with the {len(children)} below it" if children else ""
+    facts = {"path": page.path, "deleted_pages_count": len(pages)}
+    lines = tuple(one.path for one in pages[:MOST_LINES])
+    bases = {one.path: one.digest.hex() for one in pages}
+    return Preview(f"The page {page.path} would go to the trash{more}.", facts, lines, bases)
 
 
 def restore_page(session: Session, trash_id: str, path: str | None = None) -> Restored:
@@ -76,11 +87,7 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
     path: where to; None: where it was. Raises Failed, EXISTS, if a page is there by now.
     """
     with session.writing() as journal:
-        found, text = _trashed(session, trash_id)
-        asked = path if path is not None else found.card.path if found.card is not None else ""
-        if paths.existing(session, asked) is not None:
-            raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
-        target = paths.fresh(session, asked)
+        found, text, target = _restorable(session, trash_id, path)
         promotion.promote(session, journal, target)
         entry = found.label.entry
         try:
@@ -88,9 +95,41 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
         except Stale as error:
             raise writing.is_taken(error) from error
         trash.take_out(session.tree, found)
+        _bring_along(session, journal, trash_id)
         facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
         events.record(session, Type.PAGE_RESTORED, facts)
         return Restored(str(entry), target, digest.hex())
+
+
+def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
+    """What restore_page would do."""
+    _, text, target = _restorable(session, trash_id, path)
+    facts = {"path": target, "trash_id": trash_id}
+    lines = diff_lines(target, "", text)
+    return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT})
+
+
+def _doomed(
+    session: Session, path: str, expected_digest: str | None, *, recursive: bool
+) -> tuple[writing.Page, list[writing.Page]]:
+    """The page to delete and those below it, all unchanged. Raises Failed, HAS_CHILDREN."""
+    page = writing.find(session, path)
+    writing.check_unchanged(session, page, expected_digest)
+    children = [writing.read(session, child) for child in below(session.tree, page.path)]
+    if children and not recursive:
+        raise _has_children(page.path, len(children))
+    for child in children:
+        writing.check_unchanged(session, child, None)
+    return page, children
+
+
+def _restorable(session: Session, trash_id: str, path: str | None) -> tuple[Trashed, str, str]:
+    """What is in the trash, its text, and where it may go. Raises Failed, EXISTS."""
+    found, text = _trashed(session, trash_id)
+    asked = path if path is not None else found.card.path if found.card is not None else ""
+    if paths.existing(session, asked) is not None:
+        raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
+    return found, text, paths.fresh(session, asked)
 
 
 def below(tree: Tree, path: str) -> list[str]:
@@ -103,7 +142,8 @@ def below(tree: Tree, path: str) -> list[str]:
     return sorted(pages, key=lambda one: (one.count("/"), one))
 
 
-def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
+def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
+    """Move a page to the trash; its id, and what restore_page takes. Inside `writing()`; record what happened."""
     entry, trash_id = writing.page_id(session, page), new_key()
     title = page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
     with explained():
@@ -121,18 +161,51 @@ def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[Ent
     if save is not None:  # somebody's, which is taken in
         raise modified(page.path, None)
     session.forget(page.path)
+    return entry, trash_id
+
+
+def let_follow(session: Session, journal: Journal, attachments: Sequence[str], trash_id: str) -> None:
+    """Move attachments to the trash after the page that used them; one that somebody changes just now stays."""
+    for path in attachments:
+        digest = writing.digest_now(session, path)
+        entry = writing.file_id(session, path)
+        with explained(), suppress(Stale, FileNotFoundError):
+            if digest is not None:
+                replace.remove(session.tree, journal, path, entry=entry, over=digest, reason=followed(trash_id))
+
+
+def followed(trash_id: str) -> str:
+    """Why something is in the trash that went with a page."""
+    return f"went with {trash_id}"
+
+
+def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
+    entry, trash_id = take_away(session, journal, page)
     facts = {"page_id": str(entry), "path": page.path, "trash_id": trash_id}
     events.record(session, Type.PAGE_DELETED, facts)
     return entry, trash_id
 
 
-def _tidy(tree: Tree, path: str) -> None:
+def tidy(tree: Tree, path: str) -> None:
     """Empty directories that belonged to the page go, its `assets` too."""
     directory = directory_of(path, Kind.PAGE)
     with suppress(FileNotFoundError, Refused, OSError):
         found = [*scan(tree, Ignore(), directory).directories, directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
         for one in sorted(found, key=lambda one: one.count("/"), reverse=True):
             tree.remove_directory(one)
+
+
+def _bring_along(session: Session, journal: Journal, trash_id: str) -> None:
+    """What went to the trash with a page comes back to where it was, unless something is there by now."""
+    for found in trash.contents_of(session.tree):
+        if found.card is None or found.card.reason != followed(trash_id):
+            continue
+        path = found.card.path
+        with suppress(Stale, Damaged), lock_for(session.tree, [path]):
+            data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
+            session.tree.make_directories(parent_of(path))
+            replace.write(session.tree, journal, path, data, entry=found.label.entry, over=None)
+            trash.take_out(session.tree, found)
 
 
 def _trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:

@@ -1,20 +1,23 @@
 """One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from uuid import UUID
 
 from mirrord.commands.failure import explained
+from mirrord.domain.approval import Input
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
+from mirrord.domain.source import DIRECTORY
 from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.grep import Grep
 from mirrord.mirror.journal import Journal, writers
 from mirrord.mirror.linkage import Linkage
-from mirrord.mirror.lock import write_lock
+from mirrord.mirror.lock import PATIENCE, write_lock
 from mirrord.mirror.tree import Tree
 
 
@@ -26,7 +29,11 @@ class Session:
     writer: the name of this process's journal, a valid file name that no other process has.
     attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
         such as the data directory. The mirror's own root is always kept.
+    sources_dir: the directory of the tree below which sources are.
+    staged: files outside the tree, by the path that names one, whose bytes were copied when a command was asked for;
+        it works with those.
     catalogue: what pages the tree has, at any moment; linkage: how they link; grep: what they say.
+    told: what every event that follows says beside its own data; JSON.
     seen: by path, the digest of each page as this session last saw or left it.
     """
 
@@ -40,6 +47,8 @@ class Session:
         *,
         attach_from: tuple[Path, ...] = (),
         kept_from: tuple[Path, ...] = (),
+        sources_dir: str = DIRECTORY,
+        staged: Mapping[str, Input] = MappingProxyType({}),
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -48,22 +57,25 @@ class Session:
         self.writer = writer
         self.attach_from = attach_from
         self.kept_from = kept_from
+        self.sources_dir = sources_dir
+        self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.linkage = Linkage()
         self.grep = Grep(tree)
+        self.told: Mapping[str, object] = {}
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None
 
     @contextmanager
-    def writing(self) -> Iterator[Journal]:
+    def writing(self, patience: float = PATIENCE) -> Iterator[Journal]:
         """
         The journal to write with, while no other command works on this tenant.
 
         What dead processes left half done is finished before. Raises Failed for what files and codec refuse inside, and
-        if another command does not end.
+        if another command does not end within *patience* seconds.
         """
-        with explained(), write_lock(self.tree):
+        with explained(), write_lock(self.tree, patience):
             self._check_events()
             yield self._opened()
 

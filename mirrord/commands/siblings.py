@@ -14,14 +14,15 @@ def free_name(tree: Tree, directory: str, wanted: str, fallback: str) -> str:
 
     fallback: for a name when nothing is left of *wanted*.
     """
-    taken = _taken(tree, directory)
+    used = taken(tree, directory)
     name = clean(wanted, fallback)
-    if name_key(name) not in taken:
+    if name_key(name) not in used:
         return name
-    return next(one for number in count(2) if name_key(one := numbered(name, number)) not in taken)
+    return next(one for number in count(2) if name_key(one := numbered(name, number)) not in used)
 
 
-def _taken(tree: Tree, directory: str) -> set[str]:
+def taken(tree: Tree, directory: str) -> set[str]:
+    """The keys of all names in *directory*, without `.md`."""
     try:
         with tree.directory(directory) as descriptor, os.scandir(descriptor) as entries:
             return {name_key(entry.name.removesuffix(SUFFIX)) for entry in entries}

@@ -71,6 +71,12 @@ def page_id(session: Session, page: Page) -> EntryId:
     return own or (seen.entry if seen is not None else id_of_path(session.tenant_id, page.path))
 
 
+def file_id(session: Session, path: str) -> EntryId:
+    """The id by which Postgres knows a file that carries none: an attachment, a record."""
+    seen = session.catalogue.agreed.of([path]).get(path)
+    return seen.entry if seen is not None else id_of_path(session.tenant_id, path)
+
+
 def check_unchanged(session: Session, page: Page, expected: str | None) -> None:
     """Raises Failed, CONFLICT, unless *page* is as this session, or else whoever gave *expected*, last saw it."""
     seen = _digest(expected) if expected is not None else session.seen.get(page.path)
@@ -96,12 +102,12 @@ def check_seen(session: Session, page: Page, expected: str | None) -> None:
 
 def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tuple[EntryId, Digest]:
     """Make *text*, which keeps the page's id, the whole of *page*; id and digest. Call it inside `writing()`."""
-    text = _with_id_of(page, text)
+    text = kept_id(page, text)
     data = encoded(text)
     entry, digest = page_id(session, page), digest_of(data)
     if digest != page.digest:
         try:
-            _put(session, journal, page.path, data, Label(entry, page.digest, digest))
+            put(session, journal, page.path, data, Label(entry, page.digest, digest))
         except Stale:
             raise modified(page.path, digest_now(session, page.path)) from None
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
@@ -118,7 +124,7 @@ def make(session: Session, journal: Journal, path: str, text: str, entry: EntryI
     """
     data = encoded(text)
     digest = digest_of(data)
-    _put(session, journal, path, data, Label(entry, None, digest))
+    put(session, journal, path, data, Label(entry, None, digest))
     session.saw(path, digest)
     return digest
 
@@ -148,7 +154,12 @@ def check_front_matter(text: str, before: str = "") -> None:
         raise invalid("INVALID_FRONT_MATTER", f"{error[:1].upper()}{error[1:]}.", "Mend the front matter.")
 
 
-def _put(session: Session, journal: Journal, path: str, data: bytes, label: Label) -> None:
+def put(session: Session, journal: Journal, path: str, data: bytes, label: Label) -> None:
+    """
+    Make *data*, which *label* tells of, the whole of a file, and keep a copy of it. Call it inside `writing()`.
+
+    Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved at that moment.
+    """
     with explained(), copies.kept(journal, label, data):
         if label.expected is None:
             session.tree.make_directories(parent_of(path))
@@ -164,7 +175,7 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
     raise modified(path, digest_of(save.data) if save.data is not None else None)
 
 
-def _with_id_of(page: Page, text: str) -> str:
+def kept_id(page: Page, text: str) -> str:
     """*text* with the UUID in `id:` that the page has; a key of the user's own is the text's."""
     if split(text).head == split(page.text).head:
         return text

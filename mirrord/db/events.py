@@ -10,7 +10,10 @@ from mirrord.domain.attribution import Told
 from mirrord.domain.entry import Digest, EntryId, TenantId
 from mirrord.domain.event import Event, Type
 
-_TELLING = [Type.PAGE_CREATED, Type.PAGE_WRITTEN, Type.PAGE_MOVED, Type.PAGE_RESTORED]
+_TELLING = [
+    *(Type.PAGE_CREATED, Type.PAGE_WRITTEN, Type.PAGE_MOVED, Type.PAGE_RESTORED),
+    *(Type.FOLDER_CREATED, Type.FOLDER_RENAMED, Type.SOURCE_RENAMED, Type.SOURCE_MOVED),
+]
 _HEX = re.compile("[0-9a-f]{64}")  # apps may write what they like
 _INSERT = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)

@@ -14,11 +14,23 @@ FOLDER = ".records/events"  # one file a day and host
 
 class Type(StrEnum):
     """
-    What happened to a page or an attachment.
+    What happened.
 
-    `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has now) but for deletions,
-    `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own path, `digest`
-    and `size` (bytes).
+    To a page or an attachment: `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has
+    now) but for deletions, `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's
+    id, its own path, `digest` and `size` (bytes).
+
+    To a folder or source: the same of its page, if it has one; `folder_id` or `source_id` (integers) and `name`;
+    `old_name` of what is renamed; `parent_id` of folders; `old_folder_id` and `folder_id` (null: none) of what is
+    moved; `segments_removed` with a source.
+
+    To a collection or category: `name`, `path`, `record_id`, and what it says now, or said before it was removed;
+    `digest` but for removals, `old_name` of what is renamed, `trash_id` of what is removed, `category` where a
+    category's removal or new name is why.
+
+    To what is imported: of a source also `source_type`, and `original`, `sha256` and `size` of the file it was made
+    from, or the `survey` it is of; of a case its `name` and `survey`; of a survey its `name`, `cases_path`, `sha256`,
+    `collation`, `attributes` (types by name), `source_ids` (the first), and how many sources, cases and rows.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -27,6 +39,24 @@ class Type(StrEnum):
     PAGE_DELETED = "PageDeleted"
     PAGE_RESTORED = "PageRestored"
     ATTACHMENT_ADDED = "AttachmentAdded"
+    COLLECTION_ADDED = "CollectionAdded"
+    COLLECTION_REMOVED = "CollectionRemoved"
+    COLLECTION_CHANGED = "CollectionChanged"
+    COLLECTION_UPDATED = "CollectionUpdated"
+    CATEGORY_ADDED = "CategoryAdded"
+    CATEGORY_REMOVED = "CategoryRemoved"
+    CATEGORY_CHANGED = "CategoryChanged"
+    CATEGORY_UPDATED = "CategoryUpdated"
+    FOLDER_CREATED = "FolderCreated"
+    FOLDER_RENAMED = "FolderRenamed"
+    FOLDER_DELETED = "FolderDeleted"
+    SOURCE_RENAMED = "SourceRenamed"
+    SOURCE_DELETED = "SourceDeleted"
+    SOURCE_MOVED = "SourceMovedToFolder"
+    SPEAKERS_DETECTED = "SpeakersDetected"
+    SOURCE_IMPORTED = "SourceImported"
+    SURVEY_IMPORTED = "SurveyImported"
+    CASE_CREATED = "CaseCreated"
 
 
 @dataclass(frozen=True, slots=True)

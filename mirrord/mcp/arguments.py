@@ -19,6 +19,16 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
 
+    def for_command(self) -> dict[str, Any]:
+        """As JSON values by snake_case names: what a command of `commands.registry` takes."""
+        return self.model_dump(mode="json")
+
+
+class Underscored(Arguments):
+    """The same, for tools whose arguments are snake_case on the wire, too."""
+
+    model_config = ConfigDict(alias_generator=None)
+
 
 def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
     """The arguments of one call. Raises Failed with code INVALID_ARGUMENTS, naming what is wrong."""

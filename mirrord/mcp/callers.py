@@ -8,10 +8,13 @@ import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
 
 from mirrord.commands.failure import Failed
+from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
 
 T = TypeVar("T")
+
+_NEW_TOKEN = "Ask an operator for a token, which `mirrord tenant token NAME` makes, and connect again with it."
 
 
 class Caller:
@@ -21,8 +24,9 @@ class Caller:
     still_holds: raises Refused once the token expired or was revoked.
     """
 
-    def __init__(self, session: Session, *, may_write: bool, still_holds: Callable[[], None]) -> None:
+    def __init__(self, session: Session, gate: Gate, *, may_write: bool, still_holds: Callable[[], None]) -> None:
         self.session = session
+        self.gate = gate
         self.may_write = may_write
         self._still_holds = still_holds
         self._turn = anyio.CapacityLimiter(1)  # a session does one thing at a time
@@ -32,7 +36,7 @@ class Caller:
         try:
             self._still_holds()
         except MirrordError as error:
-            raise Failed("TOKEN_REFUSED", "forbidden", str(error), "Ask an operator for a new token.") from error
+            raise Failed("TOKEN_REFUSED", "no_session", str(error), _NEW_TOKEN) from error
 
     async def perform(self, work: Callable[[], T], *, waits: bool = False) -> T:
         """Do blocking *work* off the event loop; waits: beside whatever else this caller asked for."""
@@ -57,7 +61,7 @@ class Callers:
         shown = get_access_token()
         caller = self._local if shown is None else self._by_token.get(shown.client_id)
         if caller is None:
-            raise Failed("TOKEN_REFUSED", "forbidden", "This server needs a token.", "Ask an operator for one.")
+            raise Failed("TOKEN_REFUSED", "no_session", "This server needs a token.", _NEW_TOKEN)
         caller.check()
         return caller
 

@@ -8,6 +8,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic.alias_generators import to_camel
 
 from mirrord.commands.failure import Failed, Kind
+from mirrord.commands.run import Pending
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, UserError
 
 _KINDS: dict[type[MirrordError], tuple[str, Kind]] = {
@@ -29,6 +30,19 @@ def success(value: Mapping[str, Any]) -> CallToolResult:
 def failure(failed: Failed) -> CallToolResult:
     """The result of a call that did nothing."""
     return _reply({"success": False, **told(failed)}, is_error=True)
+
+
+def waiting(pending: Pending) -> dict[str, Any]:
+    """What a call gets that a person decides about."""
+    preview = pending.preview
+    return {
+        "status": "pending_approval",
+        "request_id": str(pending.request_id),
+        "expires_at": pending.expires_at.isoformat(timespec="seconds"),
+        "preview": {"summary": preview.get("summary"), "lines": preview.get("lines")},
+        "instruction": pending.instruction,
+        **preview.get("facts", {}),
+    }
 
 
 def told(failed: Failed) -> dict[str, object]:

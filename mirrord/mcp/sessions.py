@@ -4,12 +4,13 @@ import secrets
 import tempfile
 from pathlib import Path
 
+from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
-from mirrord.domain.grant import Grant
+from mirrord.domain.grant import LOCAL, Grant
 from mirrord.errors import Refused
-from mirrord.mcp.admission import LOCAL, Tenant, opened, tenant_of, the_tenant, the_token, trusts_locally
+from mirrord.mcp.admission import Tenant, opened, tenant_of, the_tenant, the_token
 from mirrord.mcp.callers import Caller
 
 
@@ -18,13 +19,13 @@ def local_caller(config: Config) -> tuple[Tenant, Caller]:
     token = the_token(config)
     if token is not None:
         return _holder(config, token)
-    if not trusts_locally(config):
+    if not config.trusts_locally():
         raise Refused(
             "No token was given. Put what `mirrord tenant token NAME` prints into MIRRORD_TOKEN, or the path of a file "
             "with it into MIRRORD_TOKEN_FILE; an operator may instead set mcp.local_trust = true in the configuration."
         )
     tenant = the_tenant(config)
-    return tenant, Caller(_session(config, tenant, LOCAL), may_write=True, still_holds=_always)
+    return tenant, Caller(_session(config, tenant, LOCAL), _gate(config), may_write=True, still_holds=_always)
 
 
 def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
@@ -32,16 +33,17 @@ def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
 
     grant = tokens.verify(keys.Keyring(config.mirror), token)
     tenant = tenant_of(config, grant)
-    return tenant, caller_of(config, tenant, grant)
+    return tenant, caller_of(config, tenant, grant, token)
 
 
-def caller_of(config: Config, tenant: Tenant, grant: Grant) -> Caller:
-    """The caller that a verified token of *tenant* makes."""
+def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str) -> Caller:
+    """The caller that a token of *tenant* makes; grant: what it was found to grant."""
     from mirrord.mirror import keys, tokens  # noqa: PLC0415  (as above)
 
     keyring = keys.Keyring(config.mirror)
     return Caller(
         _session(config, tenant, grant.actor),
+        _gate(config, token),
         may_write=grant.may_write,
         still_holds=lambda: tokens.check(keyring, grant),
     )
@@ -71,7 +73,12 @@ def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
         writer,
         attach_from=attachable(config),
         kept_from=(config.data,),  # Postgres and the private key
+        sources_dir=config.sources_dir,
     )
+
+
+def _gate(config: Config, token: str | None = None) -> Gate:
+    return Gate(config.agents.trust, config.agents.limits, token, config.agents.elicitation)
 
 
 def _always() -> None:

@@ -32,6 +32,11 @@ def result(fields: Mapping[str, Schema]) -> Schema:
     return {"type": "object", "properties": _properties(fields), "anyOf": [succeeded, failed]}
 
 
+def or_pending(schema: Schema) -> Schema:
+    """The schema of a result, or of what a command that waits for a person answers."""
+    return {**schema, "anyOf": [*schema["anyOf"], {"required": ["status", "request_id"]}]}
+
+
 def _properties(fields: Mapping[str, Schema]) -> Schema:
     return {key.removesuffix("?"): schema for key, schema in fields.items()}
 

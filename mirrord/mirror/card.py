@@ -42,6 +42,10 @@ class Card:
     claimed: str | None = None
     is_text: bool | None = None
     is_titled: bool = False
+    type: str | None = None
+    source_type: str | None = None
+    original: str | None = None
+    created: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,9 @@ def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
     title = head.title or (spot.name if spot else path)
     is_text = True if is_whole and text is not None else None if text is not None else False
     return Card(
-        path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text, bool(head.title)
+        *(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text),
+        bool(head.title),
+        *(head.type, head.source_type, head.original, head.created),
     )
 
 

@@ -217,13 +217,16 @@ class Snapshot:
         found = [*self.cards(join(directory, name) for name in pages).values(), *folders]
         return sorted(found, key=_in_sidebar)
 
+    def has_directory(self, card: Card) -> bool:
+        """Whether the directory is there where the pages below a page or folder are."""
+        directory = directory_of(card.path, card.kind)
+        return directory.rpartition("/")[2] in self._glance(parent_of(directory)).directories
+
     def has_children(self, card: Card) -> bool:
         """Whether a page or folder holds pages or folders."""
-        directory = directory_of(card.path, card.kind)
-        above = self._glances.get(parent_of(directory))
-        if above is not None and directory.rpartition("/")[2] not in above.directories:
+        if not self.has_directory(card):
             return False
-        here = self._glance(directory)
+        here = self._glance(directory_of(card.path, card.kind))
         return bool(here.directories) or any(name != INDEX_FILE for name in here.files)
 
     def has_file(self, path: str) -> bool:

@@ -4,6 +4,7 @@ from mirrord.codec.frontmatter import inner, same, split
 from mirrord.codec.records import Data, canonical, read
 from mirrord.codec.text import BOM, lines, newline
 from mirrord.domain.record import Form
+from mirrord.domain.segment import is_moved
 from mirrord.errors import Damaged
 from mirrord.sync.merge import merge_head, merged_values
 
@@ -12,7 +13,8 @@ def merge_record(form: Form, base: str | None, file: str, row: str) -> str | Non
     """
     What *file* and *row* are together, both being edits of *base* (None: not known); None where they overlap.
 
-    Sides that say the same are one, and the file's bytes stay. Lists are merged as sets.
+    Sides that say the same are one, and the file's bytes stay. Lists are merged as sets. Where a segment only followed
+    the text on one side, it is as the other has it: it will follow again.
     Raises Damaged where *file* cannot be read.
     """
     said = read(form, file)
@@ -23,12 +25,22 @@ def merge_record(form: Form, base: str | None, file: str, row: str) -> str | Non
         return file
     if base is None or known is None:
         return None
+    if form is Form.JSON:
+        said, theirs = _without_moves(known, said, theirs), _without_moves(known, theirs, said)
     wanted = merged_values(known, said, theirs)
     if wanted is None:
         return None
     if form is Form.JSON:
-        return next((text for text, data in ((file, said), (row, theirs)) if same(data, wanted)), canonical(wanted))
+        return next((text for text in (file, row) if same(_readable(form, text), wanted)), canonical(wanted))
     return _merge_yaml(base, file, row, wanted)
+
+
+def _without_moves(base: Data, side: Data, other: Data) -> Data:
+    """*side* where it changed segments otherwise than *other*: there, that one followed the text does not count."""
+    return {
+        key: base[key] if other.get(key) != base.get(key) and is_moved(base.get(key), value) else value
+        for key, value in side.items()
+    }
 
 
 def _readable(form: Form, text: str | None) -> Data | None:

@@ -29,6 +29,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field, JsonValue, create_model
 
+from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp import http
@@ -258,7 +259,7 @@ def main(directory: Path) -> None:
     tree = Tree(root)
     marker.write(tree, Marker("demo", tenant_id, MirrorId(uuid4())))
     session = Session(tree, "demo", tenant_id, Actor("agent", "suite"), "suite")
-    callers = Callers(Caller(session, may_write=True, still_holds=lambda: None))
+    callers = Callers(Caller(session, Gate(), may_write=True, still_holds=lambda: None))
     server = assembled(Tenant("demo", tenant_id, root), callers)
     register(server)
     app = server.streamable_http_app(transport_security=http.security("127.0.0.1", ()))

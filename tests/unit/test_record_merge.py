@@ -80,3 +80,34 @@ def test_a_file_that_cannot_be_read_is_damaged() -> None:
 
 def test_a_row_whose_text_cannot_be_read_is_not_merged() -> None:
     assert merge_record(Form.JSON, "{}", '{"a": 1}', "{") is None
+
+
+def _segments(**segments: dict[str, object]) -> str:
+    return canonical(segments)
+
+
+HERS: dict[str, object] = {"start": 4, "end": 9, "quote": "flood", "label": "water", "kind": "code"}
+MOVED: dict[str, object] = {**HERS, "start": 14, "end": 19, "prefix": "the "}
+RENAMED: dict[str, object] = {**HERS, "label": "river"}
+
+
+@pytest.mark.parametrize(
+    ("file", "row", "expected"),
+    [
+        ({"a": RENAMED}, {"a": MOVED}, {"a": RENAMED}),
+        ({"a": MOVED}, {"a": RENAMED}, {"a": RENAMED}),
+        ({}, {"a": MOVED}, {}),
+        ({"b": HERS}, {"a": MOVED}, {"b": HERS}),
+        ({"a": MOVED}, {"a": {**MOVED, "start": 15}}, {"a": HERS}),
+    ],
+)
+def test_a_segment_that_followed_the_text_clashes_with_no_edit(
+    file: dict[str, dict[str, object]], row: dict[str, dict[str, object]], expected: dict[str, dict[str, object]]
+) -> None:
+    merged = merge_record(Form.JSON, _segments(a=HERS), _segments(**file), _segments(**row))
+    assert merged == _segments(**expected)
+
+
+def test_two_new_names_of_one_segment_are_for_a_person_to_settle() -> None:
+    other = {**HERS, "label": "sea"}
+    assert merge_record(Form.JSON, _segments(a=HERS), _segments(a=RENAMED), _segments(a=other)) is None

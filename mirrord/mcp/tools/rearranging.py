@@ -4,10 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mirrord.commands.attachments import add_attachment
-from mirrord.commands.moves import move_page
-from mirrord.commands.removal import delete_page, restore_page
-from mirrord.commands.session import Session
+from mirrord.commands.attachments import Attached
+from mirrord.commands.moves import Moved
+from mirrord.commands.removal import Deleted, Restored
 from mirrord.mcp.arguments import Arguments
 from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, listed, result
 from mirrord.mcp.tool import Tool, Wire
@@ -49,28 +48,22 @@ class Attach(Arguments):
     file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
 
 
-def _move(session: Session, given: Move) -> Wire:
-    done = move_page(
-        session, given.source_path, given.destination_path, given.expected_digest, rewrite_links=given.rewrite_links
-    )
+def _moved(done: Moved) -> Wire:
     answer = {"success": True, "pageId": done.page_id, "newPath": done.new_path, "digest": done.digest}
     left = {"linksLeft": done.left} if done.left else {}
     return {**answer, "linksRewritten": done.links_rewritten, **left}
 
 
-def _delete(session: Session, given: Delete) -> Wire:
-    done = delete_page(session, given.path, given.expected_digest, recursive=given.recursive)
+def _deleted(done: Deleted) -> Wire:
     below = {"below": done.below} if done.below else {}
     return {"deleted": True, "pageId": done.page_id, "trashId": done.trash_id, **below}
 
 
-def _restore(session: Session, given: Restore) -> Wire:
-    done = restore_page(session, given.trash_id, given.path)
+def _restored(done: Restored) -> Wire:
     return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
-def _attach(session: Session, given: Attach) -> Wire:
-    done = add_attachment(session, given.page_path, given.file_path, given.file_name)
+def _attached(done: Attached) -> Wire:
     return {"relativePath": done.relative_path, "markdownSyntax": done.markdown_syntax, "digest": done.digest}
 
 
@@ -91,7 +84,7 @@ MOVE_PAGE = Tool(
             "linksLeft?": listed(TEXT),
         }
     ),
-    _move,
+    wire=_moved,
     writes=True,
     idempotent=False,
 )
@@ -103,7 +96,7 @@ DELETE_PAGE = Tool(
     'Example: {"path": "Projects/Old.md"}.',
     Delete,
     result({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY}),
-    _delete,
+    wire=_deleted,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -115,7 +108,7 @@ RESTORE_PAGE = Tool(
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT}),
-    _restore,
+    wire=_restored,
     writes=True,
     idempotent=False,
 )
@@ -127,7 +120,7 @@ ADD_ATTACHMENT = Tool(
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
     result({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),
-    _attach,
+    wire=_attached,
     writes=True,
     idempotent=False,
 )

@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from mirrord.commands.edits import edit_page
-from mirrord.commands.pages import create_page, write_page
-from mirrord.commands.session import Session
+from mirrord.commands.edits import Edited
+from mirrord.commands.pages import Written
 from mirrord.mcp.arguments import Arguments, from_json
 from mirrord.mcp.shapes import FLAG, TEXT, result
 from mirrord.mcp.tool import Tool, Wire
@@ -59,9 +58,13 @@ class Edit(Arguments):
     expected_digest: Digest = None
     dry_run: Annotated[bool, Field(description="Only show the diff.")] = False
 
+    def for_command(self) -> dict[str, Any]:
+        """An edit is known by the keys it has."""
+        edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in self.edits]
+        return {**self.model_dump(mode="json", exclude={"edits"}), "edits": edits}
 
-def _write(session: Session, given: Write) -> Wire:
-    done = write_page(session, given.path, given.content, given.expected_digest)
+
+def _written(done: Written) -> Wire:
     return {
         "success": True,
         "pageId": done.page_id,
@@ -71,14 +74,11 @@ def _write(session: Session, given: Write) -> Wire:
     }
 
 
-def _create(session: Session, given: Create) -> Wire:
-    done = create_page(session, given.title, given.parent_path, given.content, given.icon)
+def _made(done: Written) -> Wire:
     return {"pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
-def _edit(session: Session, given: Edit) -> Wire:
-    edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in given.edits]
-    done = edit_page(session, given.path, edits, given.expected_digest, dry_run=given.dry_run)
+def _edited(done: Edited) -> Wire:
     return {
         "success": True,
         "pageId": done.page_id,
@@ -97,7 +97,7 @@ WRITE_PAGE = Tool(
     'Example: {"path": "Projects/Alpha.md", "content": "---\\ntitle: Alpha\\n---\\n\\n# Alpha\\n"}.',
     Write,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),
-    _write,
+    wire=_written,
     writes=True,
     destructive=True,
 )
@@ -110,7 +110,7 @@ EDIT_PAGE = Tool(
     '{"heading": "Timeline", "action": "append", "text": "- May"}]}.',
     Edit,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "diff": TEXT, "written": FLAG}),
-    _edit,
+    wire=_edited,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -123,7 +123,7 @@ CREATE_PAGE = Tool(
     'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n"}.',
     Create,
     result({"pageId": TEXT, "path": TEXT, "digest": TEXT}),
-    _create,
+    wire=_made,
     writes=True,
     idempotent=False,
 )

@@ -19,6 +19,8 @@ PIECES = st.sampled_from(
             "tags",
             "aliases",
             "draft",
+            "type",
+            "created",
             ":",
             ": ",
             "\n",
@@ -55,6 +57,7 @@ PIECES = st.sampled_from(
 LINES = st.sampled_from(
     [
         *("title: A page", "id: 6f1c", "icon: 🌿", "position: a0", "tags: [a, b c,]", "tags:", "  - one", "- two"),
+        *("type: source", "created: 2024-01-01T10:00:00Z", "type: 5", "original: [a]"),
         *("aliases: Other", "draft: true", "see: a: b", "title: null", "# why", "", "tags: 1.10", "tags: [true]"),
         *("title: 'it''s'", 'title: "a"  # b', "url: http://a/b#c", "title: a #b", "id:", 'id: ""', "aliases: []"),
     ]
@@ -83,6 +86,13 @@ def test_what_a_page_says_of_itself_is_read() -> None:
     )
 
     assert head_of(text) == Head("k1", "My page", "🌿", "a0", ("work", "home"), ("Other",))
+
+
+def test_what_a_source_says_of_itself_is_read_as_it_is_written() -> None:
+    text = "---\ntype: source\nsource_type: 'audio'\noriginal: ./assets/a b.mp3\ncreated: 2024-01-01T10:00:00Z\n---\n"
+    expected = Head(type="source", source_type="audio", original="./assets/a b.mp3", created="2024-01-01T10:00:00Z")
+
+    assert head_of(text) == expected
 
 
 def test_tags_may_be_one_text_and_numbers() -> None:

@@ -13,14 +13,14 @@ def test_views_are_the_text_as_written() -> None:
 
 @pytest.mark.parametrize("text", ["", "# a\n", "---\n---\n", "---\n# only a comment\n---\n"])
 def test_a_page_without_front_matter_has_empty_views(text: str) -> None:
-    assert views_of(text) == Views(None, None, None, None, {}, None)
+    assert views_of(text) == Views(None, None, None, None, {}, {}, None)
 
 
 def test_front_matter_that_cannot_be_read_is_a_sentence_and_loses_nothing_else() -> None:
     views = views_of("---\nid: a\ntitle: b: c\n---\n# body\n")
 
     assert views == Views(
-        None, None, None, None, {}, "line 3 of the front matter: mapping values are not allowed in this context"
+        None, None, None, None, {}, {}, "line 3 of the front matter: mapping values are not allowed in this context"
     )
 
 

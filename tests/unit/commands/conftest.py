@@ -8,6 +8,7 @@ import pytest
 
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor, TenantId, new_id
+from mirrord.domain.source import DIRECTORY
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 
@@ -34,9 +35,11 @@ def connect(root: Path) -> Iterator[Open]:
     """Opens sessions of one tenant, as several clients would; all end with the test."""
     opened: list[Session] = []
 
-    def open_session(actor: Actor = AGENT, attach_from: tuple[Path, ...] = ()) -> Session:
+    def open_session(actor: Actor = AGENT, attach_from: tuple[Path, ...] = (), sources_dir: str = DIRECTORY) -> Session:
         writer = f"mcp-{len(opened)}"
-        opened.append(Session(Tree(root), "acme", TENANT, actor, writer, attach_from=attach_from))
+        opened.append(
+            Session(Tree(root), "acme", TENANT, actor, writer, attach_from=attach_from, sources_dir=sources_dir)
+        )
         return opened[-1]
 
     yield open_session

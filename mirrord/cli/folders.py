@@ -1,0 +1,81 @@
+"""`mirrord folders`: the directories in which sources are ordered."""
+
+import json
+from dataclasses import asdict
+
+import click
+
+from mirrord.cli.options import configured, tenant_option
+from mirrord.cli.output import harmless
+from mirrord.cli.sessions import session_of
+from mirrord.commands.folders import create_folder, delete_folder, list_folders, rename_folder
+from mirrord.commands.holdings import Reference, holdings, top
+from mirrord.commands.session import Session
+from mirrord.config import Config
+
+
+@click.group()
+def folders() -> None:
+    """Folders of sources. FOLDER is an id, or a path below the directory of sources; `/` is none."""
+
+
+def meant(session: Session, text: str) -> Reference:
+    """The folder somebody means on the command line, by its id or by its path; what is neither is refused later."""
+    path = text.strip("/")
+    if not path:
+        return None
+    root = top(session)
+    found = [one for one in holdings(session).folders if one.path in (path, f"{root}/{path}")]
+    return str(found[0].entry) if found else text
+
+
+@folders.command("list")
+@configured
+@tenant_option
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
+    """Every folder, with its id."""
+    with session_of(config, tenant) as session:
+        found = list_folders(session, most=None).folders
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    for one in found:
+        click.echo(f"{one.id:>16}  {harmless(one.path)}")
+    if not found:
+        click.echo("No folders.", err=True)
+
+
+@folders.command("create")
+@configured
+@tenant_option
+@click.argument("name")
+@click.option("--in", "parent", default="/", metavar="FOLDER", help="Where; default: at the top level.")
+def create_command(config: Config, tenant: str | None, name: str, parent: str) -> None:
+    """Make the folder NAME."""
+    with session_of(config, tenant) as session:
+        done = create_folder(session, name, meant(session, parent))
+    click.echo(f"{done.folder_id}  {harmless(done.path)}")
+
+
+@folders.command("rename")
+@configured
+@tenant_option
+@click.argument("folder")
+@click.argument("name")
+def rename_command(config: Config, tenant: str | None, folder: str, name: str) -> None:
+    """Give FOLDER another NAME; links follow."""
+    with session_of(config, tenant) as session:
+        done = rename_folder(session, meant(session, folder), name)
+    click.echo(f"{harmless(done.old_name)} is called {harmless(done.name)}.")
+
+
+@folders.command("delete")
+@configured
+@tenant_option
+@click.argument("folder")
+def delete_command(config: Config, tenant: str | None, folder: str) -> None:
+    """Delete FOLDER, in which nothing may be."""
+    with session_of(config, tenant) as session:
+        done = delete_folder(session, meant(session, folder))
+    click.echo(f"{harmless(done.name)} is deleted.")

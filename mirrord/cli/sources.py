@@ -1,0 +1,130 @@
+"""`mirrord sources`: what is studied, by the same commands that agents have."""
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+
+from mirrord.cli import folders, imports
+from mirrord.cli.options import configured, tenant_option
+from mirrord.cli.output import harmless
+from mirrord.cli.sessions import session_of
+from mirrord.commands.holdings import Reference, holdings
+from mirrord.commands.session import Session
+from mirrord.commands.sources import (
+    delete_source,
+    get_source_text,
+    list_sources,
+    move_source_to_folder,
+    rename_source,
+)
+from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
+from mirrord.config import Config
+from mirrord.domain.source import SourceType
+from mirrord.domain.speakers import Format
+
+
+@click.group()
+def sources() -> None:
+    """Sources. SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none."""
+
+
+sources.add_command(imports.import_command)
+sources.add_command(imports.survey_command)
+
+
+def meant(session: Session, text: str) -> Reference:
+    """The source somebody means on the command line; what is none is refused later."""
+    found = holdings(session)
+    named = [one for one in found.sources if text in (one.path, one.path.removesuffix(".md"))] or found.named(text)
+    return str(named[0].entry) if len(named) == 1 else text
+
+
+@sources.command("list")
+@configured
+@tenant_option
+@click.option("--type", "kind", type=click.Choice([one.value for one in SourceType]), help="Only those made from this.")
+@click.option("--folder", help="Only those right in this folder.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def list_command(config: Config, tenant: str | None, kind: str | None, folder: str | None, as_json: bool) -> None:
+    """Every source, with its id and how many segments it has."""
+    with session_of(config, tenant) as session:
+        inside = (folders.meant(session, folder) or 0) if folder is not None else None
+        found = list_sources(session, kind, inside, most=None).sources
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    for one in found:
+        count = "?" if one.segments_count is None else one.segments_count
+        click.echo(f"{one.id:>16}  {one.type:<7} {count:>5} segments  {harmless(one.path)}")
+    if not found:
+        click.echo("No sources.", err=True)
+
+
+@sources.command("text")
+@configured
+@tenant_option
+@click.argument("source")
+@click.option("--start", type=click.IntRange(min=0), default=0, show_default=True, help="Characters to skip.")
+@click.option("--length", type=click.IntRange(min=1), help="Characters at most; default: all.")
+def text_command(config: Config, tenant: str | None, source: str, start: int, length: int | None) -> None:
+    """Print the text of SOURCE."""
+    with session_of(config, tenant) as session:
+        shown = get_source_text(session, meant(session, source), start, length or sys.maxsize)
+    click.echo(harmless(shown.content) if sys.stdout.isatty() else shown.content, nl=False)
+
+
+@sources.command("rename")
+@configured
+@tenant_option
+@click.argument("source")
+@click.argument("name")
+def rename_command(config: Config, tenant: str | None, source: str, name: str) -> None:
+    """Give SOURCE another NAME; links follow."""
+    with session_of(config, tenant) as session:
+        done = rename_source(session, meant(session, source), name)
+    click.echo(f"{harmless(done.old_name)} is called {harmless(done.new_name)}: {harmless(done.path)}")
+
+
+@sources.command("move")
+@configured
+@tenant_option
+@click.argument("source")
+@click.argument("folder")
+def move_command(config: Config, tenant: str | None, source: str, folder: str) -> None:
+    """Move SOURCE into FOLDER, or with `/` out of all; links follow."""
+    with session_of(config, tenant) as session:
+        done = move_source_to_folder(session, meant(session, source), folders.meant(session, folder))
+    click.echo(harmless(done.path))
+
+
+@sources.command("delete")
+@configured
+@tenant_option
+@click.argument("source")
+def delete_command(config: Config, tenant: str | None, source: str) -> None:
+    """Move SOURCE to the trash, with its segments and the files only it uses."""
+    with session_of(config, tenant) as session:
+        done = delete_source(session, meant(session, source))
+    click.echo(f"In the trash, with {done.deleted_segments_count} segments, as {done.trash_id}.")
+
+
+@sources.command("speakers")
+@configured
+@tenant_option
+@click.argument("source")
+@click.option("--format", type=click.Choice([one.value for one in Format]), default="auto", show_default=True)
+@click.option("--dry-run", is_flag=True, help="Only say who speaks.")
+def speakers_command(config: Config, tenant: str | None, source: str, format: str, dry_run: bool) -> None:
+    """Find out who speaks in SOURCE, and mark every turn as a segment."""
+    with session_of(config, tenant) as session:
+        reference = meant(session, source)
+        if dry_run:
+            preview = preview_detect_speakers(session, reference, format)
+            click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
+            return
+        done = detect_speakers(session, reference, format)
+    for name, number in done.occurrences.items():
+        click.echo(f"{number:>5}  {harmless(name)}")
+    click.echo(f"{done.segments_count} turns are marked." if done.count else "Nobody speaks.", err=True)

@@ -1,0 +1,30 @@
+"""Integer names of ids, for interfaces that know no UUIDs: the same on every host."""
+
+import re
+
+from mirrord.domain.entry import EntryId, digest_of, parse_id
+
+_BITS = 53  # what JSON numbers hold in every language
+_DECIMAL = re.compile("[0-9]{1,16}")
+
+
+def number_of(entry: EntryId) -> int:
+    """The first 53 bits of the digest of the UUID's bytes."""
+    return int.from_bytes(digest_of(entry.bytes)[:7], "big") >> 56 - _BITS
+
+
+def asked_for(reference: int | str) -> int | EntryId | None:
+    """
+    What somebody who gave an integer, its decimal digits or a UUID means; None: it is none of them.
+
+    The result is what means() holds against ids.
+    """
+    if isinstance(reference, int):
+        return reference
+    text = reference.strip()
+    return int(text) if _DECIMAL.fullmatch(text) else parse_id(text)
+
+
+def means(asked: int | EntryId, entry: EntryId) -> bool:
+    """Whether that number or UUID is this id."""
+    return asked in (entry, number_of(entry))

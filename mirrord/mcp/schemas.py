@@ -1,0 +1,43 @@
+"""Tools of sources as resources: what each takes, and how far whoever asks is trusted with it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+
+from mirrord.mcp.arguments import nearest
+from mirrord.mcp.callers import Callers
+from mirrord.mcp.tool import Tool
+
+TEMPLATE = "qualcoder://sources/tools/{tool_name}"
+_NAMES = (
+    *("import_file", "rename_source", "delete_source", "detect_speakers", "import_survey"),
+    *("list_sources", "get_source_text"),
+)
+
+
+def register(server: MCPServer[None], callers: Callers, tools: Mapping[str, Tool[Any]]) -> None:
+    """Let clients read about each of those of *tools* that is for sources; nothing if there are none."""
+    known = {name: tools[name] for name in _NAMES if name in tools}
+    if not known:
+        return
+
+    @server.resource(TEMPLATE, name="source tool", title="A tool for sources", mime_type="application/json")
+    async def tool(tool_name: str) -> str:
+        """What a tool for sources takes, and its trust level, such as qualcoder://sources/tools/list_sources."""
+        found = known.get(tool_name)
+        if found is None:
+            meant = nearest(tool_name, known)
+            raise ResourceNotFoundError(f"Unknown tool: {tool_name}" + (f". Did you mean {meant}?" if meant else ""))
+        level = callers.current().gate.levels[tool_name]
+        shown = found.listed(level)
+        return orjson.dumps(
+            {
+                "name": shown.name,
+                "description": shown.description,
+                "inputSchema": shown.input_schema,
+                "trust_level": level.name,
+            }
+        ).decode()

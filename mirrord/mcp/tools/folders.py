@@ -1,0 +1,113 @@
+"""Tools for folders of sources."""
+
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
+
+from mirrord.commands.folders import FolderList, list_folders
+from mirrord.commands.session import Session
+from mirrord.mcp.arguments import Underscored
+from mirrord.mcp.shapes import COUNT, TEXT, listed, nullable, record, result
+from mirrord.mcp.tool import Tool, Wire
+
+_REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the digits of the number, or the UUID, will do too
+
+Id = Annotated[int | str, _REFERENCE]
+Top = Annotated[int | str | None, WithJsonSchema({"type": ["integer", "string", "null"]})]
+Cursor = Annotated[str | None, Field(description="next_cursor of an answer to the same question, to go on.")]
+NAME = "1 to 255 characters, no / or \\."
+
+
+class List(Underscored):
+    """What list_folders takes."""
+
+    cursor: Cursor = None
+
+
+class Create(Underscored):
+    """What create_folder takes."""
+
+    name: Annotated[str, Field(description=f"Unique within the parent; {NAME}")]
+    parent_id: Annotated[Top, Field(description="The folder it goes into; omit for the top level.")] = None
+
+
+class Rename(Underscored):
+    """What rename_folder takes."""
+
+    folder_id: Id
+    new_name: Annotated[str, Field(description=NAME)]
+
+
+class Delete(Underscored):
+    """What delete_folder takes."""
+
+    folder_id: Id
+
+
+class Move(Underscored):
+    """What move_source_to_folder takes."""
+
+    source_id: Id
+    folder_id: Annotated[Top, Field(description="Target folder; null or 0 for none.")]
+
+
+def _list(session: Session, given: List) -> Wire:
+    return _shown(list_folders(session, given.cursor))
+
+
+def _shown(found: FolderList) -> Wire:
+    folders = [
+        {"id": one.id, "name": one.name, "parent_id": one.parent_id, "created_at": one.created_at}
+        for one in found.folders
+    ]
+    rest = {"next_cursor": found.next_cursor} if found.next_cursor is not None else {}
+    return {"folders": folders, "total_count": found.total_count, **rest}
+
+
+_FOLDER = record(id=COUNT, name=TEXT, parent_id=nullable(COUNT), created_at=nullable(TEXT))
+
+LIST_FOLDERS = Tool(
+    "list_folders",
+    "List source folders",
+    "Lists all folders of sources, each before those in it; parent_id is null at the top level. Example: {}.",
+    List,
+    result({"folders": listed(_FOLDER), "total_count": COUNT, "next_cursor?": TEXT}),
+    _list,
+)
+CREATE_FOLDER = Tool(
+    "create_folder",
+    "Create a source folder",
+    'Makes a folder to organise sources. Example: {"name": "Interviews"}.',
+    Create,
+    result({"folder_id": COUNT, "name": TEXT, "parent_id": nullable(COUNT), "path?": TEXT}),
+    writes=True,
+    idempotent=False,
+)
+RENAME_FOLDER = Tool(
+    "rename_folder",
+    "Rename a source folder",
+    'Gives a folder another name; its id stays, links follow. Example: {"folder_id": 17, "new_name": "Talks"}.',
+    Rename,
+    result({"folder_id": COUNT, "old_name": TEXT, "name": TEXT, "links_rewritten?": COUNT}),
+    writes=True,
+)
+DELETE_FOLDER = Tool(
+    "delete_folder",
+    "Delete an empty source folder",
+    'Deletes a folder that holds nothing; move its sources out first. Example: {"folder_id": 17}.',
+    Delete,
+    result({"folder_id": COUNT, "name": TEXT}),
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+MOVE_SOURCE_TO_FOLDER = Tool(
+    "move_source_to_folder",
+    "Move a source into a folder",
+    "Moves a source with its attachments into a folder, or out of all; links follow. "
+    'Example: {"source_id": 4, "folder_id": 17}.',
+    Move,
+    result({"source_id": COUNT, "old_folder_id": nullable(COUNT), "folder_id": nullable(COUNT), "path?": TEXT}),
+    writes=True,
+)
+FOLDERS = (LIST_FOLDERS, CREATE_FOLDER, RENAME_FOLDER, DELETE_FOLDER, MOVE_SOURCE_TO_FOLDER)

@@ -1,0 +1,112 @@
+"""Segments of pages as records: read, merged with what is there, removed with their page."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from mirrord.commands import segments
+from mirrord.commands.failure import Failed
+from mirrord.commands.session import Session
+from mirrord.domain.entry import new_id
+from mirrord.domain.segment import Segment
+
+PAGE = UUID(str(new_id()))
+
+
+def made(id: str, start: int, end: int, label: str = "Ana", kind: str = "code") -> Segment:
+    return Segment(id, start, end, label, kind, "agent:writer")
+
+
+def record(root: Path, data: object, page: UUID = PAGE) -> Path:
+    """What somebody saved as the segments of a page."""
+    file = root / f".records/segments/{page}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(data if isinstance(data, str) else json.dumps(data))
+    return file
+
+
+def add(session: Session, *new: Segment) -> bool:
+    with session.writing() as journal:
+        return segments.rewrite(session, journal, PAGE, lambda old: [*old, *new])
+
+
+def test_what_is_added_joins_what_is_there_in_the_order_of_the_text(session: Session) -> None:
+    add(session, made("b", 5, 9))
+    add(session, made("a", 0, 4))
+
+    assert [one.id for one in segments.segments_of(session, PAGE)] == ["a", "b"]
+    assert segments.count(session, PAGE) == 2
+
+
+def test_a_page_without_a_record_has_no_segments(session: Session) -> None:
+    assert segments.segments_of(session, PAGE) == []
+
+
+def test_keys_of_somebody_elses_stay(session: Session, root: Path) -> None:
+    file = record(root, {"x": {"start": 0, "end": 1, "memo": "mine"}, "colours": [1]})
+
+    add(session, made("y", 2, 3))
+
+    said = json.loads(file.read_text())
+    assert said["x"]["memo"] == "mine"
+    assert said["colours"] == [1]
+
+
+def test_nothing_is_written_where_nothing_changes(session: Session, root: Path) -> None:
+    add(session, made("a", 0, 4))
+    before = (root / f".records/segments/{PAGE}.json").stat()
+
+    assert not add(session)
+    assert (root / f".records/segments/{PAGE}.json").stat() == before
+
+
+def test_a_broken_record_is_not_overwritten_and_its_line_is_named(session: Session, root: Path) -> None:
+    file = record(root, '{\n"a": }')
+
+    with pytest.raises(Failed, match="line 2") as failed:
+        add(session, made("b", 0, 1))
+
+    assert failed.value.code == "SEGMENTS_UNREADABLE"
+    assert file.read_text() == '{\n"a": }'
+
+
+def test_a_save_that_comes_between_is_kept(session: Session, root: Path) -> None:
+    add(session, made("a", 0, 4))
+    saves = [{"hers": {"start": 7, "end": 8}}]
+
+    def change(old: object) -> list[Segment]:
+        if saves:
+            record(root, saves.pop())
+        return [*segments.segments_of(session, PAGE), made("b", 5, 6)]
+
+    with session.writing() as journal:
+        segments.rewrite(session, journal, PAGE, change)
+
+    assert [one.id for one in segments.segments_of(session, PAGE)] == ["b", "hers"]
+
+
+def test_all_go_to_the_trash_with_their_page(session: Session, root: Path) -> None:
+    add(session, made("a", 0, 4), made("b", 5, 6))
+
+    with session.writing() as journal:
+        removed = [segments.remove_all(session, journal, PAGE) for _ in range(2)]
+
+    assert removed == [2, 0]
+    assert segments.count(session, PAGE) == 0
+    assert list((root / ".mirrord/trash").glob("d.*"))
+
+
+def test_whoever_holds_the_records_is_waited_for_two_seconds_at_most(session: Session, root: Path) -> None:
+    (root / ".records").mkdir()
+    descriptor = os.open(root / ".records", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    with pytest.raises(Failed) as failed:
+        add(session, made("a", 0, 4))
+
+    os.close(descriptor)
+    assert failed.value.code == "BUSY"

@@ -1,0 +1,348 @@
+"""Sources: what there is, their text, and what people and agents do with them."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrord.commands import segments
+from mirrord.commands.failure import Failed
+from mirrord.commands.folders import create_folder, list_folders
+from mirrord.commands.holdings import Reference
+from mirrord.commands.moves import move_page
+from mirrord.commands.pages import create_page, read_page
+from mirrord.commands.removal import restore_page
+from mirrord.commands.session import Session
+from mirrord.commands.sources import (
+    delete_source,
+    get_source_text,
+    list_sources,
+    move_source_to_folder,
+    preview_delete_source,
+    preview_move_source_to_folder,
+    preview_rename_source,
+    rename_source,
+)
+from mirrord.domain.approval import ABSENT
+from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
+from mirrord.domain.number import number_of
+from mirrord.domain.segment import Segment
+from tests.unit.commands.conftest import TENANT, Open, events, page
+from tests.unit.commands.test_folders import files
+
+
+def source(root: Path, path: str, body: str = "Said.\n", **keys: str) -> EntryId:
+    """A source as an import leaves it; its id."""
+    entry = new_id()
+    head = "".join(f"{key}: {value}\n" for key, value in keys.items())
+    page(root, path, f"---\nid: {entry}\ntype: source\n{head}---\n{body}")
+    return entry
+
+
+def with_segments(session: Session, entry: EntryId, number: int) -> None:
+    made = [Segment(str(at), at, at + 1, "Ana", "speaker", "agent:tester") for at in range(number)]
+    with session.writing() as journal:
+        segments.rewrite(session, journal, entry, lambda _: made)
+
+
+def names_of(session: Session, **filters: Reference) -> list[str]:
+    return [one.name for one in list_sources(session, **filters).sources]  # type: ignore[arg-type]
+
+
+def test_only_pages_that_say_so_below_the_directory_are_sources(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md")
+    ben = source(root, "Sources/Talks/Ben/_index.md", source_type="audio")
+    page(root, "Sources/Talks/Ben/Memo.md", "---\ntype: memo\n---\n")
+    page(root, "Sources/_index.md", "---\ntype: source\n---\nnot one of its own\n")
+    page(root, "Projects/Cara.md", "---\ntype: source\n---\n")
+    bare = page(root, "Sources/Dan.md", "---\ntype: source\ntitle: Daniel\n---\n")
+
+    found = list_sources(session)
+    (talks,) = list_folders(session).folders
+    assert [(one.id, one.name, one.type, one.folder_id, one.path) for one in found.sources] == [
+        (number_of(ana), "Ana", "text", None, "Sources/Ana.md"),
+        (number_of(id_of_path(TENANT, "Sources/Dan.md")), "Dan", "text", None, "Sources/Dan.md"),
+        (number_of(ben), "Ben", "audio", talks.id, "Sources/Talks/Ben/_index.md"),
+    ]
+    assert found.total_count == 3
+    assert found.sources[1].title == "Daniel"
+    bare.write_text("no source any more")
+    assert names_of(session) == ["Ana", "Ben"]
+
+
+def test_sources_are_filtered_by_type_and_folder(root: Path, session: Session) -> None:
+    source(root, "Sources/Ana.md")
+    source(root, "Sources/Talks/Ben.md", source_type="audio")
+    source(root, "Sources/Talks/Deep/Cara.md", source_type="Audio")
+    source(root, "Sources/Talks/Dan.md", source_type="papyrus")
+    talks = list_folders(session).folders[0].id
+
+    assert names_of(session, kind="audio") == ["Ben", "Cara"]
+    assert names_of(session, kind="unknown") == ["Dan"]
+    assert names_of(session, folder_id=talks) == ["Ben", "Dan"]
+    assert names_of(session, folder_id="0") == ["Ana"]
+    assert names_of(session, kind="audio", folder_id=str(talks)) == ["Ben"]
+    with pytest.raises(Failed) as failed:
+        list_sources(session, "papyrus")
+    assert (failed.value.code, failed.value.instruction) == (
+        "INVALID_TYPE",
+        "There are text, audio, video, image, pdf, unknown.",
+    )
+    with pytest.raises(Failed) as failed:
+        list_sources(session, folder_id=3)
+    assert failed.value.code == "FOLDER_NOT_FOUND"
+
+
+def test_many_sources_come_in_parts(root: Path, session: Session) -> None:
+    for number in range(103):
+        source(root, f"Sources/{number:03}.md")
+    first = list_sources(session)
+    rest = list_sources(session, cursor=first.next_cursor)
+    assert (len(first.sources), len(rest.sources), rest.total_count) == (100, 3, 103)
+    assert rest.next_cursor is None
+    with pytest.raises(Failed, match="cursor"):
+        list_sources(session, "text", cursor=first.next_cursor)
+
+
+def test_a_list_counts_segments_and_says_where_it_cannot(root: Path, session: Session) -> None:
+    ana, ben = source(root, "Sources/Ana.md"), source(root, "Sources/Ben.md")
+    with_segments(session, ana, 3)
+    page(root, f".records/segments/{ben}.json", "{broken")
+    assert [one.segments_count for one in list_sources(session).sources] == [3, None]
+
+
+def test_the_text_is_the_body_in_parts_and_marked(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md", "Ana: Héllo 🌿\nBen: Hi\n")
+    whole = get_source_text(session, number_of(ana))
+    assert (whole.content, whole.start, whole.end) == ("Ana: Héllo 🌿\nBen: Hi\n", 0, 21)
+    assert (whole.total_length, whole.has_more) == (21, False)
+    assert "never instructions" in whole.notice
+
+    part = get_source_text(session, str(ana), 5, 7)
+    assert (part.content, part.start, part.end, part.has_more) == ("Héllo 🌿", 5, 12, True)
+    behind = get_source_text(session, str(number_of(ana)), 99)
+    assert (behind.content, behind.start, behind.end, behind.has_more) == ("", 21, 21, False)
+    with pytest.raises(Failed, match="no source with the id 4") as failed:
+        get_source_text(session, 4)
+    assert (failed.value.code, failed.value.kind) == ("SOURCE_NOT_READ/NOT_FOUND", "not_found")
+
+
+def test_a_source_is_renamed_with_its_title_and_links_follow(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Talks/Ana.md", title="Interview with Ana")
+    page(root, "Notes.md", "[[Ana]] [[Interview with Ana]]")
+    done = rename_source(session, number_of(ana), "Anna.md")
+
+    assert (done.success, done.old_name, done.new_name, done.path) == (True, "Ana", "Anna", "Sources/Talks/Anna.md")
+    assert [(one.id, one.name, one.title) for one in list_sources(session).sources] == [
+        (number_of(ana), "Anna", "Anna")
+    ]
+    assert (root / "Notes.md").read_text() == "[[Anna]] [[Anna]]"
+    kind, facts = events(root)[0]
+    assert kind == "SourceRenamed"
+    told = {"source_id": number_of(ana), "page_id": str(ana), "old_name": "Ana", "name": "Anna"}
+    paths = {"path": "Sources/Talks/Anna.md", "old_path": "Sources/Talks/Ana.md"}
+    assert facts == {**told, **paths, "digest": read_page(session, done.path).digest}
+    assert [name for name, _ in events(root)] == ["SourceRenamed", "PageWritten"]
+
+
+def test_no_two_sources_get_the_same_name_wherever_they_are(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md")
+    source(root, "Sources/Talks/Ben.md")
+    page(root, "Sources/Memo.md", "no source")
+
+    with pytest.raises(Failed, match="'BEN' in the folder 'Talks' already") as failed:
+        rename_source(session, number_of(ana), "BEN")
+    assert (failed.value.code, failed.value.kind) == ("SOURCE_NOT_RENAMED/DUPLICATE_NAME", "conflict")
+    with pytest.raises(Failed, match="'memo' at the top level already"):
+        rename_source(session, number_of(ana), "memo")
+    with pytest.raises(Failed) as failed:
+        rename_source(session, number_of(ana), "a/b")
+    assert failed.value.code == "SOURCE_NOT_RENAMED/INVALID_NAME"
+    with pytest.raises(Failed) as failed:
+        rename_source(session, 9, "X")
+    assert failed.value.code == "SOURCE_NOT_RENAMED/NOT_FOUND"
+    assert events(root) == []
+    assert rename_source(session, number_of(ana), "ANA").path == "Sources/ANA.md"
+
+
+def test_a_source_moves_into_a_folder_with_what_it_was_made_from(root: Path, session: Session) -> None:
+    folder = create_folder(session, "Talks")
+    ana = source(root, "Sources/Ana.md", "![](./assets/pic.png)\n", original="./assets/ana.docx", sha256="00")
+    page(root, "Sources/assets/ana.docx", "docx")
+    page(root, "Sources/assets/pic.png", "picture")
+    page(root, "Notes.md", "[a](Sources/Ana.md)")
+    before = (root / "Sources/Ana.md").read_text()
+    done = move_source_to_folder(session, number_of(ana), folder.folder_id)
+
+    assert (done.source_id, done.old_folder_id, done.folder_id) == (number_of(ana), None, folder.folder_id)
+    moved = {"Ana.md", "_index.md", "assets/ana.docx", "assets/pic.png"}
+    assert files(root) == {"Notes.md", *(f"Sources/Talks/{name}" for name in moved)}
+    assert (root / done.path).read_text() == before
+    assert (root / "Notes.md").read_text() == "[a](Sources/Talks/Ana.md)"
+    kind, facts = events(root)[1]
+    assert kind == "SourceMovedToFolder"
+    assert (facts["source_id"], facts["old_folder_id"], facts["folder_id"]) == (
+        number_of(ana),
+        None,
+        folder.folder_id,
+    )
+    assert (facts["path"], facts["old_path"]) == ("Sources/Talks/Ana.md", "Sources/Ana.md")
+
+
+@pytest.mark.parametrize("top", [None, 0, "0"])
+def test_a_source_moves_out_of_all_folders_and_the_folder_stays(root: Path, session: Session, top: Reference) -> None:
+    folder = create_folder(session, "Talks")
+    ana = source(root, "Sources/Talks/Ana.md")
+    done = move_source_to_folder(session, number_of(ana), top)
+    assert (done.old_folder_id, done.folder_id) == (folder.folder_id, None)
+    assert files(root) == {"Sources/Ana.md", "Sources/Talks/_index.md"}
+    assert [one.id for one in list_folders(session).folders] == [folder.folder_id]
+
+
+def test_a_source_with_pages_of_its_own_moves_with_them(root: Path, session: Session) -> None:
+    folder = create_folder(session, "Talks")
+    ana = source(root, "Sources/Ana/_index.md")
+    page(root, "Sources/Ana/Memo.md", "memo")
+    ben = source(root, "Sources/Ben.md")
+    page(root, "Sources/Ben/Memo.md", "memo")
+    assert move_source_to_folder(session, number_of(ana), folder.folder_id).path == "Sources/Talks/Ana/_index.md"
+    assert move_source_to_folder(session, number_of(ben), folder.folder_id).path == "Sources/Talks/Ben.md"
+    assert (root / "Sources/Talks/Ben/Memo.md").exists()
+    assert not (root / "Sources/Ana").exists()
+
+
+def test_a_source_that_is_there_already_stays_and_nothing_is_told(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md")
+    assert move_source_to_folder(session, number_of(ana), None).path == "Sources/Ana.md"
+    assert events(root) == []
+
+
+def test_a_move_says_what_is_missing_or_in_the_way(root: Path, session: Session) -> None:
+    folder = create_folder(session, "Talks")
+    ana = source(root, "Sources/Ana.md")
+    page(root, "Sources/Talks/ana.md", "something else")
+
+    with pytest.raises(Failed, match="'Ana' in the folder 'Talks' already") as failed:
+        move_source_to_folder(session, number_of(ana), folder.folder_id)
+    assert (failed.value.code, failed.value.kind) == ("SOURCE_NOT_MOVED/DUPLICATE_NAME", "conflict")
+    with pytest.raises(Failed) as failed:
+        move_source_to_folder(session, 5, folder.folder_id)
+    assert failed.value.code == "SOURCE_NOT_MOVED/SOURCE_NOT_FOUND"
+    with pytest.raises(Failed) as failed:
+        move_source_to_folder(session, number_of(ana), 5)
+    assert failed.value.code == "SOURCE_NOT_MOVED/FOLDER_NOT_FOUND"
+
+
+def test_an_original_that_gets_another_name_on_the_way_is_still_named(root: Path, session: Session) -> None:
+    folder = create_folder(session, "Talks")
+    ana = source(root, "Sources/Ana.md", original="./assets/a.docx")
+    ben = source(root, "Sources/Ben.md", original="./assets/b.docx")
+    page(root, "Sources/assets/a.docx", "a")
+    page(root, "Sources/assets/b.docx", "b")
+    page(root, "Sources/Talks/assets/a.docx", "another")
+    page(root, "Notes.md", "[b](Sources/assets/b.docx)")
+    for one in (ana, ben):
+        move_source_to_folder(session, number_of(one), folder.folder_id)
+    assert "original: ./assets/a (2).docx\n" in (root / "Sources/Talks/Ana.md").read_text()
+    assert "original: ../assets/b.docx\n" in (root / "Sources/Talks/Ben.md").read_text()
+    assert (root / "Sources/Talks/assets/a (2).docx").read_text() == "a"
+
+
+def test_an_original_is_still_named_when_its_source_gets_pages(root: Path, session: Session) -> None:
+    source(root, "Sources/Ana.md", original="./assets/a.docx")
+    page(root, "Sources/assets/a.docx", "a")
+    create_page(session, "Memo", "Sources/Ana")
+    assert "original: ../assets/a.docx\n" in (root / "Sources/Ana/_index.md").read_text()
+    move_page(session, "Sources/Ana/Memo", "Memo")
+    assert "original: ./assets/a.docx\n" in (root / "Sources/Ana.md").read_text()
+
+
+def test_a_deleted_source_is_in_the_trash_with_all_that_is_its_own(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Talks/Ana.md", "![](assets/shared.png)", original="./assets/ana.docx")
+    source(root, "Sources/Talks/Ben.md", "![](assets/shared.png)")
+    page(root, "Sources/Talks/assets/ana.docx", "docx")
+    page(root, "Sources/Talks/assets/shared.png", "picture")
+    with_segments(session, ana, 12)
+    text = (root / "Sources/Talks/Ana.md").read_text()
+    preview = preview_delete_source(session, number_of(ana))
+    done = delete_source(session, number_of(ana))
+
+    assert (done.success, done.deleted_segments_count) == (True, 12)
+    assert files(root) == {"Sources/Talks/Ben.md", "Sources/Talks/assets/shared.png"}
+    assert segments.count(session, ana) == 0
+    kind, facts = events(root)[-1]
+    assert kind == "SourceDeleted"
+    told = {"source_id": number_of(ana), "name": "Ana", "page_id": str(ana), "path": "Sources/Talks/Ana.md"}
+    assert facts == {**told, "trash_id": done.trash_id, "segments_removed": 12}
+    assert preview.summary == "The source 'Ana' would go to the trash with 12 segments and 1 attached file."
+    assert preview.facts["deleted_segments_count"] == 12
+    assert preview.lines == ("Sources/Talks/Ana.md", "Sources/Talks/assets/ana.docx")
+    assert preview.bases["Sources/Talks/assets/ana.docx"] == digest_of(b"docx").hex()
+    assert preview.bases["Sources/Talks/Ana.md"] == digest_of(text.encode()).hex()
+
+    restore_page(session, done.trash_id)
+    assert (root / "Sources/Talks/Ana.md").read_text() == text
+    assert (root / "Sources/Talks/assets/ana.docx").read_text() == "docx"
+    assert segments.count(session, ana) == 12
+
+
+def test_what_another_page_was_made_from_stays(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md", original="./assets/both.docx")
+    ben = source(root, "Sources/Ben.md", original="./assets/both.docx")
+    page(root, "Sources/assets/both.docx", "docx")
+    delete_source(session, number_of(ana))
+    assert (root / "Sources/assets/both.docx").exists()
+    assert delete_source(session, number_of(ben)).deleted_segments_count == 0
+    assert files(root) == {"Sources"}
+
+
+def test_what_a_page_names_outside_of_its_attachments_is_left_alone(root: Path, session: Session) -> None:
+    for number, original in enumerate(("/etc/hostname", "../Notes.md", "../../x", "https://x/assets/a", "a.docx")):
+        page(root, "Notes.md", "mine")
+        one = source(root, f"Sources/{number}.md", original=original)
+        assert delete_source(session, number_of(one)).success
+        assert (root / "Notes.md").exists()
+
+
+def test_a_source_with_pages_below_it_is_not_deleted(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana/_index.md")
+    page(root, "Sources/Ana/Memo.md", "memo")
+    for attempt in (delete_source, preview_delete_source):
+        with pytest.raises(Failed, match="has 1 page below it") as failed:
+            attempt(session, number_of(ana))
+        assert failed.value.code == "SOURCE_NOT_DELETED/NOT_EMPTY"
+    with pytest.raises(Failed) as failed:
+        delete_source(session, 3)
+    assert failed.value.code == "SOURCE_NOT_DELETED/NOT_FOUND"
+    assert events(root) == []
+
+
+def test_previews_say_what_would_become_of_a_source(root: Path, session: Session) -> None:
+    folder = create_folder(session, "Talks")
+    ana = source(root, "Sources/Ana.md")
+    page(root, "Notes.md", "[[Ana]] [a](Sources/Ana.md)")
+    before = (files(root), events(root))
+
+    preview = preview_rename_source(session, number_of(ana), "Anna")
+    assert preview.summary == "The source 'Ana' would be called 'Anna'."
+    assert preview.bases == {"Sources/Anna.md": ABSENT}
+    preview = preview_move_source_to_folder(session, number_of(ana), folder.folder_id)
+    assert preview.summary == "The source 'Ana', now at the top level, would be in the folder 'Talks'."
+    assert preview.facts["links_rewritten_count"] == 1
+    assert preview_move_source_to_folder(session, number_of(ana), 0).summary.endswith("would stay at the top level.")
+    assert (files(root), events(root)) == before
+
+
+def test_another_directory_can_hold_the_sources(root: Path, connect: Open) -> None:
+    session = connect(sources_dir="Research/Material")
+    ana = source(root, "Research/Material/Ana.md")
+    source(root, "Sources/Ben.md")
+    folder = create_folder(session, "Talks")
+    assert folder.path == "Research/Material/Talks/_index.md"
+    assert move_source_to_folder(session, number_of(ana), folder.folder_id).path == "Research/Material/Talks/Ana.md"
+    assert names_of(session) == ["Ana"]
+
+
+def test_the_directory_of_sources_is_found_however_it_is_spelt(root: Path, session: Session) -> None:
+    source(root, "sources/Ana.md")
+    assert names_of(session) == ["Ana"]
+    assert create_folder(session, "Talks").path == "sources/Talks/_index.md"
