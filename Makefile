@@ -22,10 +22,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench bench-codec fault full-fault demo-agent
+.PHONY: help run test lint types smoke bench bench-codec fault full-fault demo-agent demo-research
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sample
 	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
@@ -45,6 +45,9 @@ smoke: $(EVERYTHING) ## Start, edit on both sides, compare, stop
 
 demo-agent: $(EVERYTHING) ## Watch an agent work: each call, its result, the row it became
 	@$(BIN)/python -m tests.demo
+
+demo-research: $(EVERYTHING) ## Watch an agent organise research, and a person approve
+	@$(BIN)/python -m tests.research
 
 bench: $(EVERYTHING) ## Measure
 	@$(BIN)/python -m tests.bench
@@ -73,10 +76,10 @@ bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vault
 
 $(RUNTIME): .venv/pyvenv.cfg pyproject.toml
 	@echo "Installing mirrord into .venv (this can take a minute)"
-	@$(INSTALL) -e '.[embedded]'
+	@$(INSTALL) -e '.[embedded,documents]'
 	@touch $@
 
 $(EVERYTHING): .venv/pyvenv.cfg pyproject.toml
 	@echo "Installing mirrord and its development tools into .venv (this can take a minute)"
-	@$(INSTALL) -e '.[embedded,dev]'
+	@$(INSTALL) -e '.[embedded,documents,dev]'
 	@touch $@ $(RUNTIME)

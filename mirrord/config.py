@@ -16,6 +16,7 @@ from mirrord.errors import UserError
 DATA = Path("data")
 FILE = Path("mirrord.toml")
 DEFAULT_MODE = 0o700
+DEFAULT_TOOLS = ("pages",)
 
 Notify = Literal["commit", "ticker"]
 
@@ -27,15 +28,16 @@ class Agents:
 
     token, token_file: what it shows, or where that is. local_trust: serve without a token whoever may start the
     process; None: only beside an embedded Postgres. attach_from: directories below which files may be attached; None:
-    where the server was started, and the system's temporary directory. trust: levels of tools after an operator's
-    changes. limits: of what one token may ask of one process. elicitation: whether a person may approve through the
-    client, where it can ask.
+    where the server was started, and the system's temporary directory. tools: names of the sets that are served.
+    trust: levels of tools after an operator's changes. limits: of what one token may ask of one process. elicitation:
+    whether a person may approve through the client, where it can ask.
     """
 
     token: str | None = None
     token_file: Path | None = None
     local_trust: bool | None = None
     attach_from: tuple[Path, ...] | None = None
+    tools: tuple[str, ...] = DEFAULT_TOOLS
     trust: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
     limits: Limits = field(default_factory=Limits)
     elicitation: bool = False
@@ -62,6 +64,12 @@ class Config:
     sources_dir: str = DIRECTORY
     agents: Agents = Agents()
 
+    def trusts_locally(self) -> bool:
+        """Whether agents need no token."""
+        if self.agents.local_trust is not None:
+            return self.agents.local_trust
+        return self.dsn is None and (self.data / "pg").is_dir()  # one person's own machine, Postgres embedded
+
 
 @dataclass(frozen=True, slots=True)
 class Flags:
@@ -72,6 +80,7 @@ class Flags:
     dsn: str | None = None
     tenants: tuple[str, ...] = ()
     file: Path | None = None
+    tools: tuple[str, ...] = ()
 
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
@@ -89,7 +98,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
         sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
-        agents=_agents(written.get("mcp", {}), environment),
+        agents=_agents(written.get("mcp", {}), environment, flags),
     )
 
 
@@ -99,13 +108,14 @@ def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path |
     return named or (FILE if FILE.is_file() else None)
 
 
-def _agents(written: Mapping[str, Any], environment: Mapping[str, str]) -> Agents:
+def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
     listed = written.get("attach_from")
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
         token_file=_path(environment.get("MIRRORD_TOKEN_FILE") or written.get("token_file")),
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
+        tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
         trust=levels(written.get("trust", {})),
         limits=Limits(**written.get("limits", {})),
         elicitation=written.get("elicitation", False),
@@ -140,6 +150,7 @@ _KEYS: dict[str, Wanted] = {
         "token_file": str,
         "local_trust": bool,
         "attach_from": list,
+        "tools": list,
         "elicitation": bool,
         "trust": {},
         "limits": {"pending": int, "calls": int, "mutations": int},

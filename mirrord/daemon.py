@@ -4,17 +4,20 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mirrord import app
+from mirrord.approving.approver import Approver
+from mirrord.approving.desk import Desk
 from mirrord.config import Config
 from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.db.ticker import choose
+from mirrord.domain.approval import FOLDER as REQUESTS
 from mirrord.domain.entry import TenantId
 from mirrord.domain.event import FOLDER
 from mirrord.domain.place import RECORDS
@@ -33,6 +36,7 @@ from mirrord.sync.events import EventReader
 from mirrord.sync.linking import Linker
 from mirrord.sync.lulls import is_due
 from mirrord.sync.rounds import make_rounds
+from mirrord.sync.together import together
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +56,7 @@ class Worked:
     linker: Linker
     anchorer: Anchorer
     events: EventReader
+    approver: Approver
     derived: bool = False  # every document is there, every link resolved, every segment in its place
     linked_at: float = 0.0  # when links and segments were last looked at, by the monotonic clock
 
@@ -59,6 +64,12 @@ class Worked:
         """Anything in the tree may have changed."""
         self.engine.look_everywhere()
         self.events.look_everywhere()
+        self.approver.look_everywhere()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing known now waits."""
+        return self.engine.idle and self.events.idle and self.approver.idle
 
 
 @dataclass(slots=True)
@@ -133,7 +144,7 @@ class Daemon:
                 if fill is not None:
                     await asyncio.to_thread(app.fill, root, fill)
                 await self._open_or_halt(database, name, tenant, alone=len(chosen) == 1)
-            async with _together(self._tasks(database), self.stop):
+            async with together(self._tasks(database), self.stop):
                 await self.stop.wait()
         finally:
             await self._close(database)
@@ -151,9 +162,9 @@ class Daemon:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting)
         deriver = Deriver(opened.sides, self._workers, self._recent)
-        self.worked[name] = Worked(
-            opened, engine, deriver, Linker(opened.sides), Anchorer(opened.sides), EventReader(opened.sides)
-        )
+        approver = Approver(Desk(opened.sides, self.config), lambda: engine.root.suspended is None)
+        linker, anchorer, events = Linker(opened.sides), Anchorer(opened.sides), EventReader(opened.sides)
+        self.worked[name] = Worked(opened, engine, deriver, linker, anchorer, events, approver)
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -179,7 +190,7 @@ class Daemon:
             tasks.append(bells.tick())
         for worked in self.worked.values():
             tasks += [self._work(worked), self._derive(worked), make_rounds(worked.engine, self.stop)]
-            tasks.append(worked.events.run(self.stop))
+            tasks += [worked.events.run(self.stop), worked.approver.run(self.stop)]
         return tasks
 
     async def _work(self, worked: Worked) -> None:
@@ -228,6 +239,8 @@ class Daemon:
                     worked.engine.queue.mark([rest])
                 if rest == RECORDS or rest.startswith(FOLDER):
                     worked.events.mark(rest)
+                if rest == RECORDS or rest.startswith(REQUESTS):
+                    worked.approver.mark(rest)
 
     def _answer_requests(self) -> None:
         for request in requests_in(self.config.mirror):
@@ -246,7 +259,7 @@ class Daemon:
             worked.look_everywhere()
             worked.engine.ring()
         while not self.stop.is_set():
-            if all(worked.engine.idle and worked.events.idle for worked in self.worked.values()):
+            if all(worked.idle for worked in self.worked.values()):
                 break
             await self._sleep(0.02)
         with suppress(FileNotFoundError):
@@ -375,23 +388,3 @@ class Daemon:
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stop.wait(), seconds)
-
-
-@asynccontextmanager
-async def _together(coroutines: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> AsyncIterator[None]:
-    """Run all; if one fails all stop, and its error is raised. Leaving the block waits until all have ended."""
-    tasks = [asyncio.ensure_future(one) for one in coroutines]
-
-    def failed(task: asyncio.Future[None]) -> None:
-        if not task.cancelled() and task.exception() is not None:
-            stop.set()
-
-    for task in tasks:
-        task.add_done_callback(failed)
-    try:
-        yield
-    finally:
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
-            raise result

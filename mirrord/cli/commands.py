@@ -14,6 +14,8 @@ from mirrord import __version__, app
 from mirrord.cli import halts as halting
 from mirrord.cli import history, options, tokens
 from mirrord.cli import links as linked
+from mirrord.cli.approvals import approvals, notifications
+from mirrord.cli.collections import categories, collections
 from mirrord.cli.conflicts import conflicts
 from mirrord.cli.folders import folders
 from mirrord.cli.options import Group, configured, run, tenant_option, the_tenant
@@ -42,7 +44,10 @@ def cli() -> None:
     prepare_process()
 
 
-for topic in (conflicts, history.history, history.diff, history.restore, folders, sources):
+for topic in (conflicts, history.history, history.diff, history.restore, folders, sources, collections, categories):
+    cli.add_command(topic)
+
+for topic in (approvals, notifications):
     cli.add_command(topic)
 
 

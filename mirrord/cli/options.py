@@ -30,7 +30,11 @@ _EXIT_CODES: dict[type[MirrordError], int] = {
     Halted: HALTED,
 }
 
-_EXIT_CODES_OF_COMMANDS = {"not_found": USAGE, "invalid": USAGE, "busy": UNAVAILABLE, "unavailable": UNAVAILABLE}
+_EXIT_CODES_OF_COMMANDS = {
+    **dict.fromkeys(("not_found", "invalid", "invalid_name", "category_not_found"), USAGE),
+    **dict.fromkeys(("description_too_long", "invalid_characters"), USAGE),
+    **dict.fromkeys(("busy", "unavailable", "lock_error", "write_error"), UNAVAILABLE),
+}
 
 
 def configured(command: Command) -> Command:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from mirrord.cli import folders
+from mirrord.cli import folders, imports
 from mirrord.cli.options import configured, tenant_option
 from mirrord.cli.output import harmless
 from mirrord.cli.sessions import session_of
@@ -19,13 +19,19 @@ from mirrord.commands.sources import (
     move_source_to_folder,
     rename_source,
 )
+from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
 from mirrord.config import Config
 from mirrord.domain.source import SourceType
+from mirrord.domain.speakers import Format
 
 
 @click.group()
 def sources() -> None:
     """Sources. SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none."""
+
+
+sources.add_command(imports.import_command)
+sources.add_command(imports.survey_command)
 
 
 def meant(session: Session, text: str) -> Reference:
@@ -38,7 +44,7 @@ def meant(session: Session, text: str) -> Reference:
 @sources.command("list")
 @configured
 @tenant_option
-@click.option("--type", "kind", type=click.Choice(list(SourceType)), help="Only those made from this.")
+@click.option("--type", "kind", type=click.Choice([one.value for one in SourceType]), help="Only those made from this.")
 @click.option("--folder", help="Only those right in this folder.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def list_command(config: Config, tenant: str | None, kind: str | None, folder: str | None, as_json: bool) -> None:
@@ -102,3 +108,23 @@ def delete_command(config: Config, tenant: str | None, source: str) -> None:
     with session_of(config, tenant) as session:
         done = delete_source(session, meant(session, source))
     click.echo(f"In the trash, with {done.deleted_segments_count} segments, as {done.trash_id}.")
+
+
+@sources.command("speakers")
+@configured
+@tenant_option
+@click.argument("source")
+@click.option("--format", type=click.Choice([one.value for one in Format]), default="auto", show_default=True)
+@click.option("--dry-run", is_flag=True, help="Only say who speaks.")
+def speakers_command(config: Config, tenant: str | None, source: str, format: str, dry_run: bool) -> None:
+    """Find out who speaks in SOURCE, and mark every turn as a segment."""
+    with session_of(config, tenant) as session:
+        reference = meant(session, source)
+        if dry_run:
+            preview = preview_detect_speakers(session, reference, format)
+            click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
+            return
+        done = detect_speakers(session, reference, format)
+    for name, number in done.occurrences.items():
+        click.echo(f"{number:>5}  {harmless(name)}")
+    click.echo(f"{done.segments_count} turns are marked." if done.count else "Nobody speaks.", err=True)

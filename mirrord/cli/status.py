@@ -9,20 +9,23 @@ from rich.table import Table
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db import attention, overview, tenants
+from mirrord.db import approvals, attention, overview, tenants
 from mirrord.db.connect import Database
+from mirrord.domain.approval import State
 from mirrord.errors import MirrordError, Unavailable
 from mirrord.mirror import trash
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.tree import Tree
 
-MOST = 50  # problems shown a tenant
+MOST = 50  # problems, and requests, shown a tenant
+_DECIDE = "Decide with `mirrord approvals`."
 
 
 async def gather(config: Config) -> dict[str, Any]:
     """
     {daemon {pid, alive, since}, database {embedded, server_version}, tenants [...], degraded [sentences],
-    attention [{tenant, kind, path, sentence}]}: the last are problems and halts, at most MOST a tenant.
+    attention [{tenant, kind, path, sentence}]}: the last are problems, halts and requests that wait, each kind
+    at most MOST a tenant.
 
     Times are ISO 8601 in UTC, None where there is none. server_version is None while Postgres is out of reach.
     """
@@ -57,8 +60,10 @@ async def _ask(config: Config, database: Database, found: dict[str, Any], pulses
             counts = await overview.counts(connection, tenant)
             problems = await attention.problems(connection, tenant)
             halts = await attention.halts(connection, tenant)
+            asked = await approvals.listed(connection, tenant, [State.PENDING])
         listed = [("problem", one.path, one.sentence) for one in problems[:MOST]]
         listed += [("halt", str(one.id), one.sentence) for one in halts]
+        listed += [("approval", str(one.id), f"{one.preview['summary']} {_DECIDE}") for one in asked[:MOST]]
         for kind, path, sentence in listed:
             found["attention"].append({"tenant": name, "kind": kind, "path": path, "sentence": sentence})
         pulse = pulses.get(name, {})

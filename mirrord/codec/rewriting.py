@@ -241,7 +241,7 @@ def _scalar(value: Json, style: str) -> str:
         return _flow(value)
     if style not in ("'", '"') and (is_plain(value) or _ISO_DATE.fullmatch(value)):
         return value
-    return _dump({"k": value}, style).partition(":")[2].strip()
+    return _dump({"k": value}, style).partition(":")[2].strip(" \n")  # other blanks are the value's
 
 
 def _flow(value: Json, quote: str = "") -> str:

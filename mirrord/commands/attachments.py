@@ -46,7 +46,7 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
     name, data = _named(session, file_path, file_name)
     with session.writing() as journal:
         page = writing.find(session, page_path)
-        path, is_there = _place(session, parent_of(page.path), name, digest_of(data))
+        path, is_there = place(session, parent_of(page.path), name, digest_of(data))
         if not is_there:
             paths.check_kept(session.tree, path)
             _put(session, journal, path, data)
@@ -60,7 +60,7 @@ def preview_add_attachment(session: Session, page_path: str, file_path: str, fil
     """What add_attachment would do."""
     name, data = _named(session, file_path, file_name)
     page = writing.find(session, page_path)
-    path, is_there = _place(session, parent_of(page.path), name, digest_of(data))
+    path, is_there = place(session, parent_of(page.path), name, digest_of(data))
     facts = {"path": path, "size": len(data), "digest": digest_of(data).hex()}
     bases = {path: digest_of(data).hex() if is_there else ABSENT}
     return Preview(f"The file {name} ({len(data)} bytes) would be put beside {page.path}.", facts, (), bases)
@@ -85,8 +85,8 @@ def _put(session: Session, journal: Journal, path: str, data: bytes) -> None:
             raise writing.is_taken(error) from error
 
 
-def _place(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
-    """Where the file goes, and whether it is there already."""
+def place(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
+    """Where a file called *name* goes among the attachments of *directory*, and whether it is there already."""
     for number in count(1):
         path = attachment_path(directory, _numbered(name, number))
         with explained():

@@ -9,8 +9,19 @@ from typing import Literal, get_args
 from mirrord.codec.missed import Missed
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Unavailable
 
-Kind = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+_General = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable", "no_session"]
+_OfCollections = Literal[
+    "already_exists",
+    "invalid_name",
+    "name_conflict",
+    "category_not_found",
+    "description_too_long",
+    "invalid_characters",
+    "write_error",
+    "lock_error",
+]
+Kind = _General | _OfCollections
+KINDS: tuple[Kind, ...] = (*get_args(_General), *get_args(_OfCollections))
 
 MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
 _FULL = (errno.ENOSPC, errno.EDQUOT)

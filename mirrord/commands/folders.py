@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from mirrord.codec.frontmatter import split, with_keys
-from mirrord.commands import events, names, promotion, removal, writing
+from mirrord.commands import events, names, removal, writing
+from mirrord.commands.bringing import bring, building
 from mirrord.commands.cursor import cursor_of, start_of
 from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import Failed
@@ -14,15 +15,16 @@ from mirrord.commands.moves import change_of
 from mirrord.commands.relocating import relocate
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, Preview
-from mirrord.domain.entry import EntryId, Kind, new_id
+from mirrord.domain.entry import EntryId, Kind, digest_of, new_id
 from mirrord.domain.event import Type
 from mirrord.domain.number import number_of
 from mirrord.domain.place import name_key
 from mirrord.domain.source import CREATED
-from mirrord.errors import Stale
+from mirrord.mirror import copies
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.layout import SUFFIX, page_path, parent_of, spot_of_file
+from mirrord.mirror.label import Label
+from mirrord.mirror.layout import INDEX_FILE, SUFFIX, page_path, parent_of, spot_of_file
 from mirrord.mirror.scan import scan
 
 _NOT_CREATED, _NOT_RENAMED, _NOT_DELETED = "FOLDER_NOT_CREATED", "FOLDER_NOT_RENAMED", "FOLDER_NOT_DELETED"
@@ -99,15 +101,16 @@ def create_folder(session: Session, name: str, parent_id: Reference = None) -> C
     """
     with session.writing() as journal:
         name, parent, path = _creation(session, name, parent_id)
-        promotion.promote(session, journal, path)
         entry = new_id()
-        try:
-            digest = writing.make(session, journal, path, _text(entry, name), entry)
-        except Stale:
-            raise names.taken(name, _NOT_CREATED, parent) from None
-        number = number_of(entry)
+        data = _text(entry, name).encode()
+        digest, number = digest_of(data), number_of(entry)
         facts = {"folder_id": number, "name": name, "parent_id": _number(parent), "page_id": str(entry)}
-        events.record(session, Type.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
+        told = (Type.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
+        label = Label(entry, None, digest)
+        with building(session, journal, parent_of(path)) as load, copies.kept(journal, label, data):
+            load.add_directory(parent_of(path), {INDEX_FILE: data})
+            bring(session, journal, load, [told])
+        session.saw(path, digest)
         return CreatedFolder(number, name, _number(parent), path)
 
 

@@ -15,12 +15,14 @@ class Gate:
     """
     What lets commands through.
 
-    levels: by name. token: what the asker showed; None: trusted locally.
+    levels: by name. token: what the asker showed; None: trusted locally. elicits: whether a person may approve through
+    the asker's client.
     """
 
     levels: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
     limits: Limits = field(default_factory=Limits)
     token: str | None = None
+    elicits: bool = False
     _calls: Rate = field(init=False)
     _mutations: Rate = field(init=False)
 

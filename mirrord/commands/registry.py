@@ -6,6 +6,26 @@ from types import MappingProxyType
 from typing import Any
 
 from mirrord.commands.attachments import add_attachment, preview_add_attachment
+from mirrord.commands.categories import (
+    add_category,
+    change_category,
+    preview_add_category,
+    preview_change_category,
+    preview_remove_category,
+    preview_update_category,
+    remove_category,
+    update_category,
+)
+from mirrord.commands.collections import (
+    add_collection,
+    change_collection,
+    preview_add_collection,
+    preview_change_collection,
+    preview_remove_collection,
+    preview_update_collection,
+    remove_collection,
+    update_collection,
+)
 from mirrord.commands.edits import edit_page, preview_edit_page
 from mirrord.commands.folders import (
     create_folder,
@@ -15,6 +35,7 @@ from mirrord.commands.folders import (
     preview_rename_folder,
     rename_folder,
 )
+from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.moves import move_page, preview_move_page
 from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
@@ -26,6 +47,8 @@ from mirrord.commands.sources import (
     preview_rename_source,
     rename_source,
 )
+from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
+from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.domain.approval import Preview
 
 
@@ -54,11 +77,22 @@ _ALL = (
     Command("move_page", move_page, preview_move_page),
     Command("restore_page", restore_page, preview_restore_page),
     Command("add_attachment", add_attachment, preview_add_attachment, inputs=("file_path",)),
+    Command("collection_add", add_collection, preview_add_collection),
+    Command("collection_remove", remove_collection, preview_remove_collection),
+    Command("collection_change", change_collection, preview_change_collection),
+    Command("collection_update", update_collection, preview_update_collection),
+    Command("category_add", add_category, preview_add_category),
+    Command("category_remove", remove_category, preview_remove_category),
+    Command("category_change", change_category, preview_change_category),
+    Command("category_update", update_category, preview_update_category),
     Command("create_folder", create_folder, preview_create_folder),
     Command("rename_folder", rename_folder, preview_rename_folder),
     Command("delete_folder", delete_folder, preview_delete_folder),
     Command("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
     Command("rename_source", rename_source, preview_rename_source),
     Command("delete_source", delete_source, preview_delete_source),
+    Command("detect_speakers", detect_speakers, preview_detect_speakers),
+    Command("import_file", import_file, preview_import_file, inputs=("path",)),
+    Command("import_survey", import_survey, preview_import_survey, inputs=("path",)),
 )
 COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})

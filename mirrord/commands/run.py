@@ -8,11 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from mirrord.commands import inputs
-from mirrord.commands.failure import KINDS, Failed, Kind, explained
+from mirrord.commands.failure import KINDS, MODIFIED, Failed, Kind, explained
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS, Command
 from mirrord.commands.session import Session
-from mirrord.domain.approval import LIFETIME, Answer, Request, State, as_facts
+from mirrord.domain.approval import LIFETIME, Answer, Preview, Request, State, as_facts
 from mirrord.domain.entry import new_id
 from mirrord.domain.trust import Trust
 from mirrord.mirror import requests
@@ -41,17 +41,23 @@ class Pending:
 Outcome = Done | Pending
 
 
-def run(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Outcome:
+def run(
+    session: Session, gate: Gate, name: str, arguments: Mapping[str, Any], consent: Mapping[str, str] | None = None
+) -> Outcome:
     """
     Run a command as far as it is trusted.
 
     One that is not becomes a request; the same call finds it again, and once gets what became of it: later it is a new
     request. Raises Failed as the command does, also where a person refused, or nobody decided in time.
+
+    consent: the bases of the preview that a person was shown, and approved, in the asker's client.
     """
     command, level = COMMANDS[name], gate.levels[name]
-    if level <= Trust.NOTIFY or (command.dry is not None and arguments.get(command.dry)):
+    if _is_trusted(gate, name, arguments):
         with told(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
             return Done(command.run(session, **arguments))
+    if consent is not None:
+        return _consented(session, command, level, arguments, consent)
     request = _request(session, gate, name, arguments)
     with explained(), records_lock(session.tree):
         if (known := _known(session, gate, request)) is not None:
@@ -64,6 +70,20 @@ def run(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -
     return _pending(request, answer)
 
 
+def question(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Preview | None:
+    """What a person has to be asked before a command is run; None: nothing, or it was asked already."""
+    if _is_trusted(gate, name, arguments):
+        return None
+    fingerprint = _request(session, gate, name, arguments).fingerprint
+    with explained():
+        if any(
+            request.fingerprint == fingerprint and answer.delivered_at is None
+            for request, answer in requests.all_of(session.tree)
+        ):
+            return None
+    return COMMANDS[name].preview(session, **arguments)
+
+
 @contextmanager
 def told(session: Session, facts: Mapping[str, object]) -> Iterator[None]:
     """Let the events of a command say *facts* too, for the length of a `with`."""
@@ -72,6 +92,20 @@ def told(session: Session, facts: Mapping[str, object]) -> Iterator[None]:
         yield
     finally:
         session.told = before
+
+
+def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
+    dry = COMMANDS[name].dry
+    return gate.levels[name] <= Trust.NOTIFY or bool(dry is not None and arguments.get(dry))
+
+
+def _consented(
+    session: Session, command: Command, level: Trust, arguments: Mapping[str, Any], bases: Mapping[str, str]
+) -> Done:
+    if dict(command.preview(session, **arguments).bases) != dict(bases):
+        raise Failed("CONFLICT", "conflict", MODIFIED, "Look at what is there now; if it is still right, call again.")
+    with told(session, {"trust": level.name, "channel": "elicitation"}):
+        return Done(command.run(session, **arguments))
 
 
 def _request(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Request:
@@ -113,8 +147,8 @@ def _answered(session: Session, request: Request, answer: Answer) -> Outcome:
     if answer.state in (State.PENDING, State.APPROVED):
         return _pending(request, answer)
     requests.put(session.tree, request, replace(answer, delivered_at=datetime.now(UTC)))
-    if answer.state is State.EXECUTED:
-        return Done(answer.result or {})
+    if answer.result is not None:
+        return Done(answer.result)
     raise _failed(request, answer)
 
 

@@ -14,7 +14,7 @@ from mirrord.domain.event import FOLDER
 from mirrord.domain.source import DIRECTORY
 from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.journal import Journal, writers
-from mirrord.mirror.lock import write_lock
+from mirrord.mirror.lock import PATIENCE, write_lock
 from mirrord.mirror.tree import Tree
 
 if TYPE_CHECKING:
@@ -82,14 +82,14 @@ class Session:
         return Grep(self.tree)
 
     @contextmanager
-    def writing(self) -> Iterator[Journal]:
+    def writing(self, patience: float = PATIENCE) -> Iterator[Journal]:
         """
         The journal to write with, while no other command works on this tenant.
 
         What dead processes left half done is finished before. Raises Failed for what files and codec refuse inside, and
-        if another command does not end.
+        if another command does not end within *patience* seconds.
         """
-        with explained(), write_lock(self.tree):
+        with explained(), write_lock(self.tree, patience):
             self._check_events()
             yield self._opened()
 

@@ -201,7 +201,7 @@ def preview_delete_source(session: Session, source_id: Reference) -> Preview:
     source, attachments = _deletion(session, source_id)
     count = segments.count(session, source.entry)
     facts = {"source_id": source.number, "name": source.name, "path": source.path, "deleted_segments_count": count}
-    along = ["1 segment" if count == 1 else f"{count} segments"]
+    along = ["1 segment" if count == 1 else f"{count or 'no'} segments"]
     along += [f"{len(attachments)} attached file{'s' if len(attachments) > 1 else ''}"] if attachments else []
     sentence = f"The source {source.name!r} would go to the trash with {' and '.join(along)}."
     lines = tuple((source.path, *attachments)[:MOST_LINES])

@@ -107,7 +107,7 @@ def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tupl
     entry, digest = page_id(session, page), digest_of(data)
     if digest != page.digest:
         try:
-            _put(session, journal, page.path, data, Label(entry, page.digest, digest))
+            put(session, journal, page.path, data, Label(entry, page.digest, digest))
         except Stale:
             raise modified(page.path, digest_now(session, page.path)) from None
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
@@ -124,7 +124,7 @@ def make(session: Session, journal: Journal, path: str, text: str, entry: EntryI
     """
     data = encoded(text)
     digest = digest_of(data)
-    _put(session, journal, path, data, Label(entry, None, digest))
+    put(session, journal, path, data, Label(entry, None, digest))
     session.saw(path, digest)
     return digest
 
@@ -154,7 +154,12 @@ def check_front_matter(text: str, before: str = "") -> None:
         raise invalid("INVALID_FRONT_MATTER", f"{error[:1].upper()}{error[1:]}.", "Mend the front matter.")
 
 
-def _put(session: Session, journal: Journal, path: str, data: bytes, label: Label) -> None:
+def put(session: Session, journal: Journal, path: str, data: bytes, label: Label) -> None:
+    """
+    Make *data*, which *label* tells of, the whole of a file, and keep a copy of it. Call it inside `writing()`.
+
+    Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved at that moment.
+    """
     with explained(), copies.kept(journal, label, data):
         if label.expected is None:
             session.tree.make_directories(parent_of(path))

@@ -190,11 +190,14 @@ async def seen_versions(
 async def seen_texts(
     connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
 ) -> frozenset[tuple[EntryId, Digest]]:
-    """Which of *questions*, each (entry, digest), a page's history answers: some version had these bytes."""
+    """Which of *questions*, each (entry, digest), the history of a page or record answers: it had these bytes."""
+    wanted = (tenant, [entry for entry, _ in questions], [digest for _, digest in questions])
     cursor = await connection.execute(
         "SELECT r.page_id, r.digest FROM mirrord.page_revision AS r WHERE r.tenant_id = %s "
-        "AND r.page_id = ANY (%s) AND r.digest = ANY (%s)",
-        (tenant, [entry for entry, _ in questions], [digest for _, digest in questions]),
+        "AND r.page_id = ANY (%s) AND r.digest = ANY (%s) "
+        "UNION ALL SELECT r.record_id, r.digest FROM mirrord.record_revision AS r WHERE r.tenant_id = %s "
+        "AND r.record_id = ANY (%s) AND r.digest = ANY (%s)",
+        wanted + wanted,
     )
     return frozenset((entry, digest) for entry, digest in await cursor.fetchall()) & frozenset(questions)
 

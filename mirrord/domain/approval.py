@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from mirrord.domain.entry import Actor, Digest, TenantId, digest_of
@@ -36,6 +37,26 @@ class Preview:
 def as_facts(preview: Preview) -> Mapping[str, object]:
     """What a preview tells, as JSON; without what it depends on."""
     return {"summary": preview.summary, "lines": list(preview.lines), "facts": dict(preview.facts)}
+
+
+def storable(facts: Mapping[str, object]) -> dict[str, Any]:
+    """The same as JSON, with others in place of characters that no row can hold: they come from anybody's files."""
+    found: dict[str, Any] = json.loads(json.dumps(facts, default=str), object_hook=_clean_object)
+    return found
+
+
+def _clean_object(found: dict[str, object]) -> dict[str, object]:
+    return {_clean_text(key): _clean(value) for key, value in found.items()}
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, list):
+        return [_clean(one) for one in value]
+    return _clean_text(value) if isinstance(value, str) else value
+
+
+def _clean_text(text: str) -> str:
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 class State(StrEnum):

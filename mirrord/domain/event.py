@@ -23,6 +23,14 @@ class Type(StrEnum):
     To a folder or source: the same of its page, if it has one; `folder_id` or `source_id` (integers) and `name`;
     `old_name` of what is renamed; `parent_id` of folders; `old_folder_id` and `folder_id` (null: none) of what is
     moved; `segments_removed` with a source.
+
+    To a collection or category: `name`, `path`, `record_id`, and what it says now, or said before it was removed;
+    `digest` but for removals, `old_name` of what is renamed, `trash_id` of what is removed, `category` where a
+    category's removal or new name is why.
+
+    To what is imported: of a source also `source_type`, and `original`, `sha256` and `size` of the file it was made
+    from, or the `survey` it is of; of a case its `name` and `survey`; of a survey its `name`, `cases_path`, `sha256`,
+    `collation`, `attributes` (types by name), `source_ids` (the first), and how many sources, cases and rows.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -31,12 +39,24 @@ class Type(StrEnum):
     PAGE_DELETED = "PageDeleted"
     PAGE_RESTORED = "PageRestored"
     ATTACHMENT_ADDED = "AttachmentAdded"
+    COLLECTION_ADDED = "CollectionAdded"
+    COLLECTION_REMOVED = "CollectionRemoved"
+    COLLECTION_CHANGED = "CollectionChanged"
+    COLLECTION_UPDATED = "CollectionUpdated"
+    CATEGORY_ADDED = "CategoryAdded"
+    CATEGORY_REMOVED = "CategoryRemoved"
+    CATEGORY_CHANGED = "CategoryChanged"
+    CATEGORY_UPDATED = "CategoryUpdated"
     FOLDER_CREATED = "FolderCreated"
     FOLDER_RENAMED = "FolderRenamed"
     FOLDER_DELETED = "FolderDeleted"
     SOURCE_RENAMED = "SourceRenamed"
     SOURCE_DELETED = "SourceDeleted"
     SOURCE_MOVED = "SourceMovedToFolder"
+    SPEAKERS_DETECTED = "SpeakersDetected"
+    SOURCE_IMPORTED = "SourceImported"
+    SURVEY_IMPORTED = "SurveyImported"
+    CASE_CREATED = "CaseCreated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from mirrord.domain.entry import Actor, TenantId
 
+LOCAL = Actor("agent", "local")  # whoever is trusted without a token
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrord.config import Config
-from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.entry import TenantId
 from mirrord.domain.grant import Grant
 from mirrord.errors import Damaged, Refused, Unavailable, UserError, reason_of
 from mirrord.mirror import marker
 from mirrord.mirror.tree import Tree
 
 OTHER_TENANT = "Cannot access pages in another tenant"
-LOCAL = Actor("agent", "local")  # whoever is trusted without a token
 _SLUG = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 
 
@@ -36,13 +35,6 @@ def the_token(config: Config) -> str | None:
         return config.agents.token_file.read_bytes().decode("ascii", "replace").strip()
     except OSError as error:
         raise UserError(f"The token file {config.agents.token_file} cannot be read: {reason_of(error)}") from error
-
-
-def trusts_locally(config: Config) -> bool:
-    """Whether whoever starts the process is let in without a token."""
-    if config.agents.local_trust is not None:
-        return config.agents.local_trust
-    return config.dsn is None and (config.data / "pg").is_dir()  # one person's own machine, Postgres embedded
 
 
 def tenant_of(config: Config, grant: Grant) -> Tenant:

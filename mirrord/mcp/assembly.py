@@ -1,19 +1,28 @@
 """Wiring: the server with all its tools, for the callers of one tenant."""
 
+from collections.abc import Sequence
+
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 
+from mirrord.config import DEFAULT_TOOLS
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
+from mirrord.mcp.instructions import instructions
 from mirrord.mcp.notices import Notices
 from mirrord.mcp.resources import listed_uris
 from mirrord.mcp.server import Server
-from mirrord.mcp.tools import TOOLS
+from mirrord.mcp.tools import named, tools_of
 
 
 def assembled(
-    tenant: Tenant, callers: Callers, *, auth: AuthSettings | None = None, verifier: TokenVerifier | None = None
+    tenant: Tenant,
+    callers: Callers,
+    sets: Sequence[str] = DEFAULT_TOOLS,
+    *,
+    auth: AuthSettings | None = None,
+    verifier: TokenVerifier | None = None,
 ) -> Server:
-    """The server of *tenant*."""
-    notices = Notices(tenant.root, lambda: listed_uris(callers))
-    return Server(callers, TOOLS, notices, auth=auth, verifier=verifier)
+    """The server of *tenant* with these sets of tools. Raises UserError for a set that does not exist."""
+    notices, chosen = Notices(tenant.root, lambda: listed_uris(callers)), named(sets)
+    return Server(callers, tools_of(chosen), notices, instructions(chosen), auth=auth, verifier=verifier)

@@ -14,6 +14,8 @@ from mirrord.errors import MirrordError
 
 T = TypeVar("T")
 
+_NEW_TOKEN = "Ask an operator for a token, which `mirrord tenant token NAME` makes, and connect again with it."
+
 
 class Caller:
     """
@@ -34,7 +36,7 @@ class Caller:
         try:
             self._still_holds()
         except MirrordError as error:
-            raise Failed("TOKEN_REFUSED", "forbidden", str(error), "Ask an operator for a new token.") from error
+            raise Failed("TOKEN_REFUSED", "no_session", str(error), _NEW_TOKEN) from error
 
     async def perform(self, work: Callable[[], T], *, waits: bool = False) -> T:
         """Do blocking *work* off the event loop; waits: beside whatever else this caller asked for."""
@@ -59,7 +61,7 @@ class Callers:
         shown = get_access_token()
         caller = self._local if shown is None else self._by_token.get(shown.client_id)
         if caller is None:
-            raise Failed("TOKEN_REFUSED", "forbidden", "This server needs a token.", "Ask an operator for one.")
+            raise Failed("TOKEN_REFUSED", "no_session", "This server needs a token.", _NEW_TOKEN)
         caller.check()
         return caller
 

@@ -5,22 +5,26 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from mcp_types import CallToolResult
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult, InputRequiredResult
 
 from mirrord.commands.failure import Failed
 from mirrord.errors import MirrordError
-from mirrord.mcp import replies
-from mirrord.mcp.arguments import Arguments, parsed
+from mirrord.mcp import consents, replies
+from mirrord.mcp.arguments import parsed
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tool import Tool, Wire
 
 log = logging.getLogger(__name__)
 
 
-async def perform(callers: Callers, tool: Tool[Any], given: Mapping[str, Any]) -> CallToolResult:
-    """Do what *tool* does for whoever calls; whatever goes wrong becomes a reply."""
+async def perform(
+    callers: Callers, tool: Tool[Any], given: Mapping[str, Any], context: Context[None, Any] | None = None
+) -> CallToolResult | InputRequiredResult:
+    """Do what *tool* does for whoever calls; whatever goes wrong becomes a reply. context: by which to ask a person."""
     try:
-        return replies.success(await _performed(callers.current(), tool, given))
+        done = await _performed(callers.current(), tool, given, context)
+        return done if isinstance(done, InputRequiredResult) else replies.success(done)
     except MirrordError as error:
         return replies.failure(replies.explained(error))
     except Exception:  # one call must not end the connection, nor tell what is inside
@@ -28,7 +32,9 @@ async def perform(callers: Callers, tool: Tool[Any], given: Mapping[str, Any]) -
         return replies.failure(replies.internal(tool.name))
 
 
-async def _performed(caller: Caller, tool: Tool[Any], given: Mapping[str, Any]) -> Wire:
+async def _performed(
+    caller: Caller, tool: Tool[Any], given: Mapping[str, Any], context: Context[None, Any] | None
+) -> Wire | InputRequiredResult:
     caller.gate.count(writes=tool.writes)
     if tool.writes and not caller.may_write:
         raise Failed(
@@ -38,13 +44,28 @@ async def _performed(caller: Caller, tool: Tool[Any], given: Mapping[str, Any]) 
             "Tell the person what you would have written, or ask an operator for a token that may write.",
         )
     arguments = parsed(tool.arguments, tool.name, given)
-    return await caller.perform(partial(_run, caller, tool, arguments), waits=tool.waits)
-
-
-def _run(caller: Caller, tool: Tool[Any], arguments: Arguments) -> Wire:
     if tool.run is not None:
-        return tool.run(caller.session, arguments)
-    from mirrord.commands.run import Pending, run  # noqa: PLC0415  (all commands: loaded by the first that changes)
+        return await caller.perform(partial(tool.run, caller.session, arguments), waits=tool.waits)
+    return await _changed(caller, tool, arguments.for_command(), context)
 
-    outcome = run(caller.session, caller.gate, tool.name, arguments.for_command())
+
+async def _changed(
+    caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], context: Context[None, Any] | None
+) -> Wire | InputRequiredResult:
+    consent = None
+    if context is not None and caller.gate.elicits and consents.can_ask(context):
+        from mirrord.commands.run import question  # noqa: PLC0415  (all commands: loaded by the first that changes)
+
+        preview = await caller.perform(partial(question, caller.session, caller.gate, tool.name, arguments))
+        asked = await consents.ask(context, preview) if preview is not None else None
+        if isinstance(asked, InputRequiredResult):
+            return asked
+        consent = preview.bases if preview is not None and asked else None
+    return await caller.perform(partial(_run, caller, tool, arguments, consent))
+
+
+def _run(caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], consent: Mapping[str, str] | None) -> Wire:
+    from mirrord.commands.run import Pending, run  # noqa: PLC0415  (as above)
+
+    outcome = run(caller.session, caller.gate, tool.name, arguments, consent)
     return replies.waiting(outcome) if isinstance(outcome, Pending) else tool.answered(outcome.result)

@@ -2,11 +2,13 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.errors import UserError
-from mirrord.mcp.admission import Tenant, the_tenant, trusts_locally
+from mirrord.mcp.admission import Tenant, the_tenant
+from mirrord.mcp.tools import named
 
 NAME = "mirrord"
 _PLACES = {
@@ -18,17 +20,18 @@ _PLACES = {
 }
 
 
-def settings(config: Config, client: str | None, file: Path | None = None) -> str:
+def settings(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
     """
     The settings of one client, or of all where none is named, each under a line that says where it belongs.
 
-    file: the configuration that was read.
-    Raises UserError for a client that is not known.
+    file: the configuration that was read. tools: sets of tools to be named; without, the configuration says which.
+    Raises UserError for a client or a set that is not known.
     """
     if client is not None and client not in _PLACES:
         raise UserError(f"There is no client {client!r}; there are {', '.join(_PLACES)}.")
     chosen = [client] if client is not None else list(_PLACES)
-    command, environment = _command(), _environment(config, the_tenant(config), file)
+    command = [*_command(), *(["--tools", ",".join(named(tools))] if tools else [])]
+    environment = _environment(config, the_tenant(config), file)
     texts = [_text(one, command, environment) for one in chosen]
     if client is not None:
         return texts[0]
@@ -48,7 +51,7 @@ def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str,
         environment["MIRRORD_CONFIG"] = str(file.absolute())
     if config.agents.token_file is not None:
         return {**environment, "MIRRORD_TOKEN_FILE": str(config.agents.token_file.absolute())}
-    if config.agents.token is not None or not trusts_locally(config):
+    if config.agents.token is not None or not config.trusts_locally():
         return {**environment, "MIRRORD_TOKEN": f"(what `mirrord tenant token {tenant.name}` prints)"}
     return environment
 

@@ -52,7 +52,7 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
 def server_of(config: Config, tenant: Tenant, callers: Callers, url: str) -> Server:
     """The server of *tenant* for clients that show tokens. url: its own, as the SDK wants an issuer's to be given."""
     auth = AuthSettings(issuer_url=AnyHttpUrl(url), resource_server_url=None, required_scopes=["read"])
-    return assembled(tenant, callers, auth=auth, verifier=Verifier(config, tenant, callers))
+    return assembled(tenant, callers, config.agents.tools, auth=auth, verifier=Verifier(config, tenant, callers))
 
 
 def security(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:

@@ -8,9 +8,9 @@ from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
-from mirrord.domain.grant import Grant
+from mirrord.domain.grant import LOCAL, Grant
 from mirrord.errors import Refused
-from mirrord.mcp.admission import LOCAL, Tenant, opened, tenant_of, the_tenant, the_token, trusts_locally
+from mirrord.mcp.admission import Tenant, opened, tenant_of, the_tenant, the_token
 from mirrord.mcp.callers import Caller
 
 
@@ -19,7 +19,7 @@ def local_caller(config: Config) -> tuple[Tenant, Caller]:
     token = the_token(config)
     if token is not None:
         return _holder(config, token)
-    if not trusts_locally(config):
+    if not config.trusts_locally():
         raise Refused(
             "No token was given. Put what `mirrord tenant token NAME` prints into MIRRORD_TOKEN, or the path of a file "
             "with it into MIRRORD_TOKEN_FILE; an operator may instead set mcp.local_trust = true in the configuration."
@@ -78,7 +78,7 @@ def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
 
 
 def _gate(config: Config, token: str | None = None) -> Gate:
-    return Gate(config.agents.trust, config.agents.limits, token)
+    return Gate(config.agents.trust, config.agents.limits, token, config.agents.elicitation)
 
 
 def _always() -> None:

@@ -19,7 +19,8 @@ def main(arguments: Sequence[str]) -> int:
     """What follows `mirrord mcp` on the command line; the exit code."""
     chosen = _parser().parse_args(arguments)
     try:
-        flags = Flags(chosen.mirror, chosen.data, None, tuple(chosen.tenant or ()), chosen.config)
+        tenants, tools = tuple(chosen.tenant or ()), tuple(chosen.tools or ())
+        flags = Flags(chosen.mirror, chosen.data, None, tenants, chosen.config, tools)
         return _act(load(flags), chosen, file_of(flags))
     except MirrordError as error:
         print(f"mirrord: {error}", file=sys.stderr)
@@ -32,7 +33,7 @@ def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
     if chosen.act == "config":
         from mirrord.mcp.clients import settings  # noqa: PLC0415  (the server starts without what the other acts need)
 
-        print(settings(config, chosen.client, file))
+        print(settings(config, chosen.client, file, tuple(chosen.tools or ())))
         return 0
     prepare_process()
     telemetry.log_to(None)
@@ -50,6 +51,10 @@ def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
     return 0
 
 
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mirrord mcp",
@@ -64,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mirror", type=Path, help="directory that holds one tree a tenant")
     parser.add_argument("--data", type=Path, help="directory of the embedded Postgres and the log")
     parser.add_argument("--config", type=Path, help="a TOML file; default: ./mirrord.toml")
+    parser.add_argument(
+        "--tools", type=_names, metavar="SETS", help="sets of tools, such as pages,collections; all: every set"
+    )
     parser.add_argument("--tenant", action="append", help="name or id; may be left out if there is only one")
     parser.add_argument(
         "--http", nargs="?", const=HTTP, metavar="HOST:PORT", help=f"serve HTTP instead; default {HTTP}; needs tokens"

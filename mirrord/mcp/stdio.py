@@ -11,6 +11,6 @@ def serve(config: Config) -> None:
     tenant, caller = local_caller(config)
     callers = Callers(caller)
     try:
-        assembled(tenant, callers).run("stdio")
+        assembled(tenant, callers, config.agents.tools).run("stdio")
     finally:
         callers.close()

@@ -28,6 +28,17 @@ def inherit(descriptor: int, directory: int) -> None:
         os.fchmod(descriptor, os.fstat(descriptor).st_mode & FILE_MODE)
 
 
+def imitate(directory: int, other: int) -> None:
+    """Let what is made in *directory* get the group and ACL it would get in *other*."""
+    above = os.fstat(other)
+    if above.st_mode & stat.S_ISGID:
+        with contextlib.suppress(PermissionError):
+            os.fchown(directory, -1, above.st_gid)
+            os.fchmod(directory, stat.S_IMODE(os.fstat(directory).st_mode) | stat.S_ISGID)
+    if acl := _attribute(other, _DEFAULT_ACL):
+        os.setxattr(directory, _DEFAULT_ACL, acl)
+
+
 def take_over(descriptor: int, old: int, path: str) -> None:
     """
     Give the file that will replace *old* the same owner, group, mode, ACL and user attributes.

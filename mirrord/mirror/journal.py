@@ -5,7 +5,7 @@ A name tells what became of a file whose writer died: `KIND.ENTRY.EXPECTED.NEW.R
 none. `p` is unfinished and ours; `w` holds the new text before the swap and the displaced file after it;
 `d` holds a file that was moved out of its place. A `d` with a note `NAME.path` was to be followed by the new
 text under that path: if that never came, the file belongs back there. `m` is parked, see `parking`; `a` is a copy,
-see `copies`; `r` waits for its turn, see `relocation`.
+see `copies`; `r` waits for its turn, see `relocation`; `n` is a directory where new files are built, see `arrival`.
 """
 
 import contextlib
@@ -79,7 +79,7 @@ class Journal:
         dress: gives the open file its owner, mode and attributes.
         """
         name = name_of("w", label)
-        with self._protected(name):
+        with self.protected(name):
             unfinished = "p" + name[1:]
             made = self.create(unfinished, data, mode, dress)
             kernel.rename(self.descriptor, unfinished, self.descriptor, name)
@@ -105,6 +105,14 @@ class Journal:
         except FileNotFoundError:  # somebody deleted `.mirrord`
             self._reopen()
             return kernel.create(self.descriptor, name, mode)
+
+    def make_directory(self, name: str) -> None:
+        """A new, empty directory of the journal."""
+        try:
+            kernel.mkdir(self.descriptor, name, PRIVATE)
+        except FileNotFoundError:
+            self._reopen()
+            kernel.mkdir(self.descriptor, name, PRIVATE)
 
     def leftovers(self) -> list[Leftover]:
         """
@@ -175,7 +183,7 @@ class Journal:
         key: as in name_of().
         """
         name = name_of("d", label, key)
-        with self._protected(name):
+        with self.protected(name):
             if path is not None:
                 self.create(name + NOTE, os.fsencode(path))
                 kernel.fsync(self.descriptor)
@@ -274,8 +282,14 @@ class Journal:
             return False
         return True
 
+    def is_at_work(self, name: str) -> bool:
+        """Whether this process itself is working on a file or directory of the journal right now."""
+        with self._guard:
+            return name in self._at_work
+
     @contextlib.contextmanager
-    def _protected(self, *names: str) -> Iterator[None]:
+    def protected(self, *names: str) -> Iterator[None]:
+        """Names that nobody else of this process takes for leftovers, for the length of a `with`."""
         with self._guard:
             self._at_work.update(names)
         try:

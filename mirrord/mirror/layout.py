@@ -13,7 +13,7 @@ from mirrord.domain.place import ASSETS, INDEX, RECORDS, name_key
 from mirrord.domain.record import DIRECTORIES, name_of_record
 
 MACHINE = ".mirrord"
-PARKED = "m."  # how names of what is parked in a journal begin
+PARKED, ARRIVING = "m.", "n."  # how names of what is parked, or being built, in a journal begin
 SUFFIX = ".md"
 INDEX_FILE = INDEX + SUFFIX
 
@@ -136,10 +136,10 @@ def is_machine(path: str) -> bool:
     return name_key(path.partition("/")[0]) == MACHINE
 
 
-def is_parked(path: str) -> bool:
-    """Whether *path* is in a directory of the tree that waits, as `m.…`, in a writer's journal."""
+def is_waiting(path: str) -> bool:
+    """Whether *path* is in a directory that waits in a journal: `m.…` of the tree, `n.…` on its way into it."""
     parts = path.split("/")
-    return parts[:2] == [MACHINE, "tmp"] and len(parts) > 4 and parts[3].startswith(PARKED)
+    return parts[:2] == [MACHINE, "tmp"] and len(parts) > 4 and parts[3].startswith((PARKED, ARRIVING))
 
 
 def printable(path: str) -> str:

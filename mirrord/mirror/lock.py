@@ -16,7 +16,7 @@ from mirrord.mirror.tree import Tree
 
 WRITE_LOCK = f"{MACHINE}/write.lock"
 RECORDS_PATIENCE = 2.0  # seconds for another writer of records to end
-_PATIENCE = 10.0  # seconds for another command to end
+PATIENCE = 10.0  # seconds for another command to end
 _PID = "daemon.pid"
 
 
@@ -74,7 +74,7 @@ class Lock:
 
 
 @contextlib.contextmanager
-def write_lock(tree: Tree, patience: float = _PATIENCE) -> Iterator[None]:
+def write_lock(tree: Tree, patience: float = PATIENCE) -> Iterator[None]:
     """
     Keep other commands on this tenant out for the length of a `with`, other threads too.
 

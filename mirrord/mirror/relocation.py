@@ -11,21 +11,24 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from dataclasses import replace as changed
+from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror import copies, kernel, replace
+from mirrord.mirror import arrival, copies, kernel, replace
 from mirrord.mirror.appending import append
 from mirrord.mirror.journal import STAGED, TMP, Journal
 from mirrord.mirror.label import Label, label_of, name_of
-from mirrord.mirror.layout import parent_of, printable
+from mirrord.mirror.layout import ARRIVING, parent_of, printable
+from mirrord.mirror.lock import lock_for
 from mirrord.mirror.tree import Tree
 
 _PLAN = "t.plan"
 _TRIES = 40  # of one text, against somebody who keeps saving the file
 _PAUSE = 0.05  # seconds between them
+_PIECE = 1 << 20  # bytes of lines added at once
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,17 @@ class Rename:
     source: str
     target: str
     inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A file that goes to the trash. entry: its id; over: digest of what it holds, in hex; key: as for remove()."""
+
+    path: str
+    entry: str
+    over: str
+    key: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +73,23 @@ class Plan:
     """
     What belongs together, in this order.
 
-    emptied: directories that go if nothing is left in them. note: a file and the lines to be added to it at the end.
+    removal: comes first; none of the others is about its file. emptied: directories that go if nothing is left in them.
+    note: a file and the lines to be added to it at the end. told: the same, but the lines, however many, are those of
+    a file that waits in the journal.
     """
 
     renames: Sequence[Rename] = ()
     rewrites: Sequence[Rewrite] = ()
     emptied: Sequence[str] = ()
     note: tuple[str, str] | None = None
+    removal: Removal | None = None
+    told: tuple[str, str] | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """Of the files it is about."""
+        removed = [self.removal.path] if self.removal is not None else []
+        return [*removed, *(one.source for one in self.renames), *(one.path for one in self.rewrites)]
 
 
 Again = Callable[[str], tuple[Digest, bytes] | None]
@@ -83,14 +107,16 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
     Do all of *plan*, under the write lock; the paths whose text could not be changed.
 
     again: the digest and the new text of a file that somebody saved meanwhile; None: it is to stay as it is.
-    Raises Stale or Refused if a rename is not possible any more: nothing is changed then.
+    Raises Stale, Busy or Refused if the removal or a rename is not possible any more: nothing is changed then.
     """
     _note(journal, plan)
     try:
+        if plan.removal is not None:
+            _remove(tree, journal, plan.removal)
         _rename_all(tree, plan.renames)
     except _Stuck:  # half done: another time
         raise
-    except (Stale, Refused, OSError):
+    except (Stale, Busy, Refused, OSError):
         _forget(journal)
         raise
     left = _rewrite_all(tree, journal, plan, again)
@@ -99,6 +125,8 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
             tree.remove_directory(path)
     if plan.note is not None:
         append(tree, plan.note[0], plan.note[1].encode())
+    if plan.told is not None:
+        _tell(tree, *plan.told)
     _forget(journal)
     return left
 
@@ -109,7 +137,11 @@ def waits(tree: Tree, writer: str) -> bool:
 
 
 def finish(tree: Tree, journal: Journal) -> None:
-    """Go on with the plan of a writer that died, if there is one; under the write lock."""
+    """
+    Go on with the plan of a writer that died, if there is one; under the write lock.
+
+    Raises Busy if it is about records, and somebody else writes those.
+    """
     try:
         with journal.opened(_PLAN) as descriptor:
             plan = _read(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
@@ -119,7 +151,8 @@ def finish(tree: Tree, journal: Journal) -> None:
         _forget(journal)
         return
     try:
-        left = carry_out(tree, journal, plan, lambda _: None)
+        with lock_for(tree, plan.paths):
+            left = carry_out(tree, journal, plan, lambda _: None)
     except (Stale, Refused) as error:
         log.warning("plan_dropped", extra={"reason": str(error)})
     else:
@@ -128,6 +161,16 @@ def finish(tree: Tree, journal: Journal) -> None:
 
 class _Stuck(OSError):
     """A rename failed, and so did taking back those before it."""
+
+
+def _remove(tree: Tree, journal: Journal, removal: Removal) -> None:
+    """Raises Stale if there is something else by now; that it is gone is what was wanted."""
+    if tree.stat(removal.path) is None:
+        return
+    entry, over = EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.over))
+    save = replace.remove(tree, journal, removal.path, entry=entry, over=over, reason=removal.reason, key=removal.key)
+    if save is not None:
+        raise Stale(f"{printable(removal.path)!r} was saved meanwhile.")
 
 
 def _rename_all(tree: Tree, renames: Sequence[Rename]) -> None:
@@ -213,6 +256,12 @@ def _rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
     return True
 
 
+def _tell(tree: Tree, file: str, waiting: str) -> None:
+    with tree.file(waiting) as descriptor, os.fdopen(os.dup(descriptor), "rb") as stream:
+        while lines := stream.readlines(_PIECE):
+            append(tree, file, b"".join(lines))
+
+
 def _holds(tree: Tree, path: str, digest: Digest) -> bool:
     try:
         return tree.digest(path)[0] == digest
@@ -226,6 +275,8 @@ def _note(journal: Journal, plan: Plan) -> None:
         "rewrites": [[one.path, one.staged] for one in plan.rewrites],
         "emptied": list(plan.emptied),
         "note": plan.note,
+        "told": plan.told,
+        "removal": astuple(plan.removal) if plan.removal is not None else None,
     }
     unfinished = f"p.{_PLAN}"
     journal.discard(unfinished)
@@ -238,17 +289,24 @@ def _read(text: bytes) -> Plan | None:
     """None: it is torn, so nothing of it was done."""
     try:
         raw = json.loads(text)
-        note = (str(raw["note"][0]), str(raw["note"][1])) if raw["note"] else None
         renames = [Rename(*one) for one in raw["renames"]]
-        return Plan(renames, [Rewrite(*one) for one in raw["rewrites"]], raw["emptied"], note)
+        rewrites = [Rewrite(*one) for one in raw["rewrites"]]
+        removal = Removal(*raw["removal"]) if raw.get("removal") else None
+        return Plan(renames, rewrites, raw["emptied"], _pair(raw["note"]), removal, _pair(raw.get("told")))
     except (ValueError, KeyError, TypeError):
         return None
 
 
+def _pair(raw: list[str] | None) -> tuple[str, str] | None:
+    return (str(raw[0]), str(raw[1])) if raw else None
+
+
 def _forget(journal: Journal) -> None:
-    """The plan first: without it, texts that wait are nothing."""
+    """The plan first: without it, texts that wait and files that were being built are nothing."""
     journal.discard(_PLAN)
     kernel.fsync(journal.descriptor)
     for name in os.listdir(journal.descriptor):
         if name.startswith(STAGED):
             journal.discard(name)
+        elif name.startswith(ARRIVING) and not journal.is_at_work(name):
+            arrival.dismantle(journal, name)

@@ -56,14 +56,17 @@ def all_of(tree: Tree) -> Iterator[Found]:
 
 
 def put(tree: Tree, request: Request, answer: Answer) -> None:
-    """Write the file of a request, all at once and durably."""
+    """Write the file of a request, all at once and durably. Raises Damaged where that is more than LIMIT."""
+    data = encode(request, answer)
+    if len(data) > LIMIT:
+        raise Damaged(f"what is asked for has {len(data)} bytes; a request may have {LIMIT}")
     tree.make_directories(MACHINE, PRIVATE)
     tree.make_directories(FOLDER)
     unfinished = f"request.{secrets.token_hex(8)}"
     with tree.directory(MACHINE) as machine, tree.directory(FOLDER) as folder:
         descriptor = kernel.create(machine, unfinished, 0o600)  # it may hold a token
         try:
-            kernel.write(descriptor, encode(request, answer))
+            kernel.write(descriptor, data)
             kernel.fsync(descriptor)
         finally:
             os.close(descriptor)

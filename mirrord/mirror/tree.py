@@ -10,7 +10,7 @@ from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror import contained, contents, kernel
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.layout import is_machine, is_parked, parent_of, printable
+from mirrord.mirror.layout import is_machine, is_waiting, parent_of, printable
 
 __all__ = ["Stat", "Tree"]
 
@@ -151,9 +151,9 @@ class Tree:
             Stale: *target* exists already, or *source* does not.
             FileNotFoundError: the directory of *target* does not exist.
         """
-        if not is_parked(source):
-            check_entry(source)
-        check_entry(target)
+        for path in (source, target):
+            if not is_waiting(path):
+                check_entry(path)
         with self.directory(parent_of(target)) as into:
             try:
                 with self.directory(parent_of(source)) as out:

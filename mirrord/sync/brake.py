@@ -10,6 +10,7 @@ from mirrord.domain.record import DIRECTORIES
 from mirrord.domain.state import State
 from mirrord.mirror.layout import parent_of
 from mirrord.sync import deletions
+from mirrord.sync.along import following
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import Gathered
 from mirrord.sync.guard import Alarm, check_all, check_emptied, weigh
@@ -66,14 +67,16 @@ class Brake:
 
     async def _carry_over(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
         asked = [one.state.entry for one in gone if one.state.entry not in allowed]
-        alarm = await self._alarm(side, asked, sum(1 for one in gone if is_page_or_attachment(one.state)))
+        uncounted = allowed | await following(self._sides, gone)
+        counted = [entry for entry in asked if entry not in uncounted]
+        alarm = await self._alarm(side, counted, sum(1 for one in gone if is_page_or_attachment(one.state)))
         if alarm is not None:
             await self._halt(alarm, side, asked)
             gone = [one for one in gone if one.state.entry in allowed]
         if not gone:
             return Outcome()
         outcome = await self._act(side, gone, allowed)
-        self.gathered.happened(side, sum(1 for one in outcome.done if one.state.entry not in allowed))
+        self.gathered.happened(side, sum(1 for one in outcome.done if one.state.entry not in uncounted))
         return outcome
 
     async def _act(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:

@@ -82,12 +82,15 @@ def _is_overwritten(sides: Sides, label: Label, known: _Known) -> bool:
             return False
     except (Busy, Refused, OSError):
         return False
-    return row.kind is Kind.PAGE
+    return row.kind in (Kind.PAGE, Kind.RECORD)
 
 
 async def _keep(sides: Sides, name: str, label: Label, row: Row) -> list[EntryId]:
     if await asyncio.to_thread(copies.was_replaced, sides.tree, label):
         sides.journal.discard(name)
+        return []
+    if row.kind is Kind.RECORD:  # merging what its key means now with what a command meant would be a guess
+        await asyncio.to_thread(copies.retire, sides.journal, name, label)
         return []
     try:
         data = await asyncio.to_thread(sides.journal.read, name)

@@ -1,9 +1,14 @@
 """What the text of a record says, as its row holds it."""
 
+from collections.abc import Callable, Mapping
+
+from mirrord.codec.collections import category_of, collection_of
 from mirrord.codec.records import read, written
 from mirrord.db.records import RecordText, Written
 from mirrord.domain.record import Form, sort_of
 from mirrord.errors import Damaged
+
+_MEANINGS: Mapping[str, Callable[[str, str], object]] = {"category": category_of, "collection": collection_of}
 
 
 def record_text(name: str, text: str) -> RecordText:
@@ -21,9 +26,12 @@ def rendered_record(name: str, row: Written) -> RecordText:
 
 
 def fault_in(name: str, text: str) -> str | None:
-    """Why the text of that record cannot be read; None: it can."""
+    """Why the text of that record cannot be read, or says what no tool understands; None: it is whole."""
+    sort, key = sort_of(name), name.partition("/")[2]
     try:
-        read(sort_of(name).form, text)
+        read(sort.form, text)
+        if (meaning := _MEANINGS.get(sort.kind)) is not None:
+            meaning(key, text)
     except Damaged as error:
         return str(error)
     return None

@@ -11,9 +11,11 @@ import anyio
 from mcp import Client
 from mcp_types import CallToolResult
 
+from mirrord.commands.failure import KINDS
 from mirrord.mcp.assembly import assembled
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.sessions import local_caller
+from mirrord.mcp.tools import ALL
 from tests.redteam.world import State, World, inside, outside
 
 DONE = "DONE"  # stands among the codes where it is right that a call succeeds
@@ -22,8 +24,6 @@ _PATIENCE = 20.0  # seconds, for a machine that has other work
 _TRIES = 3  # a call that is slow so often is slow by itself
 _LONGEST_FAILURE = 20_000  # characters of both channels together: models read them
 _LONGEST = 500_000
-
-_KINDS = {"not_found", "conflict", "invalid", "forbidden", "busy", "unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ async def attacker(world: World) -> AsyncIterator[Attacker]:
     tenant, caller = local_caller(world.config)
     callers = Callers(caller)
     try:
-        async with Client(assembled(tenant, callers)) as client:
+        async with Client(assembled(tenant, callers, [ALL])) as client:
             yield Attacker(world, client)
     finally:
         callers.close()
@@ -112,7 +112,7 @@ def _code(result: CallToolResult) -> str:
     if not result.is_error:
         return DONE
     assert content["success"] is False
-    assert content["error_type"] in _KINDS
+    assert content["error_type"] in KINDS
     assert content["error"]
     assert content["instruction"]
     return str(content["code"])

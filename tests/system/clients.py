@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from mcp_types import CallToolResult
 import mirrord
 from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
+from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.assembly import assembled
@@ -43,7 +44,7 @@ def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None 
 
 
 def process(
-    mirror: Path, environment: Mapping[str, str] | None = None, *, sealed: bool = False
+    mirror: Path, environment: Mapping[str, str] | None = None, *arguments: str, sealed: bool = False
 ) -> StdioServerParameters:
     """`mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token."""
     (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ def process(
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return StdioServerParameters(
         command=command[0],
-        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data")],
+        args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data"), *arguments],
         env={**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **(environment or {})},
         cwd=mirror.parent,
     )
@@ -86,9 +87,20 @@ class Agent:
 
 @asynccontextmanager
 async def in_memory(
-    tenant: Tenant, *, may_write: bool = True, mode: str = "auto", **client: Any
+    tenant: Tenant,
+    *,
+    may_write: bool = True,
+    mode: str = "auto",
+    sets: Sequence[str] = DEFAULT_TOOLS,
+    gate: Gate | None = None,
+    still_holds: Callable[[], None] = lambda: None,
+    **client: Any,
 ) -> AsyncIterator[Agent]:
-    """An agent of its own session in this process."""
+    """
+    An agent of its own session in this process.
+
+    sets: of tools. gate: what it goes through; None: as nobody configured it. still_holds: of what it was let in by.
+    """
     session = Session(
         Tree(tenant.root),
         tenant.name,
@@ -97,9 +109,9 @@ async def in_memory(
         f"mcp-{uuid4().hex}",
         attach_from=(tenant.root.parent.parent / "outside",),
     )
-    callers = Callers(Caller(session, Gate(), may_write=may_write, still_holds=lambda: None))
+    callers = Callers(Caller(session, gate or Gate(), may_write=may_write, still_holds=still_holds))
     try:
-        async with Client(assembled(tenant, callers), mode=mode, **client) as connected:
+        async with Client(assembled(tenant, callers, sets), mode=mode, **client) as connected:
             yield Agent(connected)
     finally:
         callers.close()

@@ -16,10 +16,11 @@ from mcp_types import PromptReference, ResourceTemplateReference, ServerNotifica
 
 from mirrord.domain.entry import Actor
 from mirrord.domain.trust import DEFAULTS
+from mirrord.errors import UserError
 from mirrord.mcp import uris
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.server import INSTRUCTIONS
-from mirrord.mcp.tools import TOOLS
+from mirrord.mcp.instructions import instructions
+from mirrord.mcp.tools import ALL, SETS, tools_of
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
 from tests.system import sealed
@@ -71,8 +72,9 @@ async def test_the_tools_are_listed_in_the_same_order_with_all_a_client_wants(te
         assert (tool.meta or {})["mirrord/trust"] == DEFAULTS[tool.name].name
 
 
-async def test_the_list_of_tools_takes_at_most_16_kb(tenant: Tenant) -> None:
-    async with in_memory(tenant, mode=LEGACY) as agent:
+@pytest.mark.parametrize("name", SETS)
+async def test_the_list_of_tools_of_every_set_takes_at_most_16_kb(tenant: Tenant, name: str) -> None:
+    async with in_memory(tenant, mode=LEGACY, sets=[name]) as agent:
         listed = await agent.client.list_tools()
 
     wire = json.dumps(
@@ -81,15 +83,38 @@ async def test_the_list_of_tools_takes_at_most_16_kb(tenant: Tenant) -> None:
     assert len(wire.encode()) <= 16_384
 
 
+async def test_sets_are_served_together_in_their_own_order_and_pages_alone_by_default(tenant: Tenant) -> None:
+    async with in_memory(tenant, sets=["collections", "pages"]) as agent:
+        names = [tool.name for tool in (await agent.client.list_tools()).tools]
+    async with in_memory(tenant) as agent:
+        assert [tool.name for tool in (await agent.client.list_tools()).tools] == NAMES
+        with pytest.raises(MCPError, match="Unknown tool: collection_list"):
+            await agent.client.call_tool("collection_list", {})
+
+    assert names == [tool.name for name in ("pages", "collections") for tool in SETS[name]()]
+
+
+def test_every_tool_of_every_set_has_a_level_of_trust_and_is_in_one_set_only() -> None:
+    names = [tool.name for tool in tools_of([ALL])]
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(DEFAULTS)
+
+
+@pytest.mark.parametrize("sets", [["pagse"], ["pages", "source"], []])
+def test_a_set_that_does_not_exist_is_refused_with_those_that_do(sets: list[str]) -> None:
+    with pytest.raises(UserError, match=r"there are pages, .*collections, and all"):
+        tools_of(sets)
+
+
 async def test_the_examples_in_descriptions_are_arguments_the_tools_take(tenant: Tenant) -> None:
-    for tool in TOOLS:
+    for tool in tools_of([ALL]):
         _, _, examples = tool.description.partition("Example: ")
         for example in examples.rstrip(".").split(" or "):
             jsonschema.validate(json.loads(example), tool.listed(DEFAULTS[tool.name]).input_schema)
 
 
 async def test_reading_tools_say_so_and_nothing_claims_the_open_world(tenant: Tenant) -> None:
-    for tool in TOOLS:
+    for tool in tools_of([ALL]):
         annotations = tool.listed(DEFAULTS[tool.name]).annotations
         assert annotations is not None
         assert annotations.read_only_hint is not tool.writes
@@ -97,8 +122,11 @@ async def test_reading_tools_say_so_and_nothing_claims_the_open_world(tenant: Te
         assert not (annotations.read_only_hint and annotations.destructive_hint)
 
 
-def test_the_instructions_take_at_most_1_kb() -> None:
-    assert len(INSTRUCTIONS.encode()) <= 1024
+@pytest.mark.parametrize("name", SETS)
+def test_the_instructions_of_every_set_take_at_most_1_kb_and_name_its_tools(name: str) -> None:
+    text = instructions([name])
+    assert len(text.encode()) <= 1024
+    assert any(tool.name in text for tool in tools_of([name]))
 
 
 @both_eras
@@ -133,7 +161,7 @@ async def test_a_token_that_may_read_sees_no_tool_that_writes(tenant: Tenant) ->
         names = [tool.name for tool in (await agent.client.list_tools()).tools]
         refused = await agent.refused("write_page", path="Welcome.md", content="x")
 
-    assert names == [tool.name for tool in TOOLS if not tool.writes]
+    assert names == [tool.name for tool in tools_of(["pages"]) if not tool.writes]
     assert (refused["code"], refused["error_type"]) == ("READ_ONLY", "forbidden")
     assert (tenant.root / "Welcome.md").read_text(encoding="utf-8") == PAGES["Welcome.md"]
 

@@ -23,10 +23,13 @@ INSERT INTO mirrord.page_link (source_id, number, target, kind) SELECT id, 0, 'x
 INSERT INTO mirrord.link_name (tenant_id, entry_id, number, kind, index, called, name, key)
     SELECT tenant_id, id, 0, 'page', false, 'name', 'x', 'x' FROM mirrord.page;
 INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id) VALUES (mirrord.current_tenant(), 0, gen_random_uuid());
+INSERT INTO mirrord.segment_cursor (tenant_id, seq, entry_id) VALUES (mirrord.current_tenant(), 0, gen_random_uuid());
+INSERT INTO mirrord.segment_anchor (tenant_id, page_id, page_version, record_version)
+    SELECT tenant_id, id, 1, 1 FROM mirrord.page;
 INSERT INTO mirrord.blob (digest, part, bytes) VALUES ('x', 0, 'x');
 INSERT INTO mirrord.event (type) VALUES ('PageCreated');
-INSERT INTO mirrord.approval (id, command, arguments, arguments_digest, actor)
-    VALUES (gen_random_uuid(), 'delete_page', '{}', 'x', '{}');
+INSERT INTO mirrord.approval (id, mirror_id, command, arguments, arguments_digest, actor, preview, level, expires_at)
+    VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{}', '{}', 'REQUIRE', now());
 INSERT INTO mirrord.mirror_base (tenant_id, mirror_id, entry_id, kind, path, name, version)
     SELECT tenant_id, id, gen_random_uuid(), 'page', 'a.md', 'a', 1 FROM mirrord.mirror
      WHERE tenant_id = mirrord.current_tenant();

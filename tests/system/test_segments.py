@@ -7,6 +7,8 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
+from mirrord.domain.entry import new_id
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 
@@ -19,7 +21,7 @@ Said = dict[str, dict[str, object]]
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("segments"), tenant="segments", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("segments"), tenant="segments", dsn=admin_dsn) as started:
         started.up()
         yield started
 
@@ -109,3 +111,28 @@ def test_segments_that_a_command_removed_with_their_page_come_back_too(mirrord: 
     eventually(lambda: mirrord.app.execute(gone, [page, page]).fetchone() == (0,), "both rows to end")
     save(mirrord.file("Removed.md"), TEXT)
     _await(mirrord, page, quote=QUOTE, detached=False)
+
+
+def test_every_turn_of_a_source_is_a_segment_in_postgres_once_speakers_were_detected(mirrord: Mirrord) -> None:
+    entry = new_id()
+    save(mirrord.file("Sources/Talk.md"), f"---\nid: {entry}\ntype: source\n---\n{TEXT}")
+    eventually(lambda: mirrord.page("Sources/Talk.md"), "the source's row")
+    assert mirrord.run("sources", "speakers", "Talk", "--tenant", mirrord.tenant).returncode == 0
+
+    found = "SELECT label, quote, kind FROM segment WHERE page_id = %s ORDER BY first"
+    expected = [("Ana", "How was it?", "speaker"), ("Ben", QUOTE, "speaker"), ("Ana", "And then?", "speaker")]
+    eventually(lambda: mirrord.app.execute(found, [entry]).fetchall() == expected, "the turns in Postgres")
+    told = "SELECT data -> 'speakers' FROM event WHERE type = 'SpeakersDetected'"
+    eventually(lambda: mirrord.app.execute(told).fetchall() == [(["Ana", "Ben"],)], "the event in Postgres")
+
+
+def test_segments_are_not_counted_among_deletions_that_may_be_an_accident(mirrord: Mirrord) -> None:
+    pages = [_page(mirrord, f"Many {number}") for number in range(20)]
+    for page in pages:
+        _insert(mirrord, page, 0, 3)
+    eventually(lambda: all(_file(mirrord, page) for page in pages), "their segments' files")
+
+    mirrord.app.execute("UPDATE page SET deleted_at = now() WHERE id = ANY (%s)", [pages])
+
+    eventually(lambda: not any(_file(mirrord, page) for page in pages), "pages and segments to go")
+    assert mirrord.app.execute("SELECT FROM halt").fetchone() is None

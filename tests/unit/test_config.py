@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from mirrord.config import DEFAULT_MODE, Agents, Config, Flags, load
+from mirrord.domain.limits import Limits
+from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
 FILE = """
@@ -34,6 +36,25 @@ def write(text: str, name: str = "mirrord.toml") -> Path:
     file = Path(name)
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def test_an_operator_may_raise_levels_and_set_limits_and_what_is_wrong_is_said() -> None:
+    write('[mcp]\nelicitation = true\n[mcp.trust]\nwrite_page = "require"\n[mcp.limits]\npending = 0\n')
+    agents = load(Flags(), {}).agents
+    assert agents.trust["write_page"] is Trust.REQUIRE
+    assert agents.limits == Limits(pending=0)
+    assert agents.elicitation
+    for text, words in {
+        '[mcp.trust]\ndelete_source = "NOTIFY"': "cannot be lowered below SUGGEST",
+        '[mcp.trust]\nno_such_tool = "NOTIFY"': "no tool 'no_such_tool'",
+        "[mcp.trust]\nwrite_page = 3": "must be text",
+        "[mcp.limits]\npending = -1": "whole number",
+        "[mcp.limits]\nparallel = 1": r"\[mcp.limits\] has no key 'parallel'",
+        "[mcp]\nlimits = 1": "must be a table",
+    }.items():
+        write(text)
+        with pytest.raises(UserError, match=words):
+            load(Flags(), {})
 
 
 def test_without_a_word_everything_is_below_data(here: Path) -> None:
@@ -152,3 +173,12 @@ def test_a_token_comes_from_the_environment_only() -> None:
 def test_local_trust_is_true_or_false() -> None:
     with pytest.raises(UserError, match="must be true or false"):
         load(Flags(file=write('[mcp]\nlocal_trust = "yes"\n')), {})
+
+
+def test_the_sets_of_tools_are_those_of_pages_unless_file_or_flags_say_others() -> None:
+    assert load(Flags(), {}).agents.tools == ("pages",)
+    file = write('[mcp]\ntools = ["pages", "collections"]\n')
+    assert load(Flags(file=file), {}).agents.tools == ("pages", "collections")
+    assert load(Flags(file=file, tools=("all",)), {}).agents.tools == ("all",)
+    with pytest.raises(UserError, match="must be a list of texts"):
+        load(Flags(file=write('[mcp]\ntools = "pages"\n')), {})

@@ -99,25 +99,25 @@ CREATE TRIGGER b_approvals_later BEFORE UPDATE ON mirrord.event
 CREATE FUNCTION mirrord.decide(request uuid, verdict text, reason text, channel text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
-    found mirrord.approval;
+    asked mirrord.approval;
     who jsonb := mirrord.current_actor();
 BEGIN
     IF who ->> 'kind' = 'agent' THEN
         RAISE EXCEPTION 'agents do not decide about requests' USING ERRCODE = 'insufficient_privilege';
     END IF;
-    SELECT * INTO found FROM mirrord.approval WHERE tenant_id = mirrord.current_tenant() AND id = request FOR UPDATE;
+    SELECT * INTO asked FROM mirrord.approval WHERE tenant_id = mirrord.current_tenant() AND id = request FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no request %', request USING ERRCODE = 'no_data_found';
     END IF;
-    IF found.state <> 'pending' OR found.expires_at <= clock_timestamp() THEN
+    IF asked.state <> 'pending' OR asked.expires_at <= clock_timestamp() THEN
         RAISE EXCEPTION 'request % is %, so nobody decides about it any more', request,
-            CASE WHEN found.state = 'pending' THEN 'expired' ELSE found.state END
+            CASE WHEN asked.state = 'pending' THEN 'expired' ELSE asked.state END
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     UPDATE mirrord.approval
        SET state = verdict, decided_at = clock_timestamp(),
            decision = jsonb_build_object('by', who, 'reason', reason, 'channel', channel)
-     WHERE tenant_id = found.tenant_id AND id = request;
+     WHERE tenant_id = asked.tenant_id AND id = request;
 END
 $$;
 

@@ -1,7 +1,10 @@
-"""The tools, a module for each kind: what a model is told of them, and which command does the work."""
+"""The tools, a module for each kind: what a model is told of them, which command does the work; and sets of them."""
 
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+from mirrord.errors import UserError
 from mirrord.mcp.tool import Tool
 from mirrord.mcp.tools.finding import GET_PAGE_LINKS, GET_TREE, LIST_PAGES, SEARCH_PAGES
 from mirrord.mcp.tools.reading import READ_PAGE, READ_PAGES
@@ -9,8 +12,50 @@ from mirrord.mcp.tools.rearranging import ADD_ATTACHMENT, DELETE_PAGE, MOVE_PAGE
 from mirrord.mcp.tools.standing import SYNC_STATUS
 from mirrord.mcp.tools.writing import CREATE_PAGE, EDIT_PAGE, WRITE_PAGE
 
+Tools = tuple[Tool[Any], ...]
+
+ALL = "all"  # stands for every set
+
 # Clients and models keep what they were told: the order never changes, new ones come last in their group.
-TOOLS: tuple[Tool[Any], ...] = (
+PAGES: Tools = (
     *(LIST_PAGES, GET_TREE, SEARCH_PAGES, GET_PAGE_LINKS, READ_PAGE, READ_PAGES, SYNC_STATUS),
     *(WRITE_PAGE, EDIT_PAGE, CREATE_PAGE, ADD_ATTACHMENT, MOVE_PAGE, DELETE_PAGE, RESTORE_PAGE),
 )
+
+
+def _pages() -> Tools:
+    return PAGES
+
+
+def _sources() -> Tools:
+    from mirrord.mcp.tools.folders import FOLDERS  # a set nobody asked for is not loaded
+    from mirrord.mcp.tools.imports import IMPORTS
+    from mirrord.mcp.tools.sources import SOURCES
+    from mirrord.mcp.tools.speakers import SPEAKERS
+
+    return (*FOLDERS, *SOURCES, *IMPORTS, *SPEAKERS)
+
+
+def _collections() -> Tools:
+    from mirrord.mcp.tools.collections import COLLECTIONS
+
+    return COLLECTIONS
+
+
+SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
+    {"pages": _pages, "sources": _sources, "collections": _collections}
+)
+
+
+def named(sets: Sequence[str]) -> tuple[str, ...]:
+    """Those sets, each once and in their own order. Raises UserError for one that does not exist, and for none."""
+    if unknown := [name for name in sets if name not in SETS and name != ALL]:
+        raise UserError(f"There is no set of tools {unknown[0]!r}; there are {', '.join(SETS)}, and {ALL}.")
+    if not sets:
+        raise UserError(f"No set of tools is named; there are {', '.join(SETS)}, and {ALL}.")
+    return tuple(name for name in SETS if name in sets or ALL in sets)
+
+
+def tools_of(sets: Sequence[str]) -> Tools:
+    """All tools of these sets, always in the same order."""
+    return tuple(tool for name in named(sets) for tool in SETS[name]())

@@ -69,7 +69,7 @@ _FOLDER = record(id=COUNT, name=TEXT, parent_id=nullable(COUNT), created_at=null
 LIST_FOLDERS = Tool(
     "list_folders",
     "List source folders",
-    "Lists all folders of sources, each before those in it; parent_id is null at the top level.",
+    "Lists all folders of sources, each before those in it; parent_id is null at the top level. Example: {}.",
     List,
     result({"folders": listed(_FOLDER), "total_count": COUNT, "next_cursor?": TEXT}),
     _list,

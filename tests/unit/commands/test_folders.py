@@ -1,5 +1,6 @@
 """Folders of sources."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ from mirrord.domain.approval import ABSENT
 from mirrord.domain.entry import EntryId, id_of_path, new_id, parse_id
 from mirrord.domain.number import number_of
 from mirrord.mirror.journal import TRASH
-from tests.unit.commands.conftest import TENANT, Open, events, page
+from mirrord.mirror.tree import Tree
+from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
+from tests.unit.kills import killed_at
 
 SOURCE = "---\ntype: source\n---\n\nSaid.\n"
 
@@ -318,6 +321,25 @@ def test_two_sessions_see_what_the_other_did_at_once(connect: Open) -> None:
     assert shown(one) == [("Talks", None)]
     with pytest.raises(Failed):
         create_folder(one, "talks")
+
+
+def test_a_folder_is_there_with_its_page_or_not_at_all_wherever_the_process_dies(root: Path) -> None:
+    outcomes = set[bool]()
+    for number in range(1, 100):
+        name = f"F{number}"
+        if not killed_at(number, root, partial(_create, name)):
+            break
+        assert (root / "Sources" / name / "_index.md").exists() == (root / "Sources" / name).exists()
+        outcomes.add((root / "Sources" / name).exists())
+    assert outcomes == {False, True}
+    _create("Last", root)
+    assert not list(root.glob("Sources/.*"))
+
+
+def _create(name: str, root: Path) -> None:
+    session = Session(Tree(root), "acme", TENANT, AGENT, "dying")
+    create_folder(session, name)
+    session.close()
 
 
 def test_what_mirrorignore_keeps_out_cannot_be_made(root: Path, session: Session) -> None:

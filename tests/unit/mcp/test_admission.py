@@ -10,7 +10,7 @@ from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.domain.grant import Grant
 from mirrord.errors import Refused, UserError
-from mirrord.mcp.admission import Tenant, tenant_of, the_tenant, the_token, trusts_locally
+from mirrord.mcp.admission import Tenant, tenant_of, the_tenant, the_token
 from mirrord.mcp.sessions import attachable, local_caller
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
@@ -87,12 +87,12 @@ def test_a_token_says_the_tenant_where_the_tree_does_not_yet(config: Config) -> 
 
 
 def test_local_trust_is_for_an_embedded_postgres_only_unless_an_operator_says_otherwise(config: Config) -> None:
-    assert not trusts_locally(config)
+    assert not config.trusts_locally()
     (config.data / "pg").mkdir(parents=True)
-    assert trusts_locally(config)
-    assert not trusts_locally(replace(config, dsn="host=elsewhere"))
-    assert not trusts_locally(replace(config, agents=Agents(local_trust=False)))
-    assert trusts_locally(replace(config, dsn="host=elsewhere", agents=Agents(local_trust=True)))
+    assert config.trusts_locally()
+    assert not replace(config, dsn="host=elsewhere").trusts_locally()
+    assert not replace(config, agents=Agents(local_trust=False)).trusts_locally()
+    assert replace(config, dsn="host=elsewhere", agents=Agents(local_trust=True)).trusts_locally()
 
 
 def test_without_token_or_trust_the_server_says_what_to_do(config: Config) -> None:

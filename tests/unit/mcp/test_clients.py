@@ -85,3 +85,15 @@ def test_the_command_line_prints_them(config: Config, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == f"{settings(config, 'codex')}\n"
     assert main(["config", "emacs", *places]) == 2
     assert "There is no client 'emacs'" in capsys.readouterr().err
+
+
+def test_sets_of_tools_are_named_where_they_are_asked_for(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--mirror", str(config.mirror), "--data", str(config.data)]
+
+    assert main(["config", "cursor", "--tools", "collections, pages", *places]) == 0
+    server = json.loads(capsys.readouterr().out)["mcpServers"]["mirrord"]
+    assert server["args"][-3:] == ["mcp", "--tools", "pages,collections"]
+    assert main(["config", "cursor", "--tools", "collection", *places]) == 2
+    assert "There is no set of tools 'collection'; there are pages" in capsys.readouterr().err
+    assert main(["--tools", "nothing", *places]) == 2
+    assert "There is no set of tools 'nothing'" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""Requests of agents become rows, and what a person approved is run: where sync and commands meet."""

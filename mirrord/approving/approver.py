@@ -1,0 +1,142 @@
+"""The daemon's part in approvals: takes requests in, and runs those that a person approved."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mirrord.approving.desk import Desk
+from mirrord.approving.execution import executed, failure, left_events
+from mirrord.approving.intake import Intake
+from mirrord.commands.failure import Failed
+from mirrord.db import approvals
+from mirrord.db.approvals import Stored
+from mirrord.domain.approval import State
+from mirrord.errors import Busy, Fenced, MirrordError
+
+EVERY = 60.0  # seconds after which all files are looked at, whatever the watcher says
+POLL = 0.5  # seconds between looks at decisions, while any request waits
+RETRY = 0.5  # seconds after Postgres was out of reach, or the lease lost
+_LAST = "approval"  # in the cache: the outcome of the last request that was run
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Approver:
+    """Works on one mirror's requests, one after the other. may_act: whether files may be changed now."""
+
+    desk: Desk
+    may_act: Callable[[], bool]
+    intake: Intake = field(init=False)
+    _waiting: bool = True  # whether any request has no end yet; first nobody knows
+    _working: bool = False
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.intake = Intake(self.desk)
+
+    @property
+    def idle(self) -> bool:
+        """Whether every file marked so far was looked at."""
+        return self.intake.idle and not self._working
+
+    def mark(self, path: str) -> None:
+        """The file at *path* may have changed; of a directory, any file below it."""
+        self.intake.mark(path)
+        self._wake.set()
+
+    def look_everywhere(self) -> None:
+        """Any file may have."""
+        self.intake.look_everywhere()
+        self._wake.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until *stop*; a command that was begun is ended."""
+        ended = asyncio.ensure_future(stop.wait())
+        while not stop.is_set():
+            self._wake.clear()
+            pause = RETRY
+            try:
+                await self.work()
+                pause = POLL if self._waiting else EVERY
+            except (MirrordError, OSError) as error:  # a full disk, a tree that is gone: all may come back
+                log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
+            woken = asyncio.ensure_future(self._wake.wait())
+            done, _ = await asyncio.wait({woken, ended}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+            if not done and pause == EVERY:
+                self.intake.look_everywhere()
+
+    async def work(self) -> None:
+        """One round. Raises MirrordError, OSError: what was not done is done in the next."""
+        if self.desk.sides.lease is None:
+            raise Fenced("The lease is not held; requests wait.")
+        if not self.may_act():
+            return
+        self._working = True
+        try:
+            self._waiting |= await self.intake.take_in()
+            if self._waiting:
+                self._waiting = await self._follow()
+        finally:
+            self._working = False
+
+    async def _follow(self) -> bool:
+        """Do what decisions ask for; whether any request still waits for one."""
+        sides = self.desk.sides
+        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            await approvals.expire(connection, sides.tenant)
+            open_ones = await approvals.untold(connection, sides.tenant, sides.mirror)
+        for stored in open_ones:
+            if stored.state is State.APPROVED:
+                stored = await self._approved(stored)
+            if stored.state is not State.PENDING:
+                await self._tell(stored)
+        return any(stored.state is State.PENDING for stored in open_ones)
+
+    async def _approved(self, stored: Stored) -> Stored:
+        """Run it once, whenever it was claimed, and by whom: an earlier daemon of this mirror may have died over it."""
+        sides = self.desk.sides
+        if stored.claimed:
+            outcome = await self._left_by_the_dead(stored)
+        else:
+            async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+                if not await approvals.claim(connection, sides.tenant, sides.mirror, stored.id):
+                    raise Busy("The request is being run elsewhere.")
+            outcome = await self._execute(stored)
+        state = State.EXECUTED if "result" in outcome or outcome.get("begun") else State.FAILED
+        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            await approvals.conclude(connection, sides.tenant, stored.id, state, outcome)
+        log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
+        return replace(stored, state_name=state, outcome=outcome)
+
+    async def _execute(self, stored: Stored) -> dict[str, Any]:
+        sides = self.desk.sides
+        sides.check_lease()
+        outcome = await asyncio.to_thread(executed, self.desk, stored.request, stored.level)
+        last = json.dumps({"id": str(stored.id), "outcome": outcome})
+        await asyncio.to_thread(sides.state.set, _LAST, last)
+        return outcome
+
+    async def _left_by_the_dead(self, stored: Stored) -> dict[str, Any]:
+        """What became of a request whose run was cut short: never is it run again where it had begun."""
+        kept: str | None = await asyncio.to_thread(self.desk.sides.state.get, _LAST)
+        last = json.loads(kept or "{}")
+        if last.get("id") == str(stored.id):
+            found: dict[str, Any] = last["outcome"]
+            return found
+        events = await asyncio.to_thread(left_events, self.desk, stored.request)
+        if not events:
+            return await self._execute(stored)
+        sentence = f"mirrord was stopped while it ran {stored.command}; what it had done is listed here."
+        failed = Failed("INTERRUPTED", "unavailable", sentence, "Look what is there, then ask for what is missing.")
+        return {"failure": failure(failed) | {"facts": {"done": events}}, "begun": True}
+
+    async def _tell(self, stored: Stored) -> None:
+        sides = self.desk.sides
+        await self.intake.answer(stored)
+        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            await approvals.tell(connection, sides.tenant, stored.id)

@@ -1,0 +1,33 @@
+"""What requests of one tenant are worked with, and who may make them."""
+
+from dataclasses import dataclass
+
+from mirrord.config import Config
+from mirrord.domain.approval import Request
+from mirrord.domain.grant import LOCAL
+from mirrord.errors import Refused
+from mirrord.mirror import tokens
+from mirrord.mirror.keys import Keyring
+from mirrord.sync.sides import Sides
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One tenant's mirror, and what an operator decided about agents."""
+
+    sides: Sides
+    config: Config
+
+    def check_asker(self, request: Request) -> None:
+        """Raises Refused unless whoever asked is who they say, and may change this tenant's files."""
+        if request.tenant_id != self.sides.tenant:
+            raise Refused("It was made in another tenant.")
+        if request.token is None:
+            if not self.config.trusts_locally() or request.actor != LOCAL:
+                raise Refused("It shows no token, and nobody is trusted without one here.")
+            return
+        grant = tokens.verify(Keyring(self.config.mirror), request.token)
+        if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
+            raise Refused("Its token is somebody else's.")
+        if not grant.may_write:
+            raise Refused("Its token may only read.")

@@ -1,0 +1,169 @@
+"""Commands run by the daemon: only to see what they would do, or because a person approved them."""
+
+import json
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, TypeVar
+from uuid import UUID
+
+from mirrord.approving.desk import Desk
+from mirrord.commands.failure import Failed, explained
+from mirrord.commands.registry import COMMANDS
+from mirrord.commands.run import told
+from mirrord.commands.session import Session
+from mirrord.domain.approval import ABSENT, Preview, Request, storable
+from mirrord.domain.entry import Digest
+from mirrord.domain.event import FOLDER
+from mirrord.errors import Busy, MirrordError
+from mirrord.mirror.tree import Tree
+
+TRIES = 20  # of a command, while somebody has a file open
+PAUSE = 0.25  # seconds between them
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+def previewed(desk: Desk, request: Request) -> Preview:
+    """What a request would do as the tree is now. Raises Failed, STALE too where its asker saw something else."""
+    with _session(desk, request) as session:
+        _check_bases(session, request.bases)
+        preview = _guarded(request, lambda: _preview(session, request))
+        if dict(preview.bases) != dict(request.bases):
+            sentence = f"{request.command} would be about other files now than when it was asked for."
+            raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
+        return preview
+
+
+def executed(desk: Desk, request: Request, level: str) -> dict[str, Any]:
+    """Run what was approved; {"result"}, or {"failure"} where nothing was changed."""
+    try:
+        with _session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
+            _check_bases(session, request.bases)
+            command = COMMANDS[request.command]
+            result = _guarded(request, lambda: asdict(command.run(session, **request.arguments)))
+            return {"result": storable(result)}
+    except Failed as failed:
+        return {"failure": failure(failed)}
+
+
+def left_events(desk: Desk, request: Request) -> list[dict[str, Any]]:
+    """
+    What a process that died had done for a request: the data of its events.
+
+    What it had begun with a journal is finished, or undone, before.
+    """
+    with _session(desk, request) as session, session.writing():
+        pass
+    tree, found = desk.sides.tree, []
+    try:
+        names = sorted(tree.names(FOLDER))
+    except FileNotFoundError:
+        return []
+    for name in names:
+        with tree.file(f"{FOLDER}/{name}") as descriptor, open(descriptor, "rb", closefd=False) as lines:
+            found += [line for line in lines if str(request.id).encode() in line]
+    return [event["data"] | {"type": event["type"]} for event in map(_event, found) if _is_of(event, request.id)]
+
+
+def failure(failed: Failed) -> dict[str, Any]:
+    """A failure as the files of requests have it."""
+    said = {"sentence": str(failed), "instruction": failed.instruction, "facts": dict(failed.facts)}
+    return storable({"code": failed.code, "kind": failed.kind, **said})
+
+
+@contextmanager
+def _session(desk: Desk, request: Request) -> Iterator[Session]:
+    """Like the asker's own, but that it reads from outside only what was staged."""
+    sides = desk.sides
+    staged = {str(request.arguments[name]): one for name, one in request.inputs.items() if name in request.arguments}
+    writer = f"approval-{secrets.token_hex(8)}"
+    session = Session(
+        Tree(sides.tree.root),
+        sides.name,
+        sides.tenant,
+        request.actor,
+        writer,
+        staged=staged,
+        sources_dir=desk.config.sources_dir,
+    )
+    try:
+        for path, digest in request.bases.items():
+            if digest != ABSENT:
+                session.saw(path, Digest(bytes.fromhex(digest)))
+        yield session
+    finally:
+        session.close()
+
+
+def _preview(session: Session, request: Request) -> Preview:
+    if request.command not in COMMANDS:
+        sentence = f"There is no command {request.command!r}."
+        raise Failed("UNKNOWN_COMMAND", "invalid", sentence, "Use a tool that is listed.")
+    return COMMANDS[request.command].preview(session, **request.arguments)
+
+
+def _check_bases(session: Session, bases: Mapping[str, str]) -> None:
+    for path, digest in bases.items():
+        with explained():
+            now = _digest(session.tree, path)
+        if now != digest:
+            what = "changed" if now != ABSENT else "was deleted"
+            what = what if digest != ABSENT else "was made"
+            raise Failed(
+                "STALE",
+                "conflict",
+                f"{path} {what} after this was asked for, so it was not done.",
+                "Look at what is there now; if it is still right, ask again.",
+                {"path": path},
+            )
+
+
+def _digest(tree: Tree, path: str) -> str:
+    """What there is now; ABSENT: nothing."""
+    for attempt in range(TRIES):
+        try:
+            return tree.digest(path)[0].hex()
+        except FileNotFoundError:
+            return ABSENT
+        except Busy:
+            if attempt == TRIES - 1:
+                raise
+            time.sleep(PAUSE)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _guarded(request: Request, work: Callable[[], T]) -> T:
+    """Do *work*, again while somebody has a file open. Raises Failed for whatever goes wrong."""
+    for attempt in range(TRIES):
+        try:
+            with explained():
+                return work()
+        except Failed as failed:
+            if failed.kind != "busy" or attempt == TRIES - 1:
+                raise
+            time.sleep(PAUSE)
+        except MirrordError as error:
+            raise Failed("REFUSED", "forbidden", str(error), "Look at the page again, then decide.") from error
+        except Exception as error:  # one request must not end the daemon
+            log.exception("command_failed", extra={"request": str(request.id), "command": request.command})
+            sentence = f"{request.command} failed because of an error in mirrord; it is in the daemon's log."
+            raise Failed("INTERNAL_ERROR", "unavailable", sentence, "Look whether something changed.") from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) and isinstance(event.get("data"), dict) else {}
+
+
+def _is_of(event: Mapping[str, Any], request: UUID) -> bool:
+    return bool(event) and event["data"].get("request_id") == str(request)

@@ -1,0 +1,214 @@
+"""Requests from files: each is taken in once, as it is then; whatever its file says later changes nothing."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mirrord.approving.desk import Desk
+from mirrord.approving.execution import failure, previewed
+from mirrord.codec.records import check_storable
+from mirrord.commands.failure import Failed
+from mirrord.db import approvals, attention
+from mirrord.db.approvals import Stored
+from mirrord.db.attention import Problem
+from mirrord.domain.approval import FOLDER, LIFETIME, Answer, Request, State
+from mirrord.domain.trust import DEFAULTS, Trust
+from mirrord.errors import Damaged, Refused
+from mirrord.mirror import requests, staging
+from mirrord.mirror.lock import records_lock
+
+CODE = "approval"  # of problems
+KEPT = LIFETIME.total_seconds() + 30 * 86_400.0  # seconds after which the file of a request goes; its row stays
+
+
+@dataclass(slots=True)
+class Intake:
+    """Looks at the files of one mirror's requests. Problems are listed by path."""
+
+    desk: Desk
+    _due: set[str] = field(default_factory=set)
+    _everywhere: bool = True
+    _listed: dict[str, Problem] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether every file marked so far was looked at."""
+        return not (self._everywhere or self._due)
+
+    def mark(self, path: str) -> None:
+        """The file at *path* may have changed; of a directory, any file below it."""
+        if path.startswith(f"{FOLDER}/"):
+            self._due.add(path)
+        else:
+            self._everywhere = True
+
+    def look_everywhere(self) -> None:
+        """Any file may have."""
+        self._everywhere = True
+
+    async def take_in(self) -> bool:
+        """Look at what was marked; whether there was anything. What cannot be is marked again. Raises Unavailable."""
+        if self.idle:
+            return False
+        await self._load()
+        if self._everywhere:
+            self._everywhere = False
+            with ExitStack() as again:
+                again.callback(self.look_everywhere)
+                await self._look_around()
+                again.pop_all()
+        while self._due:
+            path = self._due.pop()
+            with ExitStack() as again:
+                again.callback(self.mark, path)
+                await self._look(path)
+                again.pop_all()
+        return True
+
+    async def _load(self) -> None:
+        if self._listed is None:
+            sides = self.desk.sides
+            async with sides.database.transaction(sides.tenant) as connection:
+                found = await attention.problems(connection, sides.tenant)
+            self._listed = {problem.path: problem for problem in found if problem.code == CODE}
+
+    async def _look_around(self) -> None:
+        """Mark every file; what is old goes, and so does what was staged for nothing."""
+        try:
+            found = await asyncio.to_thread(requests.files, self.desk.sides.tree)
+        except (Refused, OSError):
+            await self._list(FOLDER, f"{FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.")
+            return
+        old = {path for path, stat in found.items() if time.time() - stat.mtime_ns / 1e9 > KEPT}
+        self._due |= found.keys()
+        for path in (self._listed or {}).keys() - found.keys():
+            await self._settle(path)
+        await asyncio.to_thread(self._clean, old)
+
+    def _clean(self, old: set[str]) -> None:
+        tree, needed = self.desk.sides.tree, set()
+        for request, answer in requests.all_of(tree):
+            if answer.state in (State.PENDING, State.APPROVED):
+                needed |= {one.digest.hex() for one in request.inputs.values()}
+            elif requests.path_of(request.id) in old:
+                requests.remove(tree, request.id)
+        staging.sweep(tree, needed)
+
+    async def _look(self, path: str) -> None:
+        sides = self.desk.sides
+        found = await asyncio.to_thread(requests.read, sides.tree, path)
+        if found is None:
+            await self._settle(path)
+            return
+        if isinstance(found, str):
+            await self._list(path, f"{found}; it is passed over.")
+            return
+        request, answer = found
+        async with sides.database.transaction(sides.tenant) as connection:
+            stored = (await approvals.known(connection, sides.tenant, [request.id])).get(request.id)
+        if stored is not None:
+            await self._compare(path, request, answer, stored)
+        elif answer.state is State.PENDING:
+            await self._take_in(path, request)
+
+    async def _compare(self, path: str, request: Request, answer: Answer, stored: Stored) -> None:
+        """The row decides; a file that says otherwise is a problem, or, where only the answer is, put right."""
+        if stored.mirror != self.desk.sides.mirror:
+            await self._list(
+                path, f"{path!r} was asked for in another mirror; what is in this tree counts for nothing."
+            )
+        elif request.digest != stored.digest:
+            sentence = f"{path!r} was changed after it was taken in; that counts for nothing."
+            await self._list(path, f"{sentence} `mirrord approvals show {stored.id}` shows what was asked for.")
+        else:
+            await self._settle(path)
+            if answer.state != stored.state and (stored.told or stored.state is State.PENDING):
+                await self.answer(stored)
+
+    async def _take_in(self, path: str, request: Request) -> None:
+        desk, sides = self.desk, self.desk.sides
+        try:
+            desk.check_asker(request)
+            inputs = {name: one.name for name, one in request.inputs.items()}
+            check_storable({"arguments": dict(request.arguments), "inputs": inputs, "bases": dict(request.bases)})
+        except (Refused, Damaged) as error:
+            await self._list(path, f"{path!r} is no request that counts: {error}")
+            return
+        await self._settle(path)
+        try:
+            await self._check_count(request)
+            preview = await asyncio.to_thread(previewed, desk, request)
+        except Failed as failed:
+            await asyncio.to_thread(self._put, request, Answer(State.FAILED, failure=failure(failed)))
+            return
+        level = max(desk.config.agents.trust.get(request.command, DEFAULTS[request.command]), Trust.SUGGEST)
+        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            await approvals.add(connection, sides.tenant, sides.mirror, request, preview, level)
+        async with sides.database.transaction(sides.tenant) as connection:
+            stored = (await approvals.known(connection, sides.tenant, [request.id]))[request.id]
+        await self.answer(stored)
+
+    async def _check_count(self, request: Request) -> None:
+        sides, most = self.desk.sides, self.desk.config.agents.limits.pending
+        async with sides.database.transaction(sides.tenant) as connection:
+            count = await approvals.count_pending(connection, sides.tenant, request.actor)
+        if most and count >= most:
+            sentence = f"{count} requests wait for a person already; there may be {most}."
+            raise Failed("TOO_MANY_PENDING", "busy", sentence, "Let the person decide about them first.")
+
+    async def answer(self, stored: Stored) -> None:
+        """Let a request's file say what its row says; the token is not needed any more."""
+        await asyncio.to_thread(self._put, stored.request, _answer(stored))
+
+    def _put(self, request: Request, answer: Answer) -> None:
+        tree = self.desk.sides.tree
+        with records_lock(tree, patience=10.0):
+            self.desk.sides.check_lease()
+            before = requests.read(tree, requests.path_of(request.id))
+            if isinstance(before, tuple) and before[1].state is answer.state:
+                answer = replace(answer, delivered_at=before[1].delivered_at)
+            requests.put(tree, replace(request, token=None), answer)
+
+    async def _list(self, path: str, sentence: str) -> None:
+        sides, problem = self.desk.sides, Problem(path, CODE, sentence)
+        assert self._listed is not None
+        if self._listed.get(path) != problem:
+            async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+                await attention.report(connection, sides.tenant, sides.mirror, [problem])
+            self._listed[path] = problem
+
+    async def _settle(self, path: str) -> None:
+        sides = self.desk.sides
+        if self._listed and path in self._listed:
+            async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+                await attention.settle(connection, sides.tenant, sides.mirror, [(path, CODE)])
+            del self._listed[path]
+
+
+def _answer(stored: Stored) -> Answer:
+    outcome = stored.outcome or {}
+    return Answer(
+        state=stored.state,
+        expires_at=stored.expires_at,
+        preview=stored.preview,
+        result=outcome.get("result"),
+        failure=outcome.get("failure") or _refusal(stored),
+    )
+
+
+def _refusal(stored: Stored) -> Mapping[str, Any] | None:
+    """Why a request that was never run was not."""
+    if stored.state is State.EXPIRED:
+        sentence = "Nobody decided about this in time, so it was not done."
+        return failure(Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again."))
+    if stored.state is not State.REJECTED:
+        return None
+    decision = stored.decision or {}
+    reason = f": {decision['reason']}" if decision.get("reason") else "."
+    sentence = f"{decision.get('by', {}).get('name', 'A person')} rejected this{reason}"
+    return failure(
+        Failed("REJECTED", "forbidden", sentence, "Do not ask again for the same; ask what is wanted instead.")
+    )

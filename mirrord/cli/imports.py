@@ -1,0 +1,133 @@
+"""`mirrord sources import` and `mirrord sources survey`: files become sources."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress as Bar
+
+from mirrord.cli import folders
+from mirrord.cli.options import configured, tenant_option
+from mirrord.cli.output import harmless
+from mirrord.cli.sessions import session_of
+from mirrord.codec.columns import Target, ValueType
+from mirrord.codec.survey import DELIMITERS
+from mirrord.commands.failure import Failed
+from mirrord.commands.imports import import_file
+from mirrord.commands.survey_sources import Collation
+from mirrord.commands.surveys import import_survey, preview_import_survey
+from mirrord.config import Config
+from mirrord.convert.running import Progress, unobserved
+from mirrord.errors import UserError
+
+_COLLATION = click.Choice([one.value for one in Collation])
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("import")
+@configured
+@tenant_option
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.option("--folder", help="The folder they go into; default: none.")
+@click.option("--name", help="What the source is called, of one file; default: as the file.")
+@click.option("--link", is_flag=True, help="Leave the files where they are, and link to them.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def import_command(
+    config: Config,
+    tenant: str | None,
+    files: tuple[Path, ...],
+    folder: str | None,
+    name: str | None,
+    link: bool,
+    as_json: bool,
+) -> None:
+    """Make sources of FILES: texts, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
+    if name is not None and len(files) > 1:
+        raise UserError("--name is for one file.")
+    done, failed = [], []
+    with session_of(config, tenant) as session, _bar(len(files)) as report:
+        inside = folders.meant(session, folder) if folder is not None else None
+        for number, file in enumerate(files, 1):
+            try:
+                done.append(import_file(session, str(file.absolute()), not link, inside, name))
+            except Failed as error:
+                failed.append(error)
+            report(number, len(files))
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in done], indent=2))
+    for one in done if not as_json else ():
+        click.echo(f"{one.source_id:>16}  {harmless(one.path)}")
+        for warning in one.warnings:
+            click.echo(f"{'':>18}{harmless(warning)}", err=True)
+    for failure in failed[1:]:
+        click.echo(harmless(f"{failure} {failure.instruction}"), err=True)
+    if failed:
+        raise failed[0]
+
+
+@click.command("survey")
+@configured
+@tenant_option
+@click.argument("table", type=_FILE, metavar="FILE")
+@click.option("--map", "maps", multiple=True, metavar="COLUMN=TARGET[:TYPE[:NAME]]", help="Once for each column.")
+@click.option("--delimiter", type=click.Choice(["auto", *DELIMITERS]), default="auto", show_default=True)
+@click.option("--no-header", is_flag=True, help="The first row is an answer already.")
+@click.option(
+    "--collation", type=click.Choice([one.value for one in Collation]), default="per_column", show_default=True
+)
+@click.option("--dry-run", is_flag=True, help="Look at all rows, and show the first.")
+def survey_command(
+    config: Config,
+    tenant: str | None,
+    table: Path,
+    maps: tuple[str, ...],
+    delimiter: str,
+    no_header: bool,
+    collation: str,
+    dry_run: bool,
+) -> None:
+    """
+    Make cases and sources of FILE, a table of text; all of it, or nothing.
+
+    COLUMN is a header or a number (0 is the first); TARGET is source_text, case_attribute, identifier or skip; TYPE, of
+    an attribute, is text, number, date or boolean.
+    """
+    mappings = [_mapping(one) for one in maps]
+    with session_of(config, tenant) as session:
+        path = str(table.absolute())
+        if dry_run:
+            preview = preview_import_survey(session, path, delimiter, not no_header, mappings, collation)
+            click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
+            return
+        with _bar(None) as report:
+            done = import_survey(session, path, delimiter, not no_header, mappings, collation, progress=report)
+    click.echo(f"{done.rows_processed} rows: {done.sources_created} sources in {harmless(done.path)}", nl=False)
+    click.echo(f", {done.cases_created} cases in {harmless(done.cases_path)}." if done.cases_path else ".")
+    for warning in done.warnings:
+        click.echo(warning, err=True)
+
+
+def _mapping(text: str) -> dict[str, object]:
+    column, sign, meaning = text.rpartition("=")
+    target, _, rest = meaning.partition(":")
+    kind, _, name = rest.partition(":")
+    if not sign or target not in list(Target) or (kind and kind not in list(ValueType)):
+        raise UserError(f"--map {text!r} is not COLUMN=TARGET[:TYPE[:NAME]], such as Age=case_attribute:number.")
+    return {"column": column, "target": target, "attribute_type": kind or None, "attribute_name": name or None}
+
+
+@contextmanager
+def _bar(total: int | None) -> Iterator[Progress]:
+    """Progress on a terminal; nothing in a pipe."""
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield unobserved
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task("Importing", total=total)
+        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -1,0 +1,110 @@
+"""What a source's page says: the text of the file it is made from, or what shows that file."""
+
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+from mirrord.codec.frontmatter import Json, split, with_keys
+from mirrord.commands.failure import Failed
+from mirrord.commands.originals import Original
+from mirrord.convert.encoding import text_of
+from mirrord.convert.kinds import PICTURES, Kind
+from mirrord.convert.running import Progress
+from mirrord.errors import Damaged, Unavailable
+
+CODE = "SOURCE_NOT_IMPORTED"
+_UNSAFE = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "()<>[]| "})
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """
+    What the page says, below its front matter; "" where the file has no text.
+
+    pictures: their bytes by the names in it. warnings: sentences.
+    """
+
+    text: str
+    pictures: dict[str, bytes]
+    warnings: tuple[str, ...] = ()
+
+
+def body_of(original: Original, progress: Progress) -> Body:
+    """The body of a page made from *original*. Raises Failed if that cannot be read."""
+    name, kind = original.name, original.kind
+    if kind in (Kind.TEXT, Kind.MARKDOWN):
+        assert original.copy is not None
+        return Body(_decoded(name, original.copy.read_bytes()), {})
+    if not kind.is_document:
+        return Body("", {})
+    from mirrord.convert import documents  # noqa: PLC0415  (slow to load, which every agent's server would wait for)
+
+    assert original.copy is not None
+    with TemporaryDirectory(prefix="mirrord-") as directory:
+        try:
+            done = documents.convert(kind, original.copy, Path(directory), progress)
+        except Damaged as error:
+            raise unreadable(name, str(error)) from error
+        except Unavailable as error:
+            raise Failed(
+                f"{CODE}/NO_CONVERTER", "unavailable", str(error), "Ask an operator to install them."
+            ) from error
+        pictures = {one: file.read_bytes() for one, file in done.pictures.items()}
+        empty = "The document has no text; it may be a scan." if not done.text.strip() else None
+        return Body(done.text, pictures, tuple(filter(None, (_renamed(name, kind), empty))))
+
+
+def _renamed(name: str, kind: Kind) -> str | None:
+    """A warning where a file is not what its name says."""
+    ending = PurePath(name).suffix.lower()
+    if ending in (f".{kind.value[1]}", "", ".htm", ".xhtml"):
+        return None
+    return f"{name!r} is {kind.name}, whatever its name says, and was read as that."
+
+
+def _decoded(name: str, data: bytes) -> str:
+    try:
+        text = text_of(data)
+    except UnicodeDecodeError:
+        raise unreadable(name, "its letters are in no encoding that is known") from None
+    if "\0" in text:
+        raise unreadable(name, "it is not text: it holds NUL")
+    return text
+
+
+def unreadable(name: str, why: str) -> Failed:
+    """A file cannot be read; why: the end of a sentence."""
+    sentence = f"{name!r} cannot be imported: {why}."
+    return Failed(
+        f"{CODE}/CONVERSION_FAILED", "invalid", sentence, "Mend the file, or import another; nothing was changed."
+    )
+
+
+def page_of(body: Body, original: Original, keys: Mapping[str, Json], where: str, pictures: str) -> str:
+    """
+    The text of a page.
+
+    keys: its front matter. where, pictures: as links from the page, where the original and the pictures are.
+    """
+    text = body.text.replace(f"]({PICTURES}/", f"]({quote(pictures).translate(_UNSAFE)}/")
+    if not text.strip():
+        text = f"{_shown(original, where)}\n"
+    try:
+        return with_keys(text, keys) if split(text).head else with_keys("", keys) + text
+    except Damaged:  # a front matter that nobody can read is text like any other
+        return with_keys("", keys) + text
+
+
+def _shown(original: Original, where: str) -> str:
+    """What shows a file that has no text, or links to it."""
+    target = quote(where, safe="/:%").translate(_UNSAFE) if "://" not in where else where
+    label = "".join(f"\\{sign}" if sign in "\\[]" else sign for sign in original.name)
+    if (mimetypes.guess_type(original.name)[0] or "").startswith("image/") and original.kind is Kind.IMAGE:
+        return f"![{label}]({target})"
+    is_medium = original.kind in (Kind.AUDIO, Kind.VIDEO)
+    if is_medium and "://" not in where and not set(where) & set("[]|#"):
+        return f"![[{where.removeprefix('./')}]]"
+    return f"[{label}]({target})"

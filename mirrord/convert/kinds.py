@@ -1,0 +1,142 @@
+"""What a file is: by its first bytes, then, where many kinds begin alike, by what it holds and how it is called."""
+
+import zipfile
+from enum import Enum
+from pathlib import PurePath
+from typing import BinaryIO
+
+from mirrord.convert.encoding import is_text
+from mirrord.domain.source import SourceType
+
+HEAD = 65_536  # bytes that are looked at
+PICTURES = "pictures-of-this-import"  # the directory of pictures in Markdown that does not know yet where it goes
+
+
+class Kind(Enum):
+    """What can be made of a file; value: the source type, and the converter's name of a document."""
+
+    TEXT = (SourceType.TEXT, "")
+    MARKDOWN = (SourceType.TEXT, "md")
+    DOCX = (SourceType.TEXT, "docx")
+    ODT = (SourceType.TEXT, "odt")
+    RTF = (SourceType.TEXT, "rtf")
+    EPUB = (SourceType.TEXT, "epub")
+    HTML = (SourceType.TEXT, "html")
+    PDF = (SourceType.PDF, "pdf")
+    AUDIO = (SourceType.AUDIO, "")
+    VIDEO = (SourceType.VIDEO, "")
+    IMAGE = (SourceType.IMAGE, "")
+    LOCKED = (SourceType.UNKNOWN, "locked")  # an office document behind a password
+    OLD = (SourceType.UNKNOWN, "doc")  # an office document of before 2007
+    UNKNOWN = (SourceType.UNKNOWN, "")
+
+    @property
+    def source_type(self) -> SourceType:
+        """Of a source made from it."""
+        return self.value[0]
+
+    @property
+    def is_document(self) -> bool:
+        """Whether a converter reads it."""
+        return self in _DOCUMENTS
+
+
+_DOCUMENTS = frozenset({Kind.DOCX, Kind.ODT, Kind.RTF, Kind.EPUB, Kind.HTML, Kind.PDF})
+
+_MAGIC = (
+    (0, b"%PDF-", Kind.PDF),
+    (0, b"{\\rtf", Kind.RTF),
+    (0, b"\x89PNG\r\n\x1a\n", Kind.IMAGE),
+    (0, b"\xff\xd8\xff", Kind.IMAGE),
+    (0, b"GIF8", Kind.IMAGE),
+    (0, b"II*\0", Kind.IMAGE),
+    (0, b"MM\0*", Kind.IMAGE),
+    (0, b"BM", Kind.IMAGE),
+    (8, b"WEBP", Kind.IMAGE),
+    (8, b"WAVE", Kind.AUDIO),
+    (8, b"AVI ", Kind.VIDEO),
+    (0, b"ID3", Kind.AUDIO),
+    (0, b"fLaC", Kind.AUDIO),
+    (0, b"OggS", Kind.AUDIO),
+    (0, b"\x1a\x45\xdf\xa3", Kind.VIDEO),
+    (0, b"\x30\x26\xb2\x75", Kind.VIDEO),
+    (4, b"ftypheic", Kind.IMAGE),
+    (4, b"ftypmif1", Kind.IMAGE),
+    (4, b"ftypavif", Kind.IMAGE),
+    (4, b"ftypM4A", Kind.AUDIO),
+    (4, b"ftyp", Kind.VIDEO),
+)
+_NAMED = {
+    **dict.fromkeys(("md", "markdown", "mdown", "mkd"), Kind.MARKDOWN),
+    **dict.fromkeys(("htm", "html", "xhtml"), Kind.HTML),
+    **dict.fromkeys(("mp3", "wav", "m4a", "ogg", "oga", "opus", "flac", "aac", "wma", "aiff"), Kind.AUDIO),
+    **dict.fromkeys(("mp4", "mov", "avi", "mkv", "wmv", "webm", "m4v", "ogv", "mpg", "mpeg"), Kind.VIDEO),
+    **dict.fromkeys(("jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "heic", "heif", "svg"), Kind.IMAGE),
+}
+_MARKUP = (b"<!doctype html", b"<html", b"<head", b"<body")
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # the stream that office programs lock a document in
+_MIMETYPES = {
+    b"application/vnd.oasis.opendocument.text": Kind.ODT,
+    b"application/epub+zip": Kind.EPUB,
+}
+
+
+def kind_of(stream: BinaryIO, name: str) -> Kind:
+    """What the file in *stream*, of which any part may be read, is; *name*: what it is called."""
+    stream.seek(0)
+    head = stream.read(HEAD)
+    named = _NAMED.get(PurePath(name).suffix.lower().removeprefix("."))
+    if head.startswith(b"PK\x03\x04"):
+        return _of_archive(stream)
+    if head.startswith(_OLE):
+        return Kind.LOCKED if _ENCRYPTED in head or _holds(stream, _ENCRYPTED) else Kind.OLD
+    found = next((kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic), None)
+    if found is Kind.IMAGE and head.startswith(b"BM") and named is not Kind.IMAGE and is_text(head):
+        found = None
+    if found is not None:
+        return Kind.AUDIO if found is Kind.VIDEO and named is Kind.AUDIO else _ogg(found, named)
+    return _of_text(head, named)
+
+
+def _ogg(found: Kind, named: Kind | None) -> Kind:
+    """Ogg holds either."""
+    return Kind.VIDEO if found is Kind.AUDIO and named is Kind.VIDEO else found
+
+
+def _of_text(head: bytes, named: Kind | None) -> Kind:
+    start = head[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if not is_text(head):
+        return named if named in (Kind.AUDIO, Kind.VIDEO) else Kind.UNKNOWN  # raw sound has no beginning of its own
+    if named in (Kind.HTML, Kind.MARKDOWN):
+        return named
+    if start.startswith(_MARKUP) or (start.startswith(b"<?xml") and b"<html" in start):
+        return Kind.HTML
+    return Kind.IMAGE if b"<svg" in start and named is Kind.IMAGE else Kind.TEXT
+
+
+def _of_archive(stream: BinaryIO) -> Kind:
+    """By the names in it: they stand in each file's own header too, so that a truncated archive is known."""
+    stream.seek(0)
+    head = stream.read(HEAD)
+    for said, kind in _MIMETYPES.items():
+        if head[30:38] == b"mimetype" and head[38:].startswith(said):
+            return kind
+    try:
+        names = set(zipfile.ZipFile(stream).namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return Kind.DOCX if b"word/" in head or b"[Content_Types].xml" in head else Kind.UNKNOWN
+    if "word/document.xml" in names:
+        return Kind.DOCX
+    if "META-INF/container.xml" in names:
+        return Kind.EPUB
+    return Kind.ODT if {"content.xml", "styles.xml"} <= names else Kind.UNKNOWN
+
+
+def _holds(stream: BinaryIO, sought: bytes) -> bool:
+    kept = b""
+    while piece := stream.read(1 << 20):
+        if sought in kept + piece:
+            return True
+        kept = piece[-len(sought) :]
+    return False

@@ -1,0 +1,60 @@
+"""Asking the person who sits at the client, where an operator allows that and the client can ask."""
+
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+from mcp_types.version import is_version_at_least
+
+from mirrord.commands.failure import Failed
+from mirrord.domain.approval import Preview
+from mirrord.domain.entry import digest_of
+
+_KEY = "approve"
+_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}  # to accept says it all
+_MODERN = "2026-07-28"  # since then a call is answered with the question, and made again with the answer
+_LONGEST = 3_000  # characters
+
+
+def can_ask(context: Context[None, Any]) -> bool:
+    """Whether the client says that it can show a form; before there were other ways, it said no more than that."""
+    declared = context.client_capabilities.elicitation if context.client_capabilities is not None else None
+    return declared is not None and (declared.form is not None or declared.url is None)
+
+
+async def ask(context: Context[None, Any], preview: Preview) -> bool | InputRequiredResult:
+    """
+    Whether the person approves; False: they do not say, so that it has to be decided elsewhere.
+
+    What is to go back to the client first, where it asks between two calls. Raises Failed, REJECTED, if they decline.
+    """
+    answer = await _answer(context, preview)
+    if isinstance(answer, InputRequiredResult):
+        return answer
+    if answer == "decline":
+        sentence = "The person declined this in the client."
+        raise Failed("REJECTED", "forbidden", sentence, "Do not ask again for the same; ask what is wanted instead.")
+    return answer == "accept"
+
+
+async def _answer(context: Context[None, Any], preview: Preview) -> str | InputRequiredResult:
+    message = "\n".join((preview.summary, *preview.lines, "", "Approve this?"))[:_LONGEST]
+    version = context.protocol_version
+    if version is None or not is_version_at_least(version, _MODERN):
+        try:
+            answered: ElicitResult = await context.session.elicit_form(message, _SCHEMA, context.request_id)
+        except MCPError:  # it cannot after all
+            return "cancel"
+        return answered.action
+    state = digest_of(repr(sorted(preview.bases.items())).encode()).hex()
+    given = (context.input_responses or {}).get(_KEY)
+    if isinstance(given, ElicitResult) and context.request_state == state:  # else they saw something else
+        return given.action
+    request = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=_SCHEMA))
+    return InputRequiredResult(input_requests={_KEY: request}, request_state=state)

@@ -1,0 +1,35 @@
+"""The tool that finds out who speaks in a source."""
+
+from typing import Literal
+
+from mirrord.mcp.arguments import Underscored
+from mirrord.mcp.shapes import ANY, COUNT, TEXT, listed, nullable, result
+from mirrord.mcp.tool import Tool
+from mirrord.mcp.tools.sources import SourceId
+
+
+class Detect(Underscored):
+    """What detect_speakers takes."""
+
+    source_id: SourceId
+    format: Literal["auto", "colon", "bracket", "brace"] = "auto"
+
+
+DETECT_SPEAKERS = Tool(
+    "detect_speakers",
+    "Detect speakers",
+    "Finds who speaks in a transcript (Ana: …, [Ana] …, {Ana} …) and marks each turn as a segment labelled with the "
+    'name, in place of those it marked before. Example: {"source_id": 4}.',
+    Detect,
+    result(
+        {
+            "speakers": listed(TEXT),
+            "count": COUNT,
+            "format_used": nullable(TEXT),
+            "occurrences": ANY,
+            "segments_count?": COUNT,
+        }
+    ),
+    writes=True,
+)
+SPEAKERS = (DETECT_SPEAKERS,)

@@ -1,0 +1,189 @@
+"""
+`python -m tests.research`: an agent organises research, step by step, and a person decides at the command line.
+
+Each call is shown with its result, each decision with the command that made it; at the end all events, as Postgres has
+them.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from rich.console import Console
+from rich.markup import escape
+
+from tests.system.clients import Agent, on_stdio, process
+from tests.system.harness import PATIENCE, PAUSE, Mirrord, eventually
+
+LONGEST = 400  # characters of a result that are shown
+INTERVIEW = """\
+<h1>Interview 4</h1>
+<p>Recorded in the library, 14:30.</p>
+<p>Interviewer: How did you come to the garden?</p>
+<p>Ana: By accident. I was looking for the bus.</p>
+<p>Interviewer: And you stayed?</p>
+<p>Ana: Note: nobody asked me to leave. So yes.</p>
+<p>Dr. Smith: She planted the first tree, in 2019.</p>
+<p>Ana: The second. But thank you.</p>
+<p>Dr. Smith: The second, then.</p>
+"""
+NOTES = "Loose notes from the first visit; superseded by the interview.\n"
+SURVEY = """\
+Id;Age;Moved in;Why do you come?
+R1;34;2021-05-02;"For the quiet, mostly.
+And the apples."
+R2;61;2015-09-30;My sister works here.
+R3;27;2023-01-15;I was told there would be tea.
+"""
+COLUMNS = [
+    {"column": "Id", "target": "identifier"},
+    {"column": "Age", "target": "case_attribute", "attribute_type": "number"},
+    {"column": "Moved in", "target": "case_attribute", "attribute_type": "date"},
+    {"column": "Why do you come?", "target": "source_text"},
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """What is shown to whoever watches."""
+
+    agent: Agent
+    mirrord: Mirrord
+    console: Console
+
+    def step(self, sentence: str) -> None:
+        """What comes now."""
+        self.console.print(f"\n[bold cyan]{escape(sentence)}[/]")
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """One call and its result."""
+        self.console.print(f"[bold]{tool}[/] {escape(json.dumps(arguments, ensure_ascii=False))}")
+        result = await self.agent.call(tool, **arguments)
+        self._result(result)
+        return result
+
+    async def approved(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """One call that a person approves, and the outcome that the same call gets then."""
+        waiting = await self.call(tool, **arguments)
+        assert waiting["status"] == "pending_approval", f"{tool} asked nobody: {waiting}"
+        request = waiting["request_id"]
+        known = "SELECT FROM mirrord.approval WHERE id = %s"
+        eventually(lambda: self.mirrord.app.execute(known, [request]).fetchone() is not None, f"the request {request}")
+        self.person("approvals", "show", request)
+        self.person("approvals", "approve", request)
+        with anyio.fail_after(PATIENCE):
+            while True:
+                outcome = await self.agent.call(tool, **arguments)
+                if outcome.get("status") != "pending_approval":
+                    break
+                await anyio.sleep(PAUSE)
+        self._result(outcome)
+        return outcome
+
+    def person(self, *words: str) -> None:
+        """A command that a person runs, and what it prints."""
+        self.console.print(f"  [magenta]$ mirrord {escape(' '.join(words))}[/]")
+        done = self.mirrord.run(*words, "--tenant", self.mirrord.tenant)
+        assert done.returncode == 0, done.stderr
+        self._lines(done.stdout.splitlines(), "    ")
+
+    def rows(self, what: str, query: str, *values: object, least: int = 1) -> None:
+        """What Postgres says, as soon as there are *least* rows."""
+
+        def found() -> list[tuple[Any, ...]] | None:
+            rows = self.mirrord.app.execute(query, values).fetchall()
+            return rows if len(rows) >= least else None
+
+        rows = eventually(found, what)
+        self.console.print(f"  [green]{escape(what)}[/]")
+        self._lines(["  ".join(str(value) for value in row if value is not None) for row in rows], "    ")
+
+    def _lines(self, lines: Sequence[str], indent: str) -> None:
+        for line in lines:
+            self.console.print(f"{indent}{escape(line)}")
+
+    def _result(self, result: Mapping[str, Any]) -> None:
+        text = json.dumps(result, ensure_ascii=False)
+        self.console.print(f"  -> {escape(text if len(text) <= LONGEST else f'{text[:LONGEST]} …')}")
+
+
+async def session(show: Show, outside: Path) -> None:
+    """Import, detect, organise, import a survey, delete; then what was told of it."""
+    show.step("The agent imports an interview and some notes: done at once, people are notified.")
+    interview = await show.call("import_file", path=str(outside / "Interview 4.html"))
+    notes = await show.call("import_file", path=str(outside / "Notes.txt"))
+    await show.call("list_sources")
+    await show.call("get_source_text", source_id=interview["source_id"], max_length=200)
+
+    show.step("It detects who speaks: a proposal, until a person approves it.")
+    detected = await show.approved("detect_speakers", source_id=interview["source_id"])
+    show.rows(
+        "segments in Postgres:",
+        "SELECT label, kind, count(*) FROM mirrord.segment WHERE page_id = %s GROUP BY 1, 2 ORDER BY 3 DESC, 1",
+        interview["pageId"],
+        least=len(detected["speakers"]),
+    )
+
+    show.step("It makes folders, and moves the interview.")
+    talks = await show.approved("create_folder", name="Talks")
+    garden = await show.approved("create_folder", name="Garden", parent_id=talks["folder_id"])
+    await show.approved("move_source_to_folder", source_id=interview["source_id"], folder_id=garden["folder_id"])
+    await show.call("list_folders")
+
+    show.step("It imports a survey: the person sees the first rows before.")
+    await show.approved("import_survey", path=str(outside / "Visitors.csv"), column_mappings=COLUMNS)
+    show.rows(
+        "cases in Postgres:",
+        "SELECT name, frontmatter ->> 'type', frontmatter::text FROM mirrord.page "
+        "WHERE frontmatter ->> 'type' = 'case' AND deleted_at IS NULL ORDER BY name",
+        least=3,
+    )
+
+    show.step("It deletes the notes: only with a person's approval, and to the trash.")
+    await show.approved("delete_source", source_id=notes["source_id"])
+    await show.call("list_sources")
+
+    show.step("What the agent did without asking, and every event in order.")
+    show.person("notifications")
+    show.rows(
+        "events in Postgres:",
+        "SELECT to_char(occurred_at, 'HH24:MI:SS.MS'), type, actor ->> 'kind', actor ->> 'name', channel, "
+        "coalesce(data ->> 'path', data ->> 'name', data ->> 'command') FROM mirrord.event ORDER BY occurred_at, id",
+        least=10,
+    )
+
+
+def main() -> int:
+    """The exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
+    console = Console(soft_wrap=True, highlight=False)
+    with (
+        tempfile.TemporaryDirectory(prefix="mirrord-research-", ignore_cleanup_errors=True) as directory,
+        Mirrord(Path(directory) / "installation") as mirrord,
+    ):
+        outside = Path(directory)
+        for name, text in {"Interview 4.html": INTERVIEW, "Notes.txt": NOTES, "Visitors.csv": SURVEY}.items():
+            (outside / name).write_text(text, encoding="utf-8")
+        mirrord.root.mkdir(parents=True)
+        (mirrord.root / "Welcome.md").write_text("# Research\n", encoding="utf-8")
+        console.print("Starting Postgres, the daemon, and the server for agents …")
+        mirrord.up()
+        mirrord.app.execute("SELECT 1")  # connecting is not part of what is shown
+        asyncio.run(_played(mirrord, console, outside))
+    return 0
+
+
+async def _played(mirrord: Mirrord, console: Console, outside: Path) -> None:
+    async with on_stdio(process(mirrord.mirror, None, "--tools", "sources")) as agent:
+        await session(Show(agent, mirrord, console), outside)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""People who decide at the command line about what agents ask for."""
+
+from typing import Any
+
+import anyio
+
+from tests.system.clients import Agent
+from tests.system.harness import PATIENCE, PAUSE, Mirrord, eventually
+
+
+def approve(mirrord: Mirrord, request: str) -> None:
+    """`mirrord approvals approve`, as soon as the daemon knows the request."""
+    query = "SELECT FROM mirrord.approval WHERE id = %s"
+    eventually(lambda: mirrord.app.execute(query, [request]).fetchone() is not None, f"the request {request}")
+    done = mirrord.run("approvals", "approve", request, "--tenant", mirrord.tenant)
+    assert done.returncode == 0, done.stderr
+
+
+async def pending(agent: Agent, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What an agent is told whose call waits for a person."""
+    told = await agent.call(tool, **arguments)
+    assert told["status"] == "pending_approval", f"{tool} did it: {told}"
+    return told
+
+
+async def granted(agent: Agent, mirrord: Mirrord, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What an agent gets for a call that a person approved: the same call again, once it is done."""
+    approve(mirrord, (await pending(agent, tool, **arguments))["request_id"])
+    with anyio.fail_after(PATIENCE):
+        while True:
+            outcome = await agent.call(tool, **arguments)
+            if outcome.get("status") != "pending_approval":
+                return outcome
+            await anyio.sleep(PAUSE)

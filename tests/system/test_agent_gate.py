@@ -1,0 +1,135 @@
+"""The trust gate as clients see it: what tools say of themselves, what waits, what a person approves in the client."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp.client import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult
+
+from mirrord.commands.gate import Gate
+from mirrord.commands.registry import COMMANDS
+from mirrord.domain.approval import Answer, State
+from mirrord.domain.limits import Limits
+from mirrord.domain.trust import DEFAULTS, levels
+from mirrord.mcp.admission import Tenant
+from mirrord.mcp.tools import ALL, tools_of
+from mirrord.mirror import requests
+from mirrord.mirror.tree import Tree
+from tests.system.clients import in_memory, tenant_in
+from tests.unit.commands.conftest import events
+
+RAISED = levels({"delete_page": "REQUIRE"})
+CALL = {"path": "Alpha.md"}
+LEGACY, MODERN = "legacy", "2026-07-28"
+both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])
+
+
+@pytest.fixture
+def tenant(tmp_path: Path) -> Tenant:
+    return tenant_in(tmp_path / "mirror", pages={"Alpha.md": "one\n"})
+
+
+def test_every_tool_that_writes_goes_through_the_gate() -> None:
+    tools = tools_of([ALL])
+    assert {tool.name for tool in tools if tool.writes} == {tool.name for tool in tools if tool.run is None}
+    assert {tool.name for tool in tools if tool.run is None} <= COMMANDS.keys()
+    assert COMMANDS.keys() <= DEFAULTS.keys()
+
+
+@both_eras
+async def test_tools_tell_the_level_that_an_operator_gave_them(tenant: Tenant, mode: str) -> None:
+    async with in_memory(tenant, mode=mode, gate=Gate(RAISED)) as agent:
+        listed = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+
+    assert (listed["delete_page"].meta or {})["mirrord/trust"] == "REQUIRE"
+    assert "A person decides first" in (listed["delete_page"].description or "")
+    assert (listed["move_page"].meta or {})["mirrord/trust"] == "NOTIFY"
+    assert "A person decides first" not in (listed["move_page"].description or "")
+
+
+@both_eras
+async def test_a_call_that_waits_is_no_error_and_tells_how_it_goes_on(tenant: Tenant, mode: str) -> None:
+    async with in_memory(tenant, mode=mode, gate=Gate(RAISED)) as agent:
+        (schema,) = [
+            tool.output_schema for tool in (await agent.client.list_tools()).tools if tool.name == "delete_page"
+        ]
+        pending = await agent.call("delete_page", **CALL)
+        again = await agent.call("delete_page", **CALL)
+
+    assert pending == again
+    assert pending["status"] == "pending_approval"
+    assert pending["deleted_pages_count"] == 1
+    assert pending["preview"]["summary"] == "The page Alpha.md would go to the trash."
+    assert "mirrord approvals" in pending["instruction"]
+    jsonschema.validate(pending, schema or {})
+    assert (tenant.root / "Alpha.md").exists()
+
+
+async def test_the_outcome_looks_as_if_the_call_had_just_been_made(tenant: Tenant) -> None:
+    async with in_memory(tenant, gate=Gate(RAISED)) as agent:
+        pending = await agent.call("delete_page", **CALL)
+        _conclude(tenant, pending["request_id"])
+
+        outcome = await agent.call("delete_page", **CALL)
+
+    assert outcome == {"deleted": True, "pageId": "p", "trashId": "t", "below": {"Alpha/B.md": "u"}}
+
+
+async def test_too_many_calls_are_told_how_long_to_wait(tenant: Tenant) -> None:
+    async with in_memory(tenant, gate=Gate(DEFAULTS, Limits(calls=1))) as agent:
+        await agent.call("read_page", **CALL)
+        refused = await agent.refused("read_page", **CALL)
+
+    assert refused["code"] == "RATE_LIMITED"
+    assert 0 < refused["seconds"] <= 60
+
+
+@both_eras
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+async def test_a_person_may_approve_in_the_client_where_an_operator_allows_it(
+    tenant: Tenant, mode: str, action: Any
+) -> None:
+    questions = []
+
+    async def answer(_: ClientRequestContext, asked: ElicitRequestParams) -> ElicitResult:
+        questions.append(asked.message)
+        return ElicitResult(action=action, content={} if action == "accept" else None)
+
+    gate = Gate(RAISED, elicits=True)
+    async with in_memory(tenant, mode=mode, gate=gate, elicitation_callback=answer) as agent:
+        result = await agent.reply("delete_page", CALL)
+
+    said = result.structured_content or {}
+    assert [question.splitlines()[0] for question in questions] == ["The page Alpha.md would go to the trash."]
+    assert (tenant.root / "Alpha.md").exists() is (action != "accept")
+    if action == "accept":
+        assert said["deleted"] is True
+        ((_, data),) = events(tenant.root)
+        assert (data["trust"], data["channel"]) == ("REQUIRE", "elicitation")
+    elif action == "decline":
+        assert said["code"] == "REJECTED"
+        assert not (tenant.root / ".records/approvals").exists()
+    else:
+        assert said["status"] == "pending_approval"
+
+
+async def test_a_person_is_not_asked_in_the_client_unless_an_operator_allows_it(tenant: Tenant) -> None:
+    async def answer(_: ClientRequestContext, asked: ElicitRequestParams) -> ElicitResult:
+        raise AssertionError(asked.message)
+
+    async with in_memory(tenant, mode=LEGACY, gate=Gate(RAISED), elicitation_callback=answer) as agent:
+        pending = await agent.call("delete_page", **CALL)
+
+    assert pending["status"] == "pending_approval"
+
+
+def _conclude(tenant: Tenant, request: str) -> None:
+    """What the daemon does in the end."""
+    tree = Tree(tenant.root)
+    for asked, answer in requests.all_of(tree):
+        assert str(asked.id) == request
+        result = {"page_id": "p", "trash_id": "t", "path": "Alpha.md", "below": {"Alpha/B.md": "u"}}
+        requests.put(tree, asked, Answer(State.EXECUTED, answer.expires_at, answer.preview, result))
+    tree.close()

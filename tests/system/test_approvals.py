@@ -1,0 +1,300 @@
+"""From a request to its outcome, with a daemon, a database and a person between; and what nobody else can do."""
+
+import fcntl
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from mirrord.commands.failure import Failed
+from mirrord.commands.gate import Gate
+from mirrord.commands.run import Done, run
+from mirrord.db.connect import daemon_dsn
+from mirrord.domain.entry import digest_of
+from tests.system.approvals import Asker, approve, await_state, state, taken_in, trusting, unguarded
+from tests.system.commands import Near
+from tests.system.harness import Mirrord, eventually
+from tests.system.health import look_everywhere, problem
+
+
+@pytest.fixture(scope="module")
+def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
+    """One daemon for all tests of this module."""
+    with trusting(Near(tmp_path_factory.mktemp("approvals"), tenant="approvals", dsn=admin_dsn)) as started:
+        started.up()
+        yield started
+
+
+@pytest.fixture
+def agent(mirrord: Mirrord, tmp_path: Path) -> Iterator[Asker]:
+    asker = Asker(mirrord.root, mirrord.tenant, attach_from=(tmp_path,))
+    yield asker
+    asker.session.close()
+
+
+@pytest.fixture
+def name(mirrord: Mirrord) -> str:
+    """The name of a page that is there."""
+    found = f"Page {uuid4().hex[:8]}"
+    mirrord.file(f"{found}.md").write_text("one\n")
+    return found
+
+
+def _events(mirrord: Mirrord, request: UUID) -> list[tuple[str, str, str]]:
+    query = (
+        "SELECT type, actor ->> 'name', channel FROM mirrord.event WHERE data ->> 'request_id' = %s "
+        "AND type LIKE 'Approval%%' ORDER BY occurred_at"
+    )
+    return [(kind, actor, channel) for kind, actor, channel in mirrord.app.execute(query, [str(request)]).fetchall()]
+
+
+def test_a_person_looks_approves_and_the_agent_gets_the_outcome_once(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    call = {"path": name}
+    request = agent.asks("delete_page", call)
+    await_state(mirrord, request, "pending")
+
+    shown = mirrord.run("approvals", "show", str(request))
+    assert f"The page {name}.md would go to the trash." in shown.stdout
+    assert "REQUIRE" in shown.stdout
+    assert mirrord.file(f"{name}.md").exists()
+    assert [one["kind"] for one in mirrord.status()["attention"] if one["path"] == str(request)] == ["approval"]
+    left = mirrord.run("approvals", "approve", "--all")
+    assert f"approve {request}" in left.stderr  # REQUIRE is never among all
+    assert state(mirrord, request) == "pending"
+    done = mirrord.run("approvals", "approve", str(request))
+    assert done.returncode == 0, done.stderr
+
+    await_state(mirrord, request, "executed")
+    assert not mirrord.file(f"{name}.md").exists()
+    outcome = agent.gets("delete_page", call)
+    assert isinstance(outcome, dict)
+    assert outcome["path"] == f"{name}.md"
+    again = agent.calls("delete_page", call)
+    assert isinstance(again, Failed)  # a new request for a page that is gone
+    assert again.code == "PAGE_NOT_FOUND"
+    (asked, granted, executed) = _events(mirrord, request)
+    assert asked == ("ApprovalRequested", "local", "daemon")
+    assert (granted[0], granted[2]) == ("ApprovalGranted", "cli")
+    assert executed == ("ApprovalExecuted", "local", "daemon")
+    query = "SELECT data ->> 'request_id' FROM mirrord.event WHERE type = 'PageDeleted' AND data ->> 'path' = %s"
+    row = eventually(lambda: mirrord.app.execute(query, [f"{name}.md"]).fetchone(), "the event of the deletion")
+    assert row == (str(request),)
+
+
+def test_a_rejection_reaches_the_agent_with_its_reason(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    request = agent.asks("delete_page", {"path": name})
+    await_state(mirrord, request, "pending")
+
+    mirrord.app.execute("SELECT mirrord.reject(%s, 'still needed')", [request])
+
+    outcome = agent.gets("delete_page", {"path": name})
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, "still needed" in str(outcome)) == ("REJECTED", True)
+    assert mirrord.file(f"{name}.md").exists()
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        mirrord.app.execute("SELECT mirrord.approve(%s)", [request])
+
+
+def test_what_nobody_decides_about_in_time_is_over(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    request = agent.asks("delete_page", {"path": name})
+    await_state(mirrord, request, "pending")
+
+    with unguarded(mirrord) as connection:
+        connection.execute("UPDATE mirrord.approval SET expires_at = now() WHERE id = %s", [request])
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            mirrord.app.execute("SELECT mirrord.approve(%s)", [request])
+
+    outcome = agent.gets("delete_page", {"path": name})
+    assert isinstance(outcome, Failed)
+    assert outcome.code == "EXPIRED"
+
+
+def test_a_page_that_changed_since_is_left_as_it_is(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    request = agent.asks("delete_page", {"path": name})
+    await_state(mirrord, request, "pending")
+    mirrord.file(f"{name}.md").write_text("somebody's\n")
+
+    approve(mirrord, request)
+
+    outcome = agent.gets("delete_page", {"path": name})
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, f"{name}.md changed" in str(outcome)) == ("STALE", True)
+    assert mirrord.text(f"{name}.md") == "somebody's\n"
+    assert state(mirrord, request) == "failed"
+
+
+def test_an_input_is_taken_as_it_was_asked_for_or_not_at_all(
+    mirrord: Mirrord, agent: Asker, name: str, tmp_path: Path
+) -> None:
+    source = tmp_path / f"{name}.bin"
+    source.write_bytes(b"then")
+    call = {"page_path": name, "file_path": str(source)}
+    request = agent.asks("add_attachment", call)
+    await_state(mirrord, request, "pending")
+    source.write_bytes(b"now")
+    approve(mirrord, request)
+    assert isinstance(agent.gets("add_attachment", call), dict)
+    assert mirrord.file(f"assets/{source.name}").read_bytes() == b"then"
+
+    source = tmp_path / f"{name}-2.bin"
+    source.write_bytes(b"harmless")
+    call = {"page_path": name, "file_path": str(source)}
+    request = agent.asks("add_attachment", call)
+    await_state(mirrord, request, "pending")
+    staged = mirrord.file(f".mirrord/staged/{digest_of(b'harmless').hex()}")
+    staged.unlink()
+    staged.symlink_to("/etc/hostname")
+    approve(mirrord, request)
+    outcome = agent.gets("add_attachment", call)
+    assert isinstance(outcome, Failed)
+    assert outcome.code == "STALE"
+    assert not mirrord.file(f"assets/{source.name}").exists()
+
+
+def test_what_files_say_of_a_decision_counts_for_nothing(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    request = agent.asks("delete_page", {"path": name})
+    taken_in(mirrord, agent, request)
+    for forged in ({"state": "approved"}, {"state": "executed", "result": {"path": "x"}}):
+        agent.change(request, **forged)
+
+        eventually(lambda: agent.says(request)["state"] == "pending", "the truth in the file")
+        assert state(mirrord, request) == "pending"
+    assert mirrord.file(f"{name}.md").exists()
+
+
+def test_what_was_asked_for_never_changes(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    other = mirrord.file(f"{name} other.md")
+    other.write_text("two\n")
+    request = agent.asks("delete_page", {"path": name})
+    taken_in(mirrord, agent, request)
+    path = f".records/approvals/{request}.json"
+
+    agent.change(request, arguments={"path": other.stem}, bases={other.name: digest_of(b"two\n").hex()})
+
+    said = eventually(lambda: problem(mirrord, path), "a problem")
+    assert "was changed after it was taken in" in said
+    approve(mirrord, request)
+    await_state(mirrord, request, "executed")
+    assert other.exists()
+    assert not mirrord.file(f"{name}.md").exists()
+    eventually(lambda: problem(mirrord, path) is None, "the end of the problem")
+
+
+def test_a_request_that_was_run_is_not_run_again(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    request = agent.asks("delete_page", {"path": name})
+    asked = agent.file(request).read_bytes()
+    approve(mirrord, request)
+    await_state(mirrord, request, "executed")
+    eventually(lambda: agent.says(request)["state"] == "executed", "the outcome")
+    mirrord.file(f"{name}.md").write_text("one\n")
+
+    agent.file(request).write_bytes(asked)
+
+    eventually(lambda: agent.says(request)["state"] == "executed", "the truth in the file")
+    assert mirrord.file(f"{name}.md").exists()
+    assert len(_events(mirrord, request)) == 3
+
+
+def test_a_request_that_is_not_its_askers_is_a_problem_and_nothing_else(
+    mirrord: Mirrord, agent: Asker, name: str
+) -> None:
+    forged: dict[str, dict[str, object]] = {
+        "in another tenant": {"tenant_id": str(uuid4())},
+        "nobody is trusted": {"actor": {"kind": "human", "name": "owner"}},
+        "The token": {"token": "e30.e30.e30"},
+        "no text can hold": {"arguments": {"path": "\0"}},
+        "value of the wrong kind": {"inputs": []},
+    }
+    made = {}
+    with mirrord.frozen():
+        for number, (words, facts) in enumerate(forged.items()):
+            made[words] = agent.asks("create_page", {"title": f"{name} {number}"})
+            agent.change(made[words], **facts)
+        link = agent.file(uuid4())
+        link.symlink_to(agent.file(made["The token"]))
+
+    look_everywhere(mirrord)
+
+    for words, request in made.items():
+        assert words in (problem(mirrord, f".records/approvals/{request}.json") or "")
+        assert state(mirrord, request) is None
+        agent.file(request).unlink()
+    assert "not a regular file" in (problem(mirrord, f".records/approvals/{link.name}") or "")
+    link.unlink()
+
+
+def test_only_the_functions_decide_and_only_the_database_tells(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    assert mirrord.dsn is not None
+    request = agent.asks("delete_page", {"path": name})
+    await_state(mirrord, request, "pending")
+    tenant = agent.session.tenant_id
+
+    with psycopg.connect(daemon_dsn(mirrord.dsn), autocommit=True) as daemon:
+        daemon.execute(f"SET mirrord.tenant = '{tenant}'".encode())
+        for change in (
+            """state = 'approved', decision = '{"by": {}}'""",
+            "state = 'executed'",
+            "arguments = '{}'",
+            "claimed_at = now()",
+        ):
+            with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.CheckViolation)):
+                daemon.execute(f"UPDATE mirrord.approval SET {change} WHERE id = %s".encode(), [request])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            daemon.execute("INSERT INTO mirrord.event (type) VALUES ('ApprovalGranted')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            daemon.execute("DELETE FROM mirrord.approval")
+        daemon.execute("""SET mirrord.actor = '{"kind": "agent", "name": "local"}'""")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            daemon.execute("SELECT mirrord.approve(%s)", [request])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        mirrord.app.execute("UPDATE mirrord.approval SET state = 'approved' WHERE id = %s", [request])
+    assert state(mirrord, request) == "pending"
+
+
+def test_what_was_done_without_asking_is_told_once(mirrord: Mirrord, agent: Asker, name: str) -> None:
+    assert isinstance(run(agent.session, Gate(), "delete_page", {"path": name}), Done)
+    look_everywhere(mirrord)
+
+    told = mirrord.run("notifications", "--read")
+
+    assert f"agent local: PageDeleted {name}.md" in told.stdout
+    assert mirrord.run("notifications", "--json").stdout.strip() == "[]"
+
+
+def test_a_daemon_that_is_killed_before_it_told_does_not_run_the_command_again(
+    mirrord: Mirrord, agent: Asker, name: str
+) -> None:
+    call = {"title": name}
+    request = agent.asks("create_page", call)
+    with unguarded(mirrord) as connection, connection.transaction():
+        await_state(mirrord, request, "pending")
+        with (mirrord.root / ".mirrord/write.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            approve(mirrord, request)
+            eventually(lambda: _claimed(mirrord, request), "the claim")
+            connection.execute("SELECT FROM mirrord.approval WHERE id = %s FOR UPDATE", [request])
+        made = mirrord.file(f"{name} (2).md")
+        eventually(made.exists, "the page")
+        eventually(lambda: str(request) in _event_lines(mirrord), "the event of that")
+        mirrord.kill()
+    mirrord.file(".mirrord/state.db").unlink()
+
+    mirrord.up()
+
+    await_state(mirrord, request, "executed")
+    assert not mirrord.file(f"{name} (3).md").exists()
+    outcome = agent.gets("create_page", call)
+    assert isinstance(outcome, Failed)
+    assert outcome.code == "INTERRUPTED"
+    assert [done["path"] for done in outcome.facts["done"]] == [made.name]  # type: ignore[attr-defined]
+
+
+def _claimed(mirrord: Mirrord, request: UUID) -> bool:
+    query = "SELECT FROM mirrord.approval WHERE id = %s AND claimed_at IS NOT NULL"
+    return mirrord.app.execute(query, [request]).fetchone() is not None
+
+
+def _event_lines(mirrord: Mirrord) -> str:
+    return "".join(file.read_text() for file in mirrord.file(".records/events").glob("*.jsonl"))

@@ -1,0 +1,198 @@
+"""What an approver does with requests that an earlier one left, or that belong to another mirror."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from mirrord.approving.approver import Approver
+from mirrord.approving.desk import Desk
+from mirrord.approving.execution import executed
+from mirrord.commands.failure import Failed
+from mirrord.config import Agents, Config
+from mirrord.db import approvals, leases
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Locked
+from mirrord.mcp.tools import ALL, tools_of
+from tests.system.approvals import Asker
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection
+
+CALL = {"title": "Alpha"}
+TOOL_OF = {tool.name: tool for tool in tools_of([ALL])}
+
+
+class Office:
+    """A mirror, an agent with its files, and approvers that come and go."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+        self.agent = Asker(mirror.root, "demo")
+        config = Config(mirror.root.parent, mirror.root.parent / "data", "host=x", agents=Agents(local_trust=True))
+        self.desk = Desk(mirror.opened.sides, config)
+
+    async def work(self) -> None:
+        """A daemon that just started does its first round."""
+        sides = self.desk.sides
+        assert sides.lease is not None
+        await leases.renew(sides.database, [sides.lease])  # as the daemon does beside this
+        sides.renewed()
+        await Approver(self.desk, lambda: True).work()
+
+    async def approved(self) -> UUID:
+        """A request that a person approved and nobody began with."""
+        request = self.agent.asks("create_page", CALL)
+        await self.work()
+        self.mirror.app.execute("SELECT mirrord.approve(%s)", [request])
+        return request
+
+    async def claim(self, request: UUID) -> None:
+        sides = self.mirror.opened.sides
+        async with sides.database.transaction(sides.tenant) as connection:
+            assert await approvals.claim(connection, sides.tenant, sides.mirror, request)
+
+    async def stored(self, request: UUID) -> approvals.Stored:
+        sides = self.mirror.opened.sides
+        async with sides.database.transaction(sides.tenant) as connection:
+            return (await approvals.known(connection, sides.tenant, [request]))[request]
+
+    def pages(self) -> list[str]:
+        return sorted(path.name for path in self.mirror.root.glob("Alpha*.md"))
+
+
+@pytest.fixture
+async def offices(
+    database: Database, app_connection: Connection, tenant: TenantId, tmp_path: Path
+) -> AsyncIterator[list[Office]]:
+    """Two mirrors of one tenant."""
+    async with AsyncExitStack() as opened:
+        directories = (tmp_path / "one", tmp_path / "two")
+        mirrors = [
+            await opened.enter_async_context(opened_mirror(database, app_connection, directory, tenant))
+            for directory in directories
+        ]
+        made = [Office(mirror) for mirror in mirrors]
+        for one in made:
+            opened.callback(one.agent.session.close)
+        yield made
+
+
+@pytest.fixture
+def office(offices: list[Office]) -> Office:
+    return offices[0]
+
+
+async def test_a_request_that_was_claimed_by_one_that_died_before_it_began_is_run_once(office: Office) -> None:
+    request = await office.approved()
+    await office.claim(request)
+
+    await office.work()
+    await office.work()
+
+    assert office.pages() == ["Alpha.md"]
+    assert (await office.stored(request)).state == "executed"
+    assert isinstance(office.agent.calls("create_page", CALL), dict)
+
+
+async def test_an_outcome_that_could_not_be_written_down_is_kept_and_not_made_again(
+    office: Office, admin_dsn: str, connect: Callable[[str], Connection]
+) -> None:
+    request = await office.approved()
+    await office.claim(request)
+    with connect(admin_dsn) as blocker, blocker.transaction():
+        blocker.execute("SELECT FROM mirrord.approval WHERE id = %s FOR UPDATE", [request])
+        with pytest.raises(Locked):
+            await office.work()
+    assert office.pages() == ["Alpha.md"]
+
+    await office.work()
+
+    assert office.pages() == ["Alpha.md"]
+    outcome = office.agent.calls("create_page", CALL)
+    assert isinstance(outcome, dict)
+    assert outcome["path"] == "Alpha.md"
+
+
+async def test_what_one_that_died_had_done_is_told_and_not_done_again(office: Office) -> None:
+    request = await office.approved()
+    await office.claim(request)
+    stored = await office.stored(request)
+    assert "result" in executed(office.desk, stored.request, stored.level)  # and then it died
+
+    await office.work()
+
+    assert office.pages() == ["Alpha.md"]
+    outcome = office.agent.calls("create_page", CALL)
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, (await office.stored(request)).state) == ("INTERRUPTED", "executed")
+
+
+async def test_only_the_mirror_that_was_asked_runs_a_request(offices: list[Office]) -> None:
+    asked, other = offices
+    request = await asked.approved()
+    copy = other.agent.file(request)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_bytes(asked.agent.file(request).read_bytes())
+
+    await other.work()
+
+    assert (other.pages(), (await other.stored(request)).state) == ([], "approved")
+    assert "in another mirror" in other.mirror.problems()[(f".records/approvals/{request}.json", "approval")]
+    await asked.work()
+    assert (asked.pages(), (await asked.stored(request)).state) == (["Alpha.md"], "executed")
+    assert other.agent.says(request)["state"] == "pending"
+
+
+async def test_a_request_outlives_its_file(office: Office) -> None:
+    request = await office.approved()
+    office.agent.file(request).unlink()
+
+    await office.work()
+
+    assert office.pages() == ["Alpha.md"]
+    assert isinstance(office.agent.calls("create_page", CALL), dict)
+
+
+TURNS = "Ana: How was it?\nBen: Good.\nAna: Why?\nBen: The light.\n"
+SURVEY = "Id,What was good?\nP1,The light\nP2,The quiet\n"
+COLUMNS = [{"column": "Id", "target": "identifier"}, {"column": 1, "target": "source_text"}]
+
+
+async def _done(office: Office, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What an agent gets of a command that a person approved, on the wire."""
+    request = office.agent.asks(name, arguments)
+    await office.work()
+    assert office.agent.says(request)["state"] == "pending", office.agent.says(request)
+    office.mirror.app.execute("SELECT mirrord.approve(%s)", [request])
+    await office.work()
+    outcome = office.agent.calls(name, arguments)
+    assert isinstance(outcome, dict), outcome
+    return dict(TOOL_OF[name].answered(outcome))
+
+
+async def test_every_tool_that_asks_by_default_is_done_when_a_person_approved(office: Office, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    office.agent.session.attach_from = (outside,)
+    survey = outside / "wave.csv"
+    survey.write_text(SURVEY)
+    (outside / "talk.txt").write_text(TURNS)
+
+    brought = await _done(office, "import_file", {"path": str(outside / "talk.txt")})
+    folder = await _done(office, "create_folder", {"name": "Talks"})
+    renamed = await _done(office, "rename_folder", {"folder_id": folder["folder_id"], "new_name": "Interviews"})
+    moved = {"source_id": brought["source_id"], "folder_id": folder["folder_id"]}
+    assert (await _done(office, "move_source_to_folder", moved))["folder_id"] == folder["folder_id"]
+    found = await _done(office, "detect_speakers", {"source_id": brought["source_id"]})
+    gone = await _done(office, "delete_source", {"source_id": brought["source_id"]})
+    emptied = await _done(office, "delete_folder", {"folder_id": folder["folder_id"]})
+    answers = await _done(office, "import_survey", {"path": str(survey), "column_mappings": COLUMNS})
+
+    assert (renamed["old_name"], emptied["name"]) == ("Talks", "Interviews")
+    assert (found["speakers"], found["count"]) == (["Ana", "Ben"], 2)
+    assert gone["deleted_segments_count"] == 4
+    assert (answers["rows_processed"], answers["cases_created"]) == (2, 2)

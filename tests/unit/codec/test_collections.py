@@ -1,0 +1,92 @@
+"""Categories and collections as YAML."""
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mirrord.codec.collections import category_of, category_text, collection_of, collection_text
+from mirrord.domain.collection import Category, Collection, is_name, misfit_in, quote_in
+from mirrord.errors import Damaged
+
+BOOKS = """# What I read
+dir: Books  # since school
+patterns:
+  # the best
+  - novels/**
+  - 'essays/**'
+mine: {a: 1}
+description: long ones
+"""
+
+
+def test_what_a_file_says_is_read() -> None:
+    assert category_of("books", BOOKS) == Category("books", "Books", ("novels/**", "essays/**"), "long ones")
+    assert collection_of("x", "categories: [one, 2024, two]\n").categories == ("one", "2024", "two")
+    assert collection_of("x", "categories: alone\n").categories == ("alone",)
+    assert category_of("x", "") == Category("x")
+    assert category_of("x", "dir: /Books/novels/\n").directory == "Books/novels"
+    assert category_of("x", "dir: .\n").directory == ""
+
+
+def test_only_what_changes_is_written() -> None:
+    books = category_of("books", BOOKS)
+    changed = category_text(BOOKS, Category("books", "Books", ("novels/**", "essays/**", "x"), None))
+    more = BOOKS.replace("  - 'essays/**'\n", "  - 'essays/**'\n  - x\n")
+    assert changed == more.replace("description: long ones\n", "")
+    assert category_text(BOOKS, books) == BOOKS
+    odd = "categories: [2024, a]\n# end\n"
+    assert collection_text(odd, collection_of("x", odd)) == odd
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("dir: Books\npatterns: 5.5\n", 2, "patterns"),
+        ("# one\n\ncategories:\n  - yes\n  - true\n", 3, "categories"),
+        ("dir: [a]\n", 1, "dir"),
+        ("dir: a\ndescription: {a: 1}\n", 2, "description"),
+        ("patterns: [[a], b]\n", 1, "patterns"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_with_its_line(text: str, line: int, key: str) -> None:
+    read = collection_of if key == "categories" else category_of
+    with pytest.raises(Damaged, match=re.escape(f"line {line}: `{key}`")):
+        read("x", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["dir: a\npatterns: [\n", "dir: *x\n", "- a\n", "dir: a\n<<: b\n", "\tdir: a\n", "dir: a\n---\ndir: b\n"]
+)
+def test_a_broken_file_is_refused_with_a_line_and_never_written(text: str) -> None:
+    with pytest.raises(Damaged, match=r"line \d"):
+        category_of("x", text)
+    with pytest.raises(Damaged, match=r"line \d"):
+        category_text(text, Category("x", "b"))
+
+
+_WORDS = st.text(max_size=20).filter(lambda text: quote_in(text) is None and misfit_in(text) is None)
+_NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_name)
+
+
+@settings(max_examples=40)
+@example("x", [], "\xa0", [])  # a blank that is none to YAML
+@example("x", [], "\u3000a ", [])
+@given(_NAMES, st.lists(_NAMES, max_size=5), _WORDS, st.lists(_NAMES, max_size=5))
+def test_what_is_written_is_read_back(name: str, categories: list[str], description: str, others: list[str]) -> None:
+    one = Collection(name, tuple(categories), description or None, "2026-01-02T03:04:05.678901+00:00")
+    other = Collection(name, tuple(others), None, one.created)
+    text = collection_text(None, one)
+    assert collection_of(name, text) == one
+    again = collection_text(text, other)
+    assert collection_of(name, again) == other
+    assert collection_of(name, collection_text(again, one)) == one
+
+
+@settings(max_examples=40)
+@given(_WORDS, st.lists(_WORDS.filter(bool), max_size=4))
+def test_directories_and_patterns_are_read_back(directory: str, patterns: list[str]) -> None:
+    plain = directory.strip("/").removeprefix("./") if directory != "." else ""
+    one = Category("x", plain.strip("/"), tuple(patterns))
+    assert category_of("x", category_text(None, one)).patterns == one.patterns

@@ -1,0 +1,111 @@
+"""Who speaks in a source: proposed, then marked as segments; again without doubling, beside what others marked."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrord.commands import segments
+from mirrord.commands.failure import Failed
+from mirrord.commands.session import Session
+from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
+from mirrord.domain.entry import EntryId, digest_of
+from mirrord.domain.number import number_of
+from mirrord.domain.segment import Segment
+from tests.unit.commands.conftest import events, page
+from tests.unit.commands.test_sources import source
+
+TALK = "# Talk\n\nAna: Did you bring it?\n\nBen: Yes.\n\nTwo of them.\n\nAna: Thank you: really.\n\nBen: Hm.\n"
+
+
+def _spans(session: Session, entry: EntryId, body: str) -> list[tuple[str, str]]:
+    return [(one.label, body[one.start : one.end]) for one in segments.segments_of(session, entry)]
+
+
+def test_every_turn_becomes_a_segment_labelled_with_its_speaker(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Talk.md", TALK)
+
+    done = detect_speakers(session, number_of(entry))
+
+    assert (done.speakers, done.count, done.format_used) == (["Ana", "Ben"], 2, "colon")
+    assert done.occurrences == {"Ana": 2, "Ben": 2}
+    assert _spans(session, entry, TALK) == [
+        ("Ana", "Did you bring it?"),
+        ("Ben", "Yes.\n\nTwo of them."),
+        ("Ana", "Thank you: really."),
+        ("Ben", "Hm."),
+    ]
+    assert {one.created_by for one in segments.segments_of(session, entry)} == {"agent:writer"}
+
+
+def test_what_happened_is_told_by_an_event(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Talk.md", TALK)
+    detect_speakers(session, number_of(entry))
+    ((kind, data),) = events(root)
+    assert kind == "SpeakersDetected"
+    assert (data["path"], data["format_used"], data["segments_count"]) == ("Sources/Talk.md", "colon", 4)
+    assert data["page_id"] == str(entry)
+
+
+def test_a_second_time_nothing_is_doubled_and_the_file_stays(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Talk.md", TALK)
+    detect_speakers(session, str(entry))
+    file = root / f".records/segments/{entry}.json"
+    before = file.read_bytes()
+
+    detect_speakers(session, str(entry))
+
+    assert file.read_bytes() == before
+
+
+def test_only_its_own_segments_are_replaced(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Talk.md", TALK)
+    detect_speakers(session, str(entry))
+    hers = [Segment("s", 8, 9, "Ana", "speaker", "human:eva"), Segment("c", 8, 20, "asking", "code", "human:eva")]
+    with session.writing() as journal:
+        segments.rewrite(session, journal, entry, lambda old: [*old, *hers])
+    fresh = TALK.replace("Ben: Hm.\n", "Carl: Hm.\n\nCarl: Ha.\n")
+    page(root, "Sources/Talk.md", (root / "Sources/Talk.md").read_text().replace(TALK, fresh))
+
+    detect_speakers(session, str(entry))
+
+    found = segments.segments_of(session, entry)
+    assert [one for one in found if one.created_by == "human:eva"] == hers
+    assert [one.label for one in found if one.created_by != "human:eva"] == ["Ana", "Ben", "Ana", "Carl", "Carl"]
+
+
+def test_a_preview_names_the_speakers_and_changes_nothing(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Talk.md", TALK)
+
+    preview = preview_detect_speakers(session, number_of(entry))
+
+    assert preview.facts["speakers"] == ["Ana", "Ben"]
+    assert (preview.facts["count"], preview.facts["format_used"]) == (2, "colon")
+    assert preview.facts["occurrences"] == {"Ana": 2, "Ben": 2}
+    assert preview.summary == "In the source 'Talk' 4 turns of 2 speakers would be marked."
+    assert preview.lines[:3] == ("Ana: 2", "Ben: 2", "Ana | Did you bring it?")
+    assert preview.bases == {"Sources/Talk.md": digest_of((root / "Sources/Talk.md").read_bytes()).hex()}
+    assert segments.count(session, entry) == 0
+    assert not (root / ".records/events").exists()
+
+
+def test_a_preview_says_how_many_are_replaced(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Talk.md", TALK)
+    detect_speakers(session, str(entry))
+    assert preview_detect_speakers(session, str(entry)).summary.endswith(", in place of 4 marked before.")
+
+
+def test_where_nobody_speaks_there_is_no_format(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Essay.md", "It is simple: nobody speaks.\n")
+    done = detect_speakers(session, str(entry))
+    assert (done.speakers, done.format_used, done.segments_count) == ([], None, 0)
+
+
+@pytest.mark.parametrize("act", [detect_speakers, preview_detect_speakers])
+def test_a_source_that_is_none_and_an_unknown_format_are_refused(session: Session, act: object) -> None:
+    assert callable(act)
+    with pytest.raises(Failed) as failed:
+        act(session, 12)
+    assert failed.value.code == "SPEAKERS_NOT_DETECTED/NOT_FOUND"
+    with pytest.raises(Failed) as failed:
+        act(session, 12, "round")
+    assert failed.value.code == "INVALID_FORMAT"

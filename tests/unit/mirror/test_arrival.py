@@ -1,0 +1,118 @@
+"""Files that are built in the journal come into the tree together, or not at all, whenever their writer dies."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mirrord.errors import Stale
+from mirrord.mirror import relocation
+from mirrord.mirror.adoption import adopt
+from mirrord.mirror.arrival import Arrival, arriving
+from mirrord.mirror.journal import TMP, Journal
+from mirrord.mirror.relocation import Plan, Rename
+from mirrord.mirror.tree import Tree
+from tests.unit.kills import killed_at
+
+LINES = "".join(f"{number}\n" for number in range(5))
+MANY = 300  # more files than are synced one by one
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "acme"
+    made.mkdir()
+    return made
+
+
+def bring(root: Path, pages: int = 1) -> None:
+    """Two directories of pages and a file, with lines that tell of them."""
+    tree = Tree(root)
+    journal = Journal(tree, "mcp-1")
+    with arriving(tree, journal, "Sources/New") as arrival:
+        for name in ("sources", "cases"):
+            arrival.directory(name)
+            for number in range(pages):
+                arrival.write(f"{name}/{number}.md", b"text")
+        arrival.write("told", LINES.encode())
+        arrival.seal()
+        relocation.carry_out(tree, journal, plan_of(arrival), lambda _: None)
+    journal.close()
+    tree.close()
+
+
+def plan_of(arrival: Arrival) -> Plan:
+    targets = {"sources": "Sources/New", "cases": "Cases/New"}
+    renames = [Rename(arrival.within(name), target, arrival.inode(name)) for name, target in targets.items()]
+    return Plan(renames, told=(".records/events/day.jsonl", arrival.within("told")))
+
+
+def shown(root: Path) -> set[str]:
+    """Every file a person sees."""
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and ".mirrord" not in path.parts}
+
+
+WHOLE = {"Sources/New/0.md", "Cases/New/0.md", ".records/events/day.jsonl"}
+
+
+def test_what_was_built_is_there_and_told_and_nothing_is_left_behind(root: Path) -> None:
+    bring(root)
+    assert shown(root) == WHOLE
+    assert (root / ".records/events/day.jsonl").read_text() == LINES
+    assert list((root / TMP / "mcp-1").iterdir()) == []
+
+
+def test_many_files_are_built_too(root: Path) -> None:
+    bring(root, MANY)
+    assert len(shown(root)) == 2 * MANY + 1
+
+
+def test_nothing_comes_where_one_place_is_taken(root: Path) -> None:
+    (root / "Cases/New").mkdir(parents=True)
+    with pytest.raises(Stale):
+        bring(root)
+    assert shown(root) == set()
+    assert not (root / "Sources/New").exists()
+
+
+def test_it_comes_as_a_whole_or_not_at_all_whenever_its_writer_is_killed(tmp_path: Path) -> None:
+    number, outcomes = 0, set()
+    while True:
+        number += 1
+        root = tmp_path / str(number)
+        root.mkdir()
+        if not killed_at(number, root, bring):
+            break
+        tree = Tree(root)
+        journal = Journal(tree, "next")
+        adopt(tree, journal, living=False)
+        journal.close()
+        tree.close()
+        found = shown(root)
+        outcomes.add(bool(found))
+        assert found in (set(), WHOLE)
+        if found:
+            assert set((root / ".records/events/day.jsonl").read_text().split()) == set(LINES.split())
+        assert [path.name for path in (root / TMP).iterdir()] == ["next"]
+    assert outcomes == {True, False}
+
+
+def test_what_is_built_takes_the_group_of_where_it_goes(root: Path) -> None:
+    (root / "Sources").mkdir()
+    (root / "Sources").chmod(0o2770)
+    bring(root)
+    assert (root / "Sources/New").stat().st_mode & 0o2000
+    assert not (root / "Cases/New/0.md").stat().st_mode & 0o7
+
+
+def test_a_plan_of_an_older_writer_is_read(root: Path) -> None:
+    tree = Tree(root)
+    journal = Journal(tree, "old")
+    (root / "a.md").write_text("a")
+    inode = (root / "a.md").stat().st_ino
+    plan = {"renames": [["a.md", "b.md", inode]], "rewrites": [], "emptied": [], "note": None}
+    (root / TMP / "old/t.plan").write_text(json.dumps(plan))
+    relocation.finish(tree, journal)
+    assert (root / "b.md").read_text() == "a"
+    journal.close()
+    tree.close()

@@ -1,0 +1,90 @@
+"""Requests as files: what they say comes back, what is none is refused, and no row meets what it cannot hold."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirrord.codec.records import check_storable
+from mirrord.domain.approval import Answer, Input, Request, State, decode, encode, storable
+from mirrord.domain.entry import Actor, TenantId, digest_of, new_id
+
+TEXT = st.text(max_size=8)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(TEXT, JSON, max_size=4)
+MOMENTS = st.datetimes(timezones=st.just(UTC))
+REQUEST = Request(
+    *(new_id(), "delete_page", {"path": "A.md"}, {}, {"A.md": "00"}, TenantId(new_id()), Actor("agent", "local")),
+    *("secret", datetime.now(UTC)),
+)
+
+
+@settings(max_examples=40)
+@given(
+    arguments=OBJECTS,
+    inputs=st.dictionaries(TEXT, st.builds(lambda name: Input(name, digest_of(b"")), TEXT), max_size=2),
+    bases=st.dictionaries(TEXT, TEXT, max_size=3),
+    moment=MOMENTS,
+    answer=st.builds(
+        Answer,
+        state=st.just(State.PENDING),
+        expires_at=st.none() | MOMENTS,
+        preview=st.none() | OBJECTS,
+        result=st.none() | OBJECTS,
+        failure=st.none() | OBJECTS,
+        delivered_at=st.none() | MOMENTS,
+    ),
+)
+def test_what_a_request_says_comes_back(
+    arguments: dict[str, object], inputs: dict[str, Input], bases: dict[str, str], moment: datetime, answer: Answer
+) -> None:
+    request = replace(REQUEST, arguments=arguments, inputs=inputs, bases=bases, requested_at=moment)
+
+    assert decode(encode(request, answer)) == (request, answer)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"{", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[]", "is not a JSON object"),
+        (b"{}", "lacks 'id'"),
+        (json.dumps({**json.loads(encode(REQUEST, Answer())), "state": "done"}).encode(), "a value of the wrong kind"),
+        (json.dumps({**json.loads(encode(REQUEST, Answer())), "bases": {"A": 1}}).encode(), "of the wrong kind"),
+    ],
+)
+def test_what_is_no_request_is_refused_with_the_reason(data: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        decode(data)
+
+
+def test_the_same_call_has_the_same_fingerprint_and_whatever_a_person_decides_about_is_in_the_digest() -> None:
+    later = replace(REQUEST, id=new_id(), token=None, requested_at=datetime.now(UTC))
+    assert later.fingerprint == REQUEST.fingerprint
+    assert later.digest != REQUEST.digest
+    changes: list[dict[str, Any]] = [
+        {"command": "move_page"},
+        {"arguments": {"path": "B.md"}},
+        {"bases": {}},
+        {"inputs": {"path": Input("x", digest_of(b"x"))}},
+        {"actor": Actor("human", "local")},
+        {"tenant_id": TenantId(new_id())},
+    ]
+    for changed in changes:
+        assert replace(REQUEST, **changed).digest != REQUEST.digest
+    assert replace(REQUEST, token=None).digest == REQUEST.digest
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.text(max_size=4) | st.just("\0"), JSON | st.just("\ud800\0")))
+def test_whatever_a_preview_shows_a_row_can_hold(facts: dict[str, object]) -> None:
+    check_storable(storable(facts))

@@ -1,0 +1,61 @@
+"""The JSON of segments: what it says comes back, what is somebody else's stays."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirrord.domain.segment import Segment, Wording, decoded, encoded
+
+_text = st.text(max_size=5)
+_wording = st.builds(Wording, _text, _text, _text)
+
+
+@st.composite
+def _segments(draw: st.DrawFn) -> Segment:
+    start = draw(st.integers(0, 99))
+    quote, former = draw(st.none() | _wording), draw(st.none() | _wording)
+    return Segment(
+        draw(st.text("abc", min_size=1, max_size=2)),
+        start,
+        draw(st.integers(start, 120)),
+        draw(_text),
+        draw(st.sampled_from(["code", "speaker", "own"])),
+        draw(_text),
+        quote.quote if quote else None,
+        quote.prefix if quote else "",
+        quote.suffix if quote else "",
+        draw(st.booleans()),
+        former,
+        draw(st.dictionaries(st.sampled_from(["memo", "weight"]), st.integers())),
+    )
+
+
+@settings(max_examples=50)
+@given(st.lists(_segments(), max_size=4, unique_by=lambda one: one.id))
+def test_what_is_written_is_read_again_in_the_order_of_the_text(segments: list[Segment]) -> None:
+    found = decoded(encoded({}, segments))
+    assert found == sorted(segments, key=lambda one: (one.start, one.end, one.id))
+    assert encoded(encoded({}, segments), found) == encoded({}, segments)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        None,
+        {"start": 1},
+        {"start": -1, "end": 2},
+        {"start": 3, "end": 2},
+        {"start": True, "end": 2},
+        {"end": 1.5},
+    ],
+)
+def test_what_is_no_segment_is_passed_over_and_stays(value: object) -> None:
+    assert decoded({"a": value}) == []
+    assert encoded({"a": value}, []) == {"a": value}
+
+
+def test_a_segment_that_is_left_out_is_gone() -> None:
+    data = {"a": {"start": 0, "end": 1}, "b": {"start": 2, "end": 3}}
+    assert encoded(data, decoded(data)[1:]).keys() == {"b"}
