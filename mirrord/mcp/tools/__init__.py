@@ -28,7 +28,7 @@ def _pages() -> Tools:
 
 
 def _sources() -> Tools:
-    from mirrord.mcp.tools.folders import FOLDERS
+    from mirrord.mcp.tools.folders import FOLDERS  # a set nobody asked for is not loaded
     from mirrord.mcp.tools.imports import IMPORTS
     from mirrord.mcp.tools.sources import SOURCES
     from mirrord.mcp.tools.speakers import SPEAKERS
