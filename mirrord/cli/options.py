@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mirrord.commands.failure import Failed
 from mirrord.config import Config, Flags, load
 from mirrord.errors import Damaged, Halted, MirrordError, Refused, Stale, Unavailable, UserError
 
@@ -87,6 +86,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 def exit_code(error: MirrordError) -> int:
     """The exit code of DESIGN §8 for an error."""
+    from mirrord.commands.failure import Failed  # noqa: PLC0415  (as above; of most errors it is not one)
+
     if isinstance(error, Failed):
         return _EXIT_CODES_OF_COMMANDS.get(error.kind, REFUSED)
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), UNAVAILABLE)

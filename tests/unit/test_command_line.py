@@ -27,11 +27,15 @@ def test_a_command_that_is_not_there_is_not_found() -> None:
     assert cli.get_command(click.Context(cli), "flash") is None
 
 
-def test_a_flush_loads_neither_postgres_nor_the_engine() -> None:
-    source = (
-        "import sys; from mirrord.cli.commands import cli; cli.main(['flush', '--help'], standalone_mode=False); "
-        "print([m for m in sys.modules if m.startswith(('psycopg', 'asyncio', 'mirrord.sync', 'mirrord.db'))])"
-    )
+@pytest.mark.parametrize(
+    ("module", "needless"),
+    [
+        ("mirrord.cli.flush", ("psycopg", "asyncio", "markdown_it", "mirrord.sync", "mirrord.db")),
+        ("mirrord.cli.up", ("jwt", "cryptography", "rich", "pathspec", "mirrord.commands.registry", "mirrord.convert")),
+    ],
+)
+def test_what_starts_often_loads_nothing_needless(module: str, needless: tuple[str, ...]) -> None:
+    source = f"import sys, mirrord.cli.commands, {module}; print([m for m in sys.modules if m.startswith({needless})])"
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.strip() == "[]"
