@@ -27,7 +27,11 @@ from mirrord.domain.transcript import Format
 
 @click.group()
 def sources() -> None:
-    """Sources. SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none."""
+    """
+    Imported texts, their speakers and surveys.
+
+    SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none.
+    """
 
 
 sources.add_command(imports.import_command)
