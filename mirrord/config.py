@@ -6,7 +6,6 @@ What a service manager hands over as credentials (`dsn`, `token`, `signing.pem`)
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,6 +147,8 @@ def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: F
 def _read(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
+    import tomllib  # noqa: PLC0415  (the server for agents mostly starts without a file)
+
     try:
         written = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

@@ -306,7 +306,7 @@ class Daemon:
                     worked.derived = False
                     await self._link(worked)
                 worked.derived = worked.engine.pending < MANY
-                linked = await self._link(worked)
+                linked = worked.derived and await self._link(worked)
             except (Unavailable, Fenced):
                 await self._sleep(RETRY)
             with suppress(TimeoutError):

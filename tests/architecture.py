@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "mirrord"
@@ -25,6 +26,10 @@ FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FILES_ONLY = ("commands", "mcp")
 NEVER_REACHED = ("mirrord.db", "mirrord.sync", "psycopg", "psycopg_pool")
 
+# What an agent waits for: the server's start and its first list of pages do without what takes long to load.
+FIRST_ANSWER = ("mirrord.mcp.stdio", "mirrord.commands.listing")
+SLOW_TO_LOAD = ("markdown_it", "yaml", "frontmatter", "pathspec", "tomllib", "rich", "cryptography", "click")
+
 PURE_ROOMS = ("domain", "codec")
 PURE_MODULES = {
     *(
@@ -39,7 +44,7 @@ PURE_MODULES = {
 # All that a pure module may import from outside: values and text. A list of what is allowed, because a list of
 # what is not would forget something.
 PURE_LIBRARIES = {
-    *("base64", "bisect", "collections", "csv", "dataclasses", "datetime", "difflib", "enum", "fnmatch", "functools"),
+    *("base64", "bisect", "collections", "csv", "dataclasses", "datetime", "difflib", "enum", "functools"),
     *("hashlib", "heapq", "html", "itertools", "json", "math", "operator", "re", "string", "textwrap", "types"),
     "typing",
     *("unicodedata", "urllib.parse", "uuid"),
@@ -65,6 +70,10 @@ NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc
 Sources = Mapping[str, str]  # dotted name of a module -> its text
 
 
+parsed = cache(ast.parse)  # every rule looks at all sources
+
+
+@cache
 def sources() -> dict[str, str]:
     """Every module of mirrord."""
     found = {}
@@ -76,7 +85,24 @@ def sources() -> dict[str, str]:
 
 def imports(module: str, sources: Sources) -> Iterator[str]:
     """What *module* imports, anywhere in it; of a package's attribute that is a module, that module."""
-    for node in ast.walk(ast.parse(sources[module])):
+    return _imported(ast.walk(parsed(sources[module])), module, sources)
+
+
+def loaded(module: str, sources: Sources) -> Iterator[str]:
+    """What importing *module* imports at once: not what functions do, nor what is there for types."""
+    return _imported(_run_at_once(parsed(sources[module]).body), module, sources)
+
+
+def _run_at_once(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    for node in nodes:
+        is_later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if not is_later and not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from _run_at_once(ast.iter_child_nodes(node))
+
+
+def _imported(nodes: Iterable[ast.AST], module: str, sources: Sources) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -135,6 +161,17 @@ def reaches_of_the_agents_side(sources: Sources) -> list[str]:
     ]
 
 
+def slow_first_answers(sources: Sources) -> list[str]:
+    """Ways from what the first answer needs to what takes long to load."""
+    at_once = {module: set(loaded(module, sources)) for module in sources}
+    return [
+        f"{module} loads {other}"
+        for module in FIRST_ANSWER
+        for other in sorted(reached(module, at_once))
+        if _is_within(other, SLOW_TO_LOAD)
+    ]
+
+
 def _is_within(module: str, packages: Iterable[str]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
@@ -154,7 +191,7 @@ def _is_pure(module: str) -> bool:
 
 
 def _effects_called(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EFFECTS_WITHOUT_IMPORT:
             yield f"{node.func.id}()"
 
@@ -163,7 +200,7 @@ def broad_excepts(sources: Sources) -> list[str]:
     """Handlers that catch everything, beyond those that are allowed; to clean up there is `ExitStack`."""
     found = []
     for module, source in sources.items():
-        handlers = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler)]
+        handlers = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.ExceptHandler)]
         lines = [handler.lineno for handler in handlers if _catches_everything(handler)]
         found += [f"{module}:{line}" for line in sorted(lines)[BROAD_EXCEPT.get(module, 0) :]]
     return found
@@ -185,7 +222,7 @@ def oversized(sources: Sources) -> list[str]:
 
 
 def _functions(module: str, source: str) -> Iterator[tuple[str, int, int]]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield f"{module}.{node.name}", lines, MAX_FUNCTION_LINES
@@ -203,4 +240,4 @@ def meaningless_names(sources: Sources) -> list[str]:
 
 def undocumented(sources: Sources) -> list[str]:
     """Modules that do not say what they are."""
-    return [module for module, source in sources.items() if not ast.get_docstring(ast.parse(source))]
+    return [module for module, source in sources.items() if not ast.get_docstring(parsed(source))]

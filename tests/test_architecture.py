@@ -10,6 +10,7 @@ from tests.architecture import (
     meaningless_names,
     oversized,
     reaches_of_the_agents_side,
+    slow_first_answers,
     sources,
     undocumented,
     unknown_rooms,
@@ -27,6 +28,10 @@ def test_every_room_has_its_floor() -> None:
 
 def test_commands_and_the_agents_face_never_reach_postgres() -> None:
     assert reaches_of_the_agents_side(sources()) == []
+
+
+def test_agents_need_not_wait_for_parsers() -> None:
+    assert slow_first_answers(sources()) == []
 
 
 def test_pure_modules_touch_nothing() -> None:
@@ -93,6 +98,16 @@ def test_postgres_is_found_behind_several_imports() -> None:
         "mirrord.mirror.lock": "def late():\n    import psycopg.rows",
     }
     assert reaches_of_the_agents_side(known) == ["mirrord.mcp.server reaches psycopg.rows"]
+
+
+def test_a_parser_behind_several_imports_is_found_unless_a_function_or_only_types_ask_for_it() -> None:
+    later = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import yaml\ndef late():\n    import pathspec"
+    known = {
+        "mirrord.mcp.stdio": "from mirrord.mcp import server",
+        "mirrord.mcp.server": "class Server:\n    import markdown_it.token",
+        "mirrord.commands.listing": later,
+    }
+    assert slow_first_answers(known) == ["mirrord.mcp.stdio loads markdown_it.token"]
 
 
 @pytest.mark.parametrize(

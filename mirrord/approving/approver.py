@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,6 +34,7 @@ class Approver:
     intake: Intake = field(init=False)
     _waiting: bool = True  # whether any request has no end yet; first nobody knows
     _working: bool = False
+    _looked: float = field(default_factory=time.monotonic)  # when all files were, by the monotonic clock
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -65,9 +67,10 @@ class Approver:
             except (MirrordError, OSError) as error:  # a full disk, a tree that is gone: all may come back
                 log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
             woken = asyncio.ensure_future(self._wake.wait())
-            done, _ = await asyncio.wait({woken, ended}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({woken, ended}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             woken.cancel()
-            if not done and pause == EVERY:
+            if time.monotonic() - self._looked > EVERY:
+                self._looked = time.monotonic()
                 self.intake.look_everywhere()
 
     async def work(self) -> None:

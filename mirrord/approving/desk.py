@@ -6,8 +6,6 @@ from mirrord.config import Config
 from mirrord.domain.approval import Request
 from mirrord.domain.grant import LOCAL
 from mirrord.errors import Refused
-from mirrord.mirror import tokens
-from mirrord.mirror.keys import Keyring
 from mirrord.sync.sides import Sides
 
 
@@ -26,6 +24,9 @@ class Desk:
             if not self.config.trusts_locally() or request.actor != LOCAL:
                 raise Refused("It shows no token, and nobody is trusted without one here.")
             return
+        from mirrord.mirror import tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
+        from mirrord.mirror.keys import Keyring  # noqa: PLC0415  (as above)
+
         grant = tokens.verify(Keyring(self.config.mirror), request.token)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
             raise Refused("Its token is somebody else's.")

@@ -7,19 +7,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from mirrord.approving.desk import Desk
 from mirrord.commands.failure import Failed, explained
-from mirrord.commands.registry import COMMANDS
-from mirrord.commands.run import told
-from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, Preview, Request, storable
 from mirrord.domain.entry import Digest
 from mirrord.domain.event import FOLDER
 from mirrord.errors import Busy, MirrordError
 from mirrord.mirror.tree import Tree
+
+# Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
+if TYPE_CHECKING:
+    from mirrord.commands.registry import Command
+    from mirrord.commands.session import Session
 
 TRIES = 20  # of a command, while somebody has a file open
 PAUSE = 0.25  # seconds between them
@@ -42,10 +44,12 @@ def previewed(desk: Desk, request: Request) -> Preview:
 
 def executed(desk: Desk, request: Request, level: str) -> dict[str, Any]:
     """Run what was approved; {"result"}, or {"failure"} where nothing was changed."""
+    from mirrord.commands.run import told  # noqa: PLC0415  (as above)
+
     try:
         with _session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
             _check_bases(session, request.bases)
-            command = COMMANDS[request.command]
+            command = _command(request)
             result = _guarded(request, lambda: asdict(command.run(session, **request.arguments)))
             return {"result": storable(result)}
     except Failed as failed:
@@ -78,8 +82,10 @@ def failure(failed: Failed) -> dict[str, Any]:
 
 
 @contextmanager
-def _session(desk: Desk, request: Request) -> Iterator[Session]:
+def _session(desk: Desk, request: Request) -> "Iterator[Session]":
     """Like the asker's own, but that it reads from outside only what was staged."""
+    from mirrord.commands.session import Session  # noqa: PLC0415  (as above)
+
     sides = desk.sides
     staged = {str(request.arguments[name]): one for name, one in request.inputs.items() if name in request.arguments}
     writer = f"approval-{secrets.token_hex(8)}"
@@ -101,14 +107,20 @@ def _session(desk: Desk, request: Request) -> Iterator[Session]:
         session.close()
 
 
-def _preview(session: Session, request: Request) -> Preview:
+def _preview(session: "Session", request: Request) -> Preview:
+    return _command(request).preview(session, **request.arguments)
+
+
+def _command(request: Request) -> "Command":
+    from mirrord.commands.registry import COMMANDS  # noqa: PLC0415  (as above)
+
     if request.command not in COMMANDS:
         sentence = f"There is no command {request.command!r}."
         raise Failed("UNKNOWN_COMMAND", "invalid", sentence, "Use a tool that is listed.")
-    return COMMANDS[request.command].preview(session, **request.arguments)
+    return COMMANDS[request.command]
 
 
-def _check_bases(session: Session, bases: Mapping[str, str]) -> None:
+def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
     for path, digest in bases.items():
         with explained():
             now = _digest(session.tree, path)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,15 @@ from mirrord.db.approvals import Stored
 from mirrord.db.attention import Problem
 from mirrord.domain.approval import FOLDER, LIFETIME, Answer, Request, State
 from mirrord.domain.trust import DEFAULTS, Trust
-from mirrord.errors import Damaged, Refused
+from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror import requests, staging
+from mirrord.mirror.kernel import Stat
 from mirrord.mirror.lock import records_lock
 
 CODE = "approval"  # of problems
 KEPT = LIFETIME.total_seconds() + 30 * 86_400.0  # seconds after which the file of a request goes; its row stays
+
+CLEAN = 3600.0  # seconds between two looks for what is old
 
 
 @dataclass(slots=True)
@@ -32,6 +35,8 @@ class Intake:
     _due: set[str] = field(default_factory=set)
     _everywhere: bool = True
     _listed: dict[str, Problem] | None = None
+    _seen: dict[str, Stat] = field(default_factory=dict)
+    _cleaned: float = -CLEAN  # by the monotonic clock
 
     @property
     def idle(self) -> bool:
@@ -60,12 +65,17 @@ class Intake:
                 again.callback(self.look_everywhere)
                 await self._look_around()
                 again.pop_all()
+        busy = set()
         while self._due:
             path = self._due.pop()
             with ExitStack() as again:
                 again.callback(self.mark, path)
-                await self._look(path)
+                try:
+                    await self._look(path)
+                except Busy:  # the others need not wait for whoever has it open
+                    busy.add(path)
                 again.pop_all()
+        self._due |= busy
         return True
 
     async def _load(self) -> None:
@@ -82,11 +92,14 @@ class Intake:
         except (Refused, OSError):
             await self._list(FOLDER, f"{FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.")
             return
-        old = {path for path, stat in found.items() if time.time() - stat.mtime_ns / 1e9 > KEPT}
-        self._due |= found.keys()
+        self._due |= {path for path, stat in found.items() if self._seen.get(path) != stat}
+        self._seen = found
         for path in (self._listed or {}).keys() - found.keys():
             await self._settle(path)
-        await asyncio.to_thread(self._clean, old)
+        if time.monotonic() - self._cleaned > CLEAN:
+            old = {path for path, stat in found.items() if time.time() - stat.mtime_ns / 1e9 > KEPT}
+            await asyncio.to_thread(self._clean, old)
+            self._cleaned = time.monotonic()
 
     def _clean(self, old: set[str]) -> None:
         tree, needed = self.desk.sides.tree, set()
@@ -167,9 +180,10 @@ class Intake:
         tree = self.desk.sides.tree
         with records_lock(tree, patience=10.0):
             self.desk.sides.check_lease()
-            before = requests.read(tree, requests.path_of(request.id))
-            if isinstance(before, tuple) and before[1].state is answer.state:
-                answer = replace(answer, delivered_at=before[1].delivered_at)
+            with suppress(Busy):  # who holds the file open does not hold up its outcome
+                before = requests.read(tree, requests.path_of(request.id))
+                if isinstance(before, tuple) and before[1].state is answer.state:
+                    answer = replace(answer, delivered_at=before[1].delivered_at)
             requests.put(tree, replace(request, token=None), answer)
 
     async def _list(self, path: str, sentence: str) -> None:

@@ -1,12 +1,16 @@
 """`mirrord links`: what pages link to, what links to a page, and what means nothing."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from mirrord.db import links
+from mirrord import app
+from mirrord.cli.options import configured, run, tenant_option, the_tenant
+from mirrord.config import Config
+from mirrord.db import links as store
 from mirrord.db.connect import Connection
 from mirrord.db.links import Listed
 from mirrord.domain.entry import EntryId, TenantId
@@ -23,17 +27,39 @@ class Links:
     paths: Mapping[EntryId, str]
 
 
+@click.command()
+@configured
+@tenant_option
+@click.argument("page", required=False)
+@click.option("--unresolved", is_flag=True, help="Only links that mean nothing, or several pages equally well.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
+    """The links in PAGE (a path, a title or an id) and those that lead to it; without PAGE, all links."""
+
+    async def work() -> Links:
+        async with app.opened(config) as database:
+            _, one = await the_tenant(database, config, tenant)
+            async with database.transaction(one) as connection:
+                return await gather(connection, one, page, unresolved=unresolved)
+
+    found = run(work())
+    if as_json:
+        click.echo(json.dumps(values_of(found), indent=2))
+    else:
+        describe(found)
+
+
 async def gather(connection: Connection, tenant: TenantId, page: str | None, *, unresolved: bool) -> Links:
     """The links of a page (a path, a title or an id), or of all. Raises UserError if there is no such page."""
     found = await find_page(connection, tenant, page) if page is not None else None
-    outgoing = await links.listed(connection, tenant, source=found, unresolved=unresolved)
-    incoming = await links.listed(connection, tenant, target=found) if found and not unresolved else None
+    outgoing = await store.listed(connection, tenant, source=found, unresolved=unresolved)
+    incoming = await store.listed(connection, tenant, target=found) if found and not unresolved else None
     everything = [*outgoing, *(incoming or ())]
     named = {entry for one in everything for entry in (one.source, one.target_id) if entry is not None}
     return Links(outgoing, incoming, await paths_of(connection, tenant, named))
 
 
-def as_json(found: Links) -> dict[str, Any]:
+def values_of(found: Links) -> dict[str, Any]:
     """{outgoing [{from, to, kind, written, alias, state}], incoming [...] where a page was named}."""
     result = {"outgoing": [_facts(one, found.paths) for one in found.outgoing]}
     if found.incoming is not None:

@@ -1,20 +1,20 @@
 """The flags every command shares, and how errors become exit codes."""
 
-import asyncio
 import functools
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mirrord.commands.failure import Failed
 from mirrord.config import Config, Flags, load
-from mirrord.db import tenants
-from mirrord.db.connect import Database
-from mirrord.domain.entry import TenantId
 from mirrord.errors import Damaged, Halted, MirrordError, Refused, Stale, Unavailable, UserError
+
+if TYPE_CHECKING:
+    from mirrord.db.connect import Database
+    from mirrord.domain.entry import TenantId
 
 T = TypeVar("T")
 Command = Callable[..., Any]
@@ -59,8 +59,10 @@ def tenant_option(command: Command) -> Command:
     return click.option("--tenant", help="Which tenant; may be left out if there is only one.")(command)
 
 
-async def the_tenant(database: Database, config: Config, name: str | None) -> tuple[str, TenantId]:
+async def the_tenant(database: "Database", config: Config, name: str | None) -> "tuple[str, TenantId]":
     """The tenant a command is about. Raises UserError if there is none of that name, or a choice is needed."""
+    from mirrord.db import tenants  # noqa: PLC0415  (commands that need no database start in a fifth of the time)
+
     known = await tenants.names(database)
     wanted = name or (config.tenants[0] if len(config.tenants) == 1 else None)
     if wanted is None:
@@ -77,18 +79,42 @@ async def the_tenant(database: Database, config: Config, name: str | None) -> tu
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's coroutine."""
+    import asyncio  # noqa: PLC0415  (as above)
+
     return asyncio.run(work)
 
 
 def exit_code(error: MirrordError) -> int:
     """The exit code of DESIGN §8 for an error."""
+    from mirrord.commands.failure import Failed  # noqa: PLC0415  (as above; of most errors it is not one)
+
     if isinstance(error, Failed):
         return _EXIT_CODES_OF_COMMANDS.get(error.kind, REFUSED)
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), UNAVAILABLE)
 
 
 class Group(click.Group):
-    """Errors are sentences on standard error; a traceback means that mirrord itself failed."""
+    """
+    Errors are sentences on standard error; a traceback means that mirrord itself failed.
+
+    Commands are imported when they are asked for: together they need nearly all that mirrord is made of.
+    """
+
+    def __init__(self, *args: Any, elsewhere: Mapping[str, str], **extra: Any) -> None:
+        """elsewhere: where each command is, as `module:name`."""
+        super().__init__(*args, **extra)
+        self._elsewhere = elsewhere
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Those that are not loaded, too."""
+        return sorted({*super().list_commands(context), *self._elsewhere})
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """None: there is none of that name."""
+        if name in self._elsewhere and name not in self.commands:
+            module, _, attribute = self._elsewhere[name].partition(":")
+            self.add_command(getattr(import_module(module), attribute))
+        return super().get_command(context, name)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run, and turn errors into exit codes."""

@@ -22,12 +22,16 @@ from mirrord.commands.sources import (
 from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
 from mirrord.config import Config
 from mirrord.domain.source import SourceType
-from mirrord.domain.speakers import Format
+from mirrord.domain.transcript import Format
 
 
 @click.group()
 def sources() -> None:
-    """Sources. SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none."""
+    """
+    Imported texts, their speakers and surveys.
+
+    SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none.
+    """
 
 
 sources.add_command(imports.import_command)

@@ -1,13 +1,16 @@
 """`mirrord status`: gathered as plain values, shown as a table."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 
 from mirrord import app
+from mirrord.cli.options import configured, run
 from mirrord.config import Config
 from mirrord.db import approvals, attention, overview, tenants
 from mirrord.db.connect import Database
@@ -19,6 +22,18 @@ from mirrord.mirror.tree import Tree
 
 MOST = 50  # problems, and requests, shown a tenant
 _DECIDE = "Decide with `mirrord approvals`."
+
+
+@click.command()
+@configured
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def status(config: Config, as_json: bool) -> None:
+    """What is in sync, what waits, what needs you."""
+    found = run(gather(config))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        describe(found)
 
 
 async def gather(config: Config) -> dict[str, Any]:

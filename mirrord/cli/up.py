@@ -5,22 +5,28 @@ import faulthandler
 import os
 import signal
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+import click
 
+from mirrord.cli.options import configured
 from mirrord.cli.supervised import keep_told
 from mirrord.config import Config
-from mirrord.daemon import Daemon, Worked
+from mirrord.daemon import Daemon
 from mirrord.telemetry.logs import log_to
 from mirrord.telemetry.supervisor import supervisor_of
 
-REFRESH = 0.25  # seconds
+
+@click.command()
+@configured
+@click.option("--tenant", "tenants", multiple=True, help="Mirror only these; made if new. Default: all there are.")
+@click.option(
+    "--fill", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Copied into an empty tree."
+)
+@click.option("--plain", is_flag=True, help="No live view; log lines on standard error, as under a service manager.")
+def up(config: Config, fill: Path | None, plain: bool) -> None:
+    """Run the daemon in the foreground until Ctrl-C."""
+    serve(config, fill, plain=plain or not sys.stderr.isatty())
 
 
 def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
@@ -43,92 +49,15 @@ async def _serve(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, daemon.stop.set)
-    beside = [asyncio.ensure_future(_show(daemon))] if not plain else []
+    beside = []
     if (supervisor := supervisor_of()) is not None:
         beside.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
+    if not plain:
+        from mirrord.cli.view import show  # noqa: PLC0415  (rich is for people: a twentieth of a service's start)
+
+        beside.append(asyncio.ensure_future(show(daemon)))
     try:
         await daemon.run(fill)
     finally:
         daemon.stop.set()
         await asyncio.gather(*beside)
-
-
-async def _show(daemon: Daemon) -> None:
-    console = Console(stderr=True)
-    with Live(console=console, refresh_per_second=4, transient=False) as live:
-        while not daemon.stop.is_set():
-            live.update(view(daemon))
-            with suppress(TimeoutError):
-                await asyncio.wait_for(daemon.stop.wait(), REFRESH)
-        live.update(Text("mirrord is stopping…"))
-
-
-def view(daemon: Daemon) -> RenderableType:
-    """What the terminal shows now."""
-    parts: list[RenderableType] = [_headline(daemon), _table(daemon)]
-    parts += [Text(f"! {sentence}", style="yellow") for sentence in daemon.reasons()]
-    if daemon.ready.is_set():
-        parts.append(_advice(daemon))
-    return Group(*parts)
-
-
-def _headline(daemon: Daemon) -> Text:
-    state = "in sync" if _quiet(daemon) else "working" if daemon.ready.is_set() else "starting"
-    colour = {"in sync": "green", "working": "cyan", "starting": "yellow"}[state]
-    return Text.assemble(("mirrord ", "bold"), (state, colour), f"   {daemon.config.mirror} ⇄ Postgres   Ctrl-C stops")
-
-
-def _quiet(daemon: Daemon) -> bool:
-    return daemon.ready.is_set() and all(worked.engine.idle for worked in daemon.worked.values())
-
-
-def _table(daemon: Daemon) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("tenant", "files", "waiting", "moves", "file → row", "row → file", "documents"):
-        table.add_column(column)
-    for name, worked in daemon.worked.items():
-        table.add_row(*_cells(name, worked))
-    return table
-
-
-def _cells(name: str, worked: Worked) -> list[str]:
-    pulse = worked.engine.pulse
-    return [
-        name,
-        str(len(worked.opened.sides.looker.index)),
-        str(worked.engine.pending),
-        str(pulse.moves),
-        _ago(pulse.last_file_to_row),
-        _ago(pulse.last_row_to_file),
-        "all derived" if worked.derived else "deriving",
-    ]
-
-
-def _ago(moment: float | None) -> str:
-    return "–" if moment is None else f"{max(0, time.time() - moment):.0f} s ago"
-
-
-def _advice(daemon: Daemon) -> Text:
-    """The exact commands to try next."""
-    name = next(iter(daemon.worked))
-    program = Path(sys.argv[0])
-    me = str(program if not program.is_absolute() else _relative(program))
-    tree = _relative(daemon.config.mirror / name)
-    where = "" if daemon.config.mirror == Path("data/mirror").absolute() else f" --mirror '{daemon.config.mirror}'"
-    where += "" if daemon.config.data == Path("data").absolute() else f" --data '{daemon.config.data}'"
-    where += f" --tenant {name}" if len(daemon.worked) > 1 else ""
-    return Text(
-        "\nTry, in another terminal:\n"
-        f"  echo 'Hello from a file.' >> '{tree}/Welcome.md'\n"
-        f"  {me} psql{where} -c \"SELECT name, version, right(markdown, 40) FROM page WHERE name = 'Welcome'\"\n"
-        f"  {me} psql{where} -c \"UPDATE page SET title = 'Hello from a row' WHERE name = 'Welcome'\"\n"
-        f"  head -5 '{tree}/Welcome.md'\n"
-        f"  {me} status{where.split(' --tenant')[0]}",
-        style="dim",
-    )
-
-
-def _relative(path: Path) -> Path:
-    with suppress(ValueError):
-        return path.relative_to(Path.cwd())
-    return path

@@ -23,6 +23,7 @@ InlineRule = Callable[[StateInline, bool], bool]
 _R = TypeVar("_R")
 
 TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
+PLACES = "places"  # in `env`, where somebody asks for it: what every block is and its lines, [type, first, behind]
 OPAQUE = "opaque"  # the type of a token that stands for unparsed lines; in `meta` and `env` where text is over a limit
 
 _STEPS_PER_CHARACTER = 4
@@ -132,7 +133,13 @@ class Blocks(ParserBlock):
         except TRIPS:
             _close(outTokens, count)
             env[OPAQUE] = True
+        if PLACES in env:
+            env[PLACES] += [(token.type, *token.map) for token in outTokens if token.map and _is_innermost(token)]
         return outTokens
+
+
+def _is_innermost(token: Token) -> bool:
+    return token.nesting == 0 or token.type == "table_open"
 
 
 def _close(tokens: list[Token], count: int) -> None:

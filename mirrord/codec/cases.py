@@ -20,7 +20,7 @@ _SAFE = "!$&'*+,;=:@/-._~"
 
 def answer(text: str) -> str:
     """What somebody answered, as paragraphs of Markdown."""
-    clean = _UNSPEAKABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    clean = _UNSPEAKABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " "))
     lines = [line.strip() for line in clean.strip().split("\n")]
     return "\n".join(line and _line(line) for line in lines)
 

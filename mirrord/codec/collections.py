@@ -6,6 +6,7 @@ from mirrord.codec.properties import Json, properties
 from mirrord.codec.records import Data, read, written
 from mirrord.codec.text import BOM
 from mirrord.domain.collection import Category, Collection
+from mirrord.domain.globbing import fault_in
 from mirrord.domain.record import Form
 from mirrord.errors import Damaged
 
@@ -13,11 +14,14 @@ from mirrord.errors import Damaged
 def category_of(name: str, text: str) -> Category:
     """What the file of the category *name* says. Raises Damaged where it cannot be read; the message names the line."""
     data = read(Form.YAML, text)
-    directory = _text(text, data, "dir") or ""
+    directory, patterns = _text(text, data, "dir") or "", _texts(text, data, "patterns")
+    for pattern in patterns:
+        if (why := fault_in(pattern)) is not None:
+            raise _wrong(text, "patterns", f"has {pattern[:60]!r}, which {why}")
     return Category(
         name,
         directory.strip("/").removeprefix("./") if directory != "." else "",
-        _texts(text, data, "patterns"),
+        patterns,
         _text(text, data, "description"),
         _text(text, data, "created"),
     )

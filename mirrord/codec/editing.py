@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mirrord.codec.frontmatter import Json, Removed, with_keys
+from mirrord.codec.missed import Missed
 from mirrord.codec.sections import Section, named, sections_of, shown
 from mirrord.codec.text import newline, unix
-from mirrord.errors import UserError
 
 _LISTED, _LONGEST = 30, 200  # headings in a message, characters of each
 
@@ -20,19 +20,6 @@ class Action(StrEnum):
     PREPEND = "prepend"
     INSERT_BEFORE = "insert_before"
     INSERT_AFTER = "insert_after"  # behind its subsections
-
-
-class Missed(UserError):
-    """
-    The text does not have what an edit is about, or has it too often.
-
-    found: how often; headings: those there are, where a heading was sought, else None.
-    """
-
-    def __init__(self, sentence: str, found: int, headings: Sequence[str] | None = None) -> None:
-        super().__init__(sentence)
-        self.found = found
-        self.headings = headings
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mirrord.codec.frontmatter import inner, split
-from mirrord.codec.properties import Json
-from mirrord.codec.views import views_of
+from mirrord.codec.fences import source_of
+
+if TYPE_CHECKING:
+    from mirrord.codec.properties import Json
 
 _SHOWN = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
 _LISTED = ("tags", "aliases")
@@ -29,6 +31,7 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _NO_TEXT = re.compile(r"(?:null|true|false)$", re.IGNORECASE)
+_WORD = re.compile(r"[^,\s]+")  # of tags, which some write in one text
 _ENDING = re.compile(r"\r\n|\n|\r")
 
 
@@ -56,68 +59,75 @@ class Head:
 
 def head_of(text: str) -> Head:
     """What the front matter of *text* names; the body need not be whole. Never raises."""
-    source = inner(split(text).head)
+    source = source_of(text)
     found = _plain(source) if len(source) <= _PLAIN_LENGTH else None
     if found is not None:
-        shown = {key: text or None for key, text in found.items() if isinstance(text, str)}
+        shown = {key: said or None for key in _SHOWN if isinstance(said := found.get(key), str)}
         return _head({**shown, "id": str(found["id"] or "") if "id" in found else None}, found)
+    from mirrord.codec.views import views_of  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
+
     views = views_of(text)
     return _head({**views.texts, "id": views.id}, views.frontmatter)
 
 
-def _head(shown: Mapping[str, str | None], values: Mapping[str, Json]) -> Head:
-    tagged = [str(tag) for tag in _listed(values.get("tags")) if not isinstance(tag, bool | dict | list | None)]
-    words = [word.lstrip("#") for text in tagged for word in re.split(r"[,\s]+", text)]
-    aliases = tuple(alias.strip() for alias in _listed(values.get("aliases")) if isinstance(alias, str))
-    tags = tuple(filter(None, dict.fromkeys(words)))
-    return Head(tags=tags, aliases=aliases, **{key: shown.get(key) for key in _SHOWN})
+def _head(shown: Mapping[str, str | None], values: "Mapping[str, Json]") -> Head:
+    said = shown.get
+    return Head(
+        *(said("id"), said("title"), said("icon"), said("position")),
+        *(_tags(values.get("tags")), _aliases(values.get("aliases"))),
+        *(said("type"), said("source_type"), said("original"), said("created")),
+    )
 
 
-def _listed(value: Json) -> list[Json]:
+def _tags(value: "Json") -> tuple[str, ...]:
+    if value is None:
+        return ()
+    tagged = [str(tag) for tag in _listed(value) if not isinstance(tag, bool | dict | list | None)]
+    words = dict.fromkeys(word.lstrip("#") for text in tagged for word in _WORD.findall(text))
+    return tuple(filter(None, words))
+
+
+def _aliases(value: "Json") -> tuple[str, ...]:
+    return tuple(alias.strip() for alias in _listed(value) if isinstance(alias, str)) if value is not None else ()
+
+
+def _listed(value: "Json") -> "list[Json]":
     """The values of a list; what is none counts as the only value."""
     return value if isinstance(value, list) else [value]
 
 
-def _plain(source: str) -> dict[str, Json] | None:
+def _plain(source: str) -> "dict[str, Json] | None":
     """The keys a head needs, of front matter as simple as most is; None: it takes a reader of YAML to tell."""
     found: dict[str, Json] = {}
-    keys, indents = set[str](), set[str]()
-    key = ""
+    indents = set[str]()
+    above = ""  # the key before
     items: list[Json] | None = None  # of that key, while it may get some
     for line in _ENDING.split(source):
         match = _LINE.fullmatch(line)
         if match is None:
             return None
-        if match["nothing"] is not None:
+        key, _, quoted, flow, plain, indent, item, nothing = match.groups()
+        if nothing is not None:
             continue
-        if match["key"] is None:
-            indents.add(match["indent"])
-            if items is None or key in _SHOWN or len(indents) > 1 or _NO_TEXT.match(match["item"]):
+        if key is None:
+            indents.add(indent)
+            if items is None or above in _SHOWN or len(indents) > 1 or _NO_TEXT.match(item):
                 return None
-            items.append(match["item"])
-            found[key] = items
+            items.append(item)
+            found[above] = items
             continue
-        key = match["key"]
-        if key in keys or (key in _KNOWN and not _is_text(key, match)):
+        if key in found or (key in _KNOWN and not _is_text(key, flow, plain)):
             return None
-        keys.add(key)
-        found[key] = _value(match)
-        indents, items = set(), [] if found[key] is None else None
+        value = found[key] = quoted if quoted is not None else plain if flow is None else [*_flow(flow)]
+        above, indents, items = key, set(), [] if value is None else None
     return found
 
 
-def _is_text(key: str, match: re.Match[str]) -> bool:
+def _is_text(key: str, flow: str | None, plain: str | None) -> bool:
     """Whether a value is surely a text, or a list of texts where one may be."""
-    if match["flow"] is not None:
-        return key in _LISTED and not any(map(_NO_TEXT.match, _flow(match["flow"])))
-    plain = match["plain"]
+    if flow is not None:
+        return key in _LISTED and not any(map(_NO_TEXT.match, _flow(flow)))
     return plain is None or not (_NO_TEXT.match(plain) or (key in _LISTED and plain[0].isdigit()))
-
-
-def _value(match: re.Match[str]) -> Json:
-    if match["flow"] is not None:
-        return [*_flow(match["flow"])]
-    return match["quoted"] if match["quoted"] is not None else match["plain"]
 
 
 def _flow(inside: str) -> list[str]:

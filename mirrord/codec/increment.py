@@ -15,7 +15,7 @@ from typing import Any
 
 from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.reader import nodes
-from mirrord.codec.segments import MAX_CHARACTERS, outline
+from mirrord.codec.segments import MAX_CHARACTERS, Region, outline
 from mirrord.codec.text import lines
 
 _FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
@@ -44,9 +44,9 @@ class Reading:
     spare: int
 
 
-def read_whole(body: str) -> Reading:
-    """*body*, read; never raises."""
-    return _read(body, {})
+def read_whole(body: str, within: list[Region] | None = None) -> Reading:
+    """*body*, read; never raises. within: as in `outline`."""
+    return _read(body, {}, within)
 
 
 def reread(before: Reading, body: str) -> Reading | None:
@@ -82,8 +82,8 @@ def reread(before: Reading, body: str) -> Reading | None:
     )
 
 
-def _read(body: str, references: Mapping[str, Any]) -> Reading:
-    page = outline(body, references)
+def _read(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
+    page = outline(body, references, within)
     return Reading(
         body,
         [(segment.start, segment.end) for segment in page.segments],

@@ -1,16 +1,16 @@
 """The links of a page and where they stand, so that moves can mend them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 from urllib.parse import unquote
 
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
-from mirrord.codec.dialect import WIKILINK
+from mirrord.codec.dialect import MAX_NESTING, WIKILINK
 from mirrord.codec.frontmatter import split
-from mirrord.codec.segments import regions
+from mirrord.codec.segments import Region, regions
 
 _TOKEN = re.compile(
     r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
@@ -49,13 +49,21 @@ class Link:
     end: int
 
 
-def links_of(text: str) -> list[Link]:
-    """The links within the mirror in order: not in code, comments and HTML, nor with a scheme or `//`."""
+def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
+    """
+    The links within the mirror in order: not in code, comments and HTML, nor with a scheme or `//`.
+
+    within: the regions of the body, where they are known.
+    """
     parts = split(text)
     offset = len(text) - len(parts.body)
     result = list(_in_properties(text, offset))
-    for region in regions(parts.body):
+    if "[" not in parts.body:
+        return result
+    for region in within or regions(parts.body):
         start, end = offset + region.start, offset + region.end
+        if text.find("[", start, end) < 0:
+            continue
         if region.kind == "inline":
             result += _Scan(text, end).links(start)
         elif region.kind == "definition":
@@ -125,11 +133,16 @@ def _relative(kind: str, target: str, alias: str | None, start: int, end: int) -
 
 
 class _Scan:
-    """One pass over running text, with the brackets still open."""
+    """
+    One pass over running text, with the brackets still open.
+
+    A link holds no other link: where one ends, brackets still open are text, but for those of pictures.
+    """
 
     def __init__(self, text: str, end: int) -> None:
         self.text, self.end = text, end
-        self.opened: list[re.Match[str]] = []
+        self.brackets: list[re.Match[str]] = []
+        self.pictures: list[re.Match[str]] = []
         self.last_ticks: dict[int, int] = {}  # where the last run of so many backticks begins
 
     def links(self, position: int) -> Iterator[Link]:
@@ -141,22 +154,23 @@ class _Scan:
                 whole = WIKILINK.fullmatch(self.text, *found.span())
                 yield from self.wikilink(whole) if whole else ()
             elif found["opening"]:
-                self.opened.append(found)
-            elif found["closing"] and self.opened:
-                opening = self.opened.pop()
+                (self.pictures if found.group() == "![" else self.brackets).append(found)
+            elif found["closing"] and (opening := self.innermost()):
                 target = self.target(position)
-                if target:
+                if target and len(self.pictures) < MAX_NESTING:
                     yield from self.link(opening, found.start(), *target)
                     position = target[1]
 
     def wikilink(self, found: re.Match[str]) -> Iterator[Link]:
         if not found[1]:
-            self.close_links()
+            self.brackets.clear()
         return _wikilink(found)
 
-    def close_links(self) -> None:
-        """A link holds no other link: brackets still open are text."""
-        self.opened = [other for other in self.opened if other.group() == "!["]
+    def innermost(self) -> re.Match[str] | None:
+        """What the next bracket closes."""
+        is_picture = self.pictures and (not self.brackets or self.pictures[-1].start() > self.brackets[-1].start())
+        still_open = self.pictures if is_picture else self.brackets
+        return still_open.pop() if still_open else None
 
     def after_code(self, ticks: re.Match[str]) -> int:
         if not self.last_ticks:
@@ -191,4 +205,4 @@ class _Scan:
         image = opening.group() == "!["
         yield from _relative("image" if image else "markdown", target, alias, opening.start(), end)
         if not image:
-            self.close_links()
+            self.brackets.clear()

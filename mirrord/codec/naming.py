@@ -53,7 +53,8 @@ class _Ids:
         if own is not None:
             self._seen.add(own)
             ids.append(own)
-        children = children_of(node)
+        if not (children := children_of(node)):
+            return node
         completed = [self._complete(child, ids, needs=child["type"] in ITEMS) for child in children]
         if all(map(is_, completed, children)):
             return node

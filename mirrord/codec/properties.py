@@ -7,11 +7,11 @@ of the latter three); a date becomes its ISO string; anything else is the text t
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import yaml
 from frontmatter.default_handlers import YAMLHandler
@@ -64,6 +64,7 @@ class Property:
         style, `-` and `:` for lists and mappings over several lines.
     end: meaningless for the last two, which end before the next key.
     items: where the items of a list stand.
+    value: what it means.
     """
 
     key: str
@@ -74,6 +75,7 @@ class Property:
     style: str = ""
     text: str | None = None
     items: list[tuple[int, int]] = field(default_factory=list)
+    value: Json = None
 
 
 def properties(source: str) -> list[Property]:
@@ -86,17 +88,20 @@ def properties(source: str) -> list[Property]:
     if len(source) > MAX_CHARACTERS:
         raise Misread("is larger than 64 kB")
     try:
-        return _Walk().over(yaml.parse(source, Loader=yaml.CSafeLoader))
+        found: list[Property] = YAMLHandler().load(source, Loader=_Loader)
+        return found
     except (yaml.YAMLError, ValueError) as error:
         raise _damaged(error) from error
 
 
 def load(source: str) -> dict[str, Json]:
-    """The values of *source*, which `properties` has let pass."""
-    try:
-        return YAMLHandler().load(source, Loader=_Loader) or {}
-    except (yaml.YAMLError, ValueError) as error:
-        raise _damaged(error) from error
+    """The values of *source* by key; of a key that is there twice, the last. Raises Misread as `properties` does."""
+    return values_of(properties(source))
+
+
+def values_of(found: Sequence[Property]) -> dict[str, Json]:
+    """What `properties` found, by key as `load` has it."""
+    return {entry.key: entry.value for entry in found}
 
 
 def same(one: Json | Removed, other: Json | Removed) -> bool:
@@ -110,109 +115,133 @@ def same(one: Json | Removed, other: Json | Removed) -> bool:
     return one == other
 
 
-class _Walk:
-    """The state of one pass over the events: open collections, innermost last."""
-
-    def __init__(self) -> None:
-        self.open: list[str] = []  # "sequence", "key" (of a mapping, expecting one) or "value"
-        self.found: list[Property] = []
-
-    def over(self, events: Iterator[Any]) -> list[Property]:
-        documents = 0
-        for count, event in enumerate(events):
-            kind = type(event)
-            if count > MAX_EVENTS:
-                raise Misread("holds more than some 3,000 values")
-            if kind is yaml.ScalarEvent:
-                if "\0" in event.value:
-                    raise _refused(event, "it holds a NUL character, which Postgres cannot store")
-                self.node(event, kind)
-            elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
-                self.node(event, kind)
-                self.enter(event, kind)
-            elif kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
-                self.leave(event)
-            elif kind is yaml.AliasEvent:
-                raise _refused(event, "aliases (*name) are not supported")
-            elif kind is yaml.DocumentStartEvent:
-                documents += 1
-                if documents > 1:
-                    raise _refused(event, "it holds a second YAML document")
-        return self.found
-
-    def node(self, event: Any, kind: type) -> None:
-        if not self.open:
-            if kind is not yaml.MappingStartEvent:
-                raise _refused(event, "it is not made of `key: value` lines")
-            return
-        position = self.open[-1]
-        if position == "key":
-            self.key(event, kind)
-        elif position == "value":
-            self.open[-1] = "key"
-            if len(self.open) == 1:
-                self.value(event, kind)
-        elif len(self.open) == 2:
-            self.found[-1].items.append((event.start_mark.index, event.end_mark.index))
-
-    def key(self, event: Any, kind: type) -> None:
-        if kind is not yaml.ScalarEvent:
-            raise _refused(event, "a key is not plain text")
-        if event.value == "<<" and not event.style:
-            raise _refused(event, "merge keys (<<) are not supported")
-        self.open[-1] = "value"
-        if len(self.open) == 1:
-            self.found.append(Property(event.value, event.start_mark.index, event.end_mark.index))
-
-    def value(self, event: Any, kind: type) -> None:
-        entry = self.found[-1]
-        entry.start, entry.end = event.start_mark.index, event.end_mark.index
-        if kind is yaml.ScalarEvent:
-            entry.text, entry.style = event.value, event.style or ""
-        elif kind is yaml.SequenceStartEvent:
-            entry.style = "[" if event.flow_style else "-"
-        else:
-            entry.style = "{" if event.flow_style else ":"
-
-    def enter(self, event: Any, kind: type) -> None:
-        if len(self.open) >= MAX_DEPTH:
-            raise _refused(event, f"it is nested deeper than {MAX_DEPTH}")
-        self.open.append("sequence" if kind is yaml.SequenceStartEvent else "key")
-
-    def leave(self, event: Any) -> None:
-        self.open.pop()
-        if len(self.open) == 1:
-            self.found[-1].end = event.end_mark.index
-        elif len(self.open) == 2 and self.open[-1] == "sequence":
-            start, _ = self.found[-1].items[-1]
-            self.found[-1].items[-1] = (start, event.end_mark.index)
-
-
 class _Loader(yaml.CSafeLoader):
-    """CSafeLoader with this module's reading of scalars; tags are taken for what they stand on."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
-    yaml_constructors: ClassVar[dict[Any, Any]] = {}
+    """One pass over the events of the parser: what they say is taken in as it is let pass."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.source = source
+        self.last: Any = None  # event
+        self.left = MAX_EVENTS
+        self.anchors: set[str] = set()
+
+    def next(self) -> type:
+        """Go on to the next event; what kind it is."""
+        event: Any = self.get_event()
+        self.last = event
+        if self.left < 0:
+            raise Misread("holds more than some 3,000 values")
+        self.left -= 1
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            if "\0" in event.value:
+                raise _refused(event, "it holds a NUL character, which Postgres cannot store")
+        elif kind is yaml.AliasEvent:
+            raise _refused(event, "aliases (*name) are not supported")
+        return kind
+
+    def get_single_data(self) -> list[Property]:
+        self.next()
+        if self.next() is yaml.StreamEndEvent:
+            return []
+        if self.next() is not yaml.MappingStartEvent:
+            raise _refused(self.last, "it is not made of `key: value` lines")
+        self.check_anchor()
+        found = []
+        while (kind := self.next()) is not yaml.MappingEndEvent:
+            found.append(self.property(kind))
+        self.next()
+        if self.next() is yaml.DocumentStartEvent:
+            raise _refused(self.last, "it holds a second YAML document")
+        return found
+
+    def property(self, kind: type) -> Property:
+        entry = Property(self.key(kind), self.last.start_mark.index, self.last.end_mark.index)
+        kind, first = self.next(), self.last
+        entry.start = first.start_mark.index
+        if kind is yaml.ScalarEvent:
+            entry.text, entry.style, entry.value = first.value, first.style or "", self.scalar()
+        elif kind is yaml.SequenceStartEvent:
+            entry.style = "[" if first.flow_style else "-"
+            entry.value = self.sequence(2, entry.items)
+        else:
+            entry.style = "{" if first.flow_style else ":"
+            entry.value = self.mapping(2)
+        entry.end = self.last.end_mark.index
+        return entry
+
+    def key(self, kind: type) -> str:
+        event = self.last
+        if kind is not yaml.ScalarEvent:
+            raise _refused(event, "a key is not plain text")
+        if event.value == "<<" and not event.style:
+            raise _refused(event, "merge keys (<<) are not supported")
+        self.check_anchor()
+        return str(event.value)
+
+    def node(self, kind: type, depth: int) -> Json:
+        """What begins with the last event. depth: how many collections it is in, itself one of them if it is one."""
+        if kind is yaml.ScalarEvent:
+            return self.scalar()
+        return self.sequence(depth) if kind is yaml.SequenceStartEvent else self.mapping(depth)
+
+    def sequence(self, depth: int, places: list[tuple[int, int]] | None = None) -> Json:
+        """places: where its items stand is added there."""
+        first = self.last
+        self.check_depth(depth)
+        items: list[Json] = []
+        while (kind := self.next()) is not yaml.SequenceEndEvent:
+            start = self.last.start_mark.index
+            items.append(self.node(kind, depth + 1))
+            if places is not None:
+                places.append((start, self.last.end_mark.index))
+        if first.flow_style and len(items) == 1:
+            written = self.source[first.start_mark.index : self.last.end_mark.index]
+            if _WIKILINK.fullmatch(written):
+                return written
+        return items
+
+    def mapping(self, depth: int) -> Json:
+        self.check_depth(depth)
+        values: dict[str, Json] = {}
+        while (kind := self.next()) is not yaml.MappingEndEvent:
+            key = self.key(kind)
+            values[key] = self.node(self.next(), depth + 1)
+        return values
+
+    def scalar(self) -> Json:
+        """Tags are taken for what they stand on."""
+        self.check_anchor()
+        event = self.last
+        text: str = event.value
+        if event.tag is not None and event.tag != "!":
+            read = _TAGGED.get(event.tag)
+        else:
+            read = _PLAIN.get(text[:1]) if event.implicit[0] else None
+        return read(text) if read is not None else text
+
+    def check_depth(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise _refused(self.last, f"it is nested deeper than {MAX_DEPTH}")
+        self.check_anchor()
+
+    def check_anchor(self) -> None:
+        anchor = self.last.anchor
+        if anchor is not None:
+            if anchor in self.anchors:
+                raise _refused(self.last, f"there is a second &{anchor}")
+            self.anchors.add(anchor)
 
 
-def _plain(loader: _Loader, node: Any) -> Json:
-    return str(node.value)
+def _null(text: str) -> Json:
+    return None if _NULL.match(text) else text
 
 
-def _null(loader: _Loader, node: Any) -> Json:
-    return None if _NULL.match(node.value) else str(node.value)
+def _boolean(text: str) -> Json:
+    return text[0] in "tT" if _BOOLEAN.match(text) else text
 
 
-def _boolean(loader: _Loader, node: Any) -> Json:
-    return node.value[0] in "tT" if _BOOLEAN.match(node.value) else str(node.value)
-
-
-def _number(loader: _Loader, node: Any) -> Json:
-    text: str = node.value
+def _number(text: str) -> Json:
     if not _NUMBER.match(text):
         return text
     if text.lstrip("-").isdigit():
@@ -221,45 +250,34 @@ def _number(loader: _Loader, node: Any) -> Json:
     return number if math.isfinite(number) else text
 
 
-def _date(loader: _Loader, node: Any) -> Json:
+def _date(text: str) -> Json:
+    if not _DATE.match(text):
+        return text
     try:
-        moment = SafeConstructor.construct_yaml_timestamp(loader, node)
+        moment = _DATES.construct_yaml_timestamp(yaml.ScalarNode("", text))
     except ValueError:
-        return str(node.value)
-    return moment.isoformat() if isinstance(moment, date) else str(node.value)
+        return text
+    return moment.isoformat() if isinstance(moment, date) else text
 
 
-def _list(loader: _Loader, node: Any) -> Json:
-    if node.flow_style and len(node.value) == 1:
-        written = loader.source[node.start_mark.index : node.end_mark.index]
-        if _WIKILINK.fullmatch(written):
-            return written
-    return [loader.construct_object(item, deep=True) for item in node.value]
+def _number_or_date(text: str) -> Json:
+    return _number(text) if _NUMBER.match(text) else _date(text)
 
 
-def _mapping(loader: _Loader, node: Any) -> Json:
-    return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
-
-
-def _other(loader: _Loader, node: Any) -> Json:
-    if isinstance(node, yaml.ScalarNode):
-        return _plain(loader, node)
-    return _list(loader, node) if isinstance(node, yaml.SequenceNode) else _mapping(loader, node)
-
-
+_DATES = SafeConstructor()
+_PLAIN: Mapping[str, Callable[[str], Json]] = {
+    **dict.fromkeys(["", "~", "n", "N"], _null),
+    **dict.fromkeys("tTfF", _boolean),
+    **dict.fromkeys("0123456789", _number_or_date),
+    "-": _number,
+}  # by the first character
 _TAG = "tag:yaml.org,2002:"
-for _name, _pattern, _first, _construct in (
-    ("null", _NULL, ["~", "n", "N", ""], _null),
-    ("bool", _BOOLEAN, list("tTfF"), _boolean),
-    ("float", _NUMBER, list("-0123456789"), _number),
-    ("timestamp", _DATE, list("0123456789"), _date),
-):
-    _Loader.add_implicit_resolver(_TAG + _name, _pattern, _first)
-    _Loader.add_constructor(_TAG + _name, _construct)
-_Loader.add_constructor(_TAG + "str", _plain)
-_Loader.add_constructor(_TAG + "seq", _list)
-_Loader.add_constructor(_TAG + "map", _mapping)
-_Loader.add_constructor(None, _other)
+_TAGGED: Mapping[str, Callable[[str], Json]] = {
+    f"{_TAG}null": _null,
+    f"{_TAG}bool": _boolean,
+    f"{_TAG}float": _number,
+    f"{_TAG}timestamp": _date,
+}
 
 
 def _refused(event: Any, problem: str) -> Misread:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import NoReturn
 
-from mirrord.codec.properties import MAX_DEPTH, REMOVED, Json, Misread, Removed, load, properties, same
+from mirrord.codec.properties import MAX_DEPTH, REMOVED, Json, Misread, Removed, load, same
 from mirrord.codec.rewriting import rewritten
 from mirrord.codec.text import BOM, newline
 from mirrord.domain.record import Form
@@ -65,7 +65,7 @@ def _with_values(text: str, before: Data, data: Mapping[str, Json]) -> str:
 
 def _read_yaml(source: str) -> Data:
     try:
-        return load(source) if properties(source) else {}
+        return load(source)
     except Misread as misread:
         where = "it" if misread.line is None else f"line {misread.line + 1}:"
         raise Damaged(f"{where} {misread.problem}") from misread

@@ -101,8 +101,13 @@ def _is_clean(text: str, links: Sequence[Link], edits: Sequence[_Edit]) -> bool:
 
 
 def _harmless(text: str, links: Sequence[Link], edits: Sequence[_Edit]) -> list[_Edit]:
+    """Tried by halves: few harmful ones among many take few readings of the page."""
     kept: list[_Edit] = []
-    for edit in edits:
-        if _is_clean(text, links, [*kept, edit]):
-            kept.append(edit)
+    waiting = [edits]
+    while waiting:
+        some = waiting.pop()
+        if _is_clean(text, links, [*kept, *some]):
+            kept += some
+        elif (half := len(some) // 2) > 0:
+            waiting += [some[half:], some[:half]]
     return kept

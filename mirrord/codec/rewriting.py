@@ -12,11 +12,13 @@ from itertools import pairwise
 
 import yaml
 
-from mirrord.codec.properties import Json, Property, Removed, load, properties, same
+from mirrord.codec.properties import Json, Property, Removed, load, properties, same, values_of
 from mirrord.codec.text import lines
 from mirrord.errors import Damaged
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{6})?(?:[-+]\d\d:\d\d)?)?")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?: [A-Za-z0-9_-]+)*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NO_TEXT = frozenset("null true false yes no on off y n".split())  # some reader of YAML takes these for something else
 _BREAK = re.compile("[\n\r\x85\u2028\u2029]")
 _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
 
@@ -30,7 +32,8 @@ def rewritten(source: str, changes: Mapping[str, Json | Removed], ending: str) -
     Raises:
         Damaged: a key to change is not at the start of a line of its own.
     """
-    found, values = properties(source), load(source)
+    found = properties(source)
+    values = values_of(found)
     edits: list[Edit] = []
     added: dict[str, Json] = {}
     for key, value in changes.items():
@@ -61,7 +64,14 @@ def _with_added(source: str, added: Mapping[str, Json], margin: str, ending: str
     return first + source + last
 
 
+def is_plain(text: str) -> bool:
+    """Whether *text* surely stands for itself; most keys and ids do, and the emitter of YAML takes long to say so."""
+    return _PLAIN.fullmatch(text) is not None and text.lower() not in _NO_TEXT
+
+
 def _name(key: str) -> str:
+    if is_plain(key):
+        return key
     plain = _dump({key: 0}).removesuffix(": 0\n")
     return plain if "\n" not in plain and not plain.startswith("?") else _scalar(key, '"')
 
@@ -229,7 +239,7 @@ def _scalar(value: Json, style: str) -> str:
         return ""
     if not isinstance(value, str):
         return _flow(value)
-    if style not in ("'", '"') and _ISO_DATE.fullmatch(value):
+    if style not in ("'", '"') and (is_plain(value) or _ISO_DATE.fullmatch(value)):
         return value
     return _dump({"k": value}, style).partition(":")[2].strip(" \n")  # other blanks are the value's
 

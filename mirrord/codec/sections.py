@@ -1,6 +1,7 @@
 """The sections of a page: what stands below each heading, up to the next of its level or above."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -35,12 +36,22 @@ def sections_of(text: str) -> list[Section]:
     body = split(text).body
     headings = _headings(body)
     offset = len(text) - len(body)
-    found = []
-    for number, (level, title, start, content) in enumerate(headings):
-        following = headings[number + 1 :]
-        own_end = following[0][2] if following else len(body)
-        end = next((other[2] for other in following if other[0] <= level), len(body))
-        found.append(Section(level, title, *(offset + at for at in (start, content, own_end, end))))
+    starts = [*(offset + start for _, _, start, _ in headings), len(text)]
+    ends = following([level for level, *_ in headings])
+    return [
+        Section(level, title, starts[number], offset + content, starts[number + 1], starts[ends[number]])
+        for number, (level, title, _, content) in enumerate(headings)
+    ]
+
+
+def following(levels: Sequence[int]) -> list[int]:
+    """For each of *levels* where the next is that is the same or above; behind the last if there is none."""
+    found = [len(levels)] * len(levels)
+    open_ones: list[int] = []
+    for number, level in enumerate(levels):
+        while open_ones and levels[open_ones[-1]] >= level:
+            found[open_ones.pop()] = number
+        open_ones.append(number)
     return found
 
 

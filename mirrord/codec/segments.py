@@ -1,6 +1,6 @@
 """Where the top-level blocks of a page stand, byte for byte: blocks and the gaps between them are the page."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from mirrord.codec.bounds import OPAQUE, TRIPS
+from mirrord.codec.bounds import OPAQUE, PLACES, TRIPS
 from mirrord.codec.dialect import MAX_NESTING, parse, parse_blocks
 from mirrord.codec.text import lines
 
@@ -76,30 +76,39 @@ class Region:
 
 def regions(body: str) -> list[Region]:
     """The innermost blocks and tables of *body*, in order; one of kind `opaque` where it cannot be cut."""
+    env: dict[str, Any] = {PLACES: []}
     try:
-        tokens = parse_blocks(body) if len(body) <= MAX_CHARACTERS else None
+        is_cut = len(body) <= MAX_CHARACTERS and parse_blocks(body, env) is not None
     except TRIPS:
-        tokens = None
-    if tokens is None:
-        return [Region("opaque", 0, len(body))]
+        is_cut = False
+    return _regions(body, env[PLACES]) if is_cut else [Region("opaque", 0, len(body))]
+
+
+def _regions(body: str, places: Iterable[tuple[str, int, int]]) -> list[Region]:
     offsets = _offsets(lines(body))
-    found = [
-        Region(token.type, offsets[token.map[0]], offsets[token.map[1]])
-        for token in tokens
-        if token.map and (token.nesting == 0 or token.type == "table_open")
-    ]
-    return list(dict.fromkeys(found))
+    return [Region(kind, offsets[first], offsets[behind]) for kind, first, behind in dict.fromkeys(places)]
 
 
-def outline(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Outline:
-    """*body* cut into blocks; never raises. *references*: defined elsewhere, when *body* is not a whole page."""
+def outline(
+    body: str, references: Mapping[str, Any] = MappingProxyType({}), within: list[Region] | None = None
+) -> Outline:
+    """
+    *body* cut into blocks; never raises.
+
+    references: defined elsewhere, when *body* is not a whole page.
+    within: receives the `regions` of *body*, or nothing where only that can tell.
+    """
     if len(body) > MAX_CHARACTERS:
         return Outline(body, [Segment(0, len(body), None)], references)
     env: dict[str, Any] = {"references": dict(references)}
+    if within is not None:
+        env[PLACES] = []
     try:
         tokens = parse(body, env)
     except TRIPS:
         return Outline(body, [Segment(0, len(body), None)], references)
+    if within is not None:
+        within += _regions(body, env[PLACES])
     spare = env.get("looks", 0)
     return Outline(
         body, _cut(body, tokens, flawed=OPAQUE in env), env["references"], env.get("allowed", 0) - spare, spare

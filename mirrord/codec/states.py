@@ -32,6 +32,23 @@ class InlineState(StateInline):
         self.pending = ""
         return token
 
+    def push(self, ttype: str, tag: str, nesting: Nesting) -> Token:
+        if self.pending:
+            self.pushPending()
+        if nesting < 0:
+            self.level -= 1
+            self.delimiters = self._prev_delimiters.pop()
+        token, meta = made(ttype, tag, nesting, self.level), None
+        if nesting > 0:
+            self.level += 1
+            self._prev_delimiters.append(self.delimiters)
+            self.delimiters = []
+            meta = {"delimiters": self.delimiters}
+        self.pendingLevel = self.level
+        self.tokens.append(token)
+        self.tokens_meta.append(meta)
+        return token
+
 
 def made(ttype: str, tag: str, nesting: Nesting, level: int, *, block: bool = False) -> Token:
     """A token with nothing in it; its own constructor takes twice as long."""

@@ -17,6 +17,7 @@ from mirrord.codec.frontmatter import split
 from mirrord.codec.increment import Reading, read_whole, reread
 from mirrord.codec.links import Link, links_of
 from mirrord.codec.naming import identified
+from mirrord.codec.segments import Region
 
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
@@ -40,7 +41,11 @@ def derived(text: str, prior: str | None) -> Derived:
 
     prior: that one as JSON; None, or what is no document, counts for nothing.
     """
-    reading = read_whole(split(text).body)
+    return _anew(text, prior, None)
+
+
+def _anew(text: str, prior: str | None, within: list[Region] | None) -> Derived:
+    reading = read_whole(split(text).body, within)
     return _made(reading, identified(blocks_of(content_of(_loaded(prior)))))
 
 
@@ -54,7 +59,8 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
 
 def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
     """The document of `derived` alone, and the links: all that has to leave a worker."""
-    return derived(text, prior).json, links_of(text)
+    within: list[Region] = []
+    return _anew(text, prior, within).json, links_of(text, within)
 
 
 def _made(reading: Reading, prior: Sequence[Block]) -> Derived:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from mirrord.codec.frontmatter import Json, inner, split
-from mirrord.codec.properties import Property, load, properties
+from mirrord.codec.fences import source_of
+from mirrord.codec.properties import Json, Property, properties, values_of
 from mirrord.errors import Damaged
 
 
@@ -30,12 +30,12 @@ class Views:
 
 def views_of(text: str) -> Views:
     """The front matter's views of *text*; never raises."""
-    source = inner(split(text).head)
+    source = source_of(text)
     try:
         found = properties(source)
-        values = load(source) if found else {}
     except Damaged as damaged:
         return Views(None, None, None, None, {}, {}, str(damaged))
+    values = values_of(found)
     by_key = {entry.key: entry for entry in found}
     shown = {key: by_key[key].text or None for key in by_key if values[key] is not None}
     return Views(

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mirrord.codec import editing
-from mirrord.codec.editing import Action, Edit, KeyEdit, Missed, SectionEdit, Substitution
+from mirrord.codec.editing import Action, Edit, KeyEdit, SectionEdit, Substitution
 from mirrord.codec.frontmatter import REMOVED, Json, Removed
+from mirrord.codec.missed import Missed
 from mirrord.codec.text import unix
 from mirrord.commands import writing
 from mirrord.commands.difference import diff_lines, diff_of

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from mirrord.codec.editing import Missed
+from mirrord.codec.missed import Missed
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Unavailable
 
 _General = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable", "no_session"]

@@ -11,7 +11,7 @@ from mirrord.codec.frontmatter import Json
 from mirrord.commands import attachments, names, originals, siblings, writing
 from mirrord.commands.belongings import original_link
 from mirrord.commands.bringing import bring, building
-from mirrord.commands.failure import Failed, invalid
+from mirrord.commands.failure import Failed, explained, invalid
 from mirrord.commands.holdings import Folder, Holdings, Reference, Source, holdings, is_top, top
 from mirrord.commands.originals import Original
 from mirrord.commands.rendition import CODE, Body, body_of, page_of, unreadable
@@ -87,7 +87,8 @@ def import_file(
     with originals.taken(session, path, LIMIT) as original:
         _check(original, path, copy=copy)
         _placed(session, original, folder_id, name)  # before the work, which may take a minute
-        body = body_of(original, progress)
+        with explained():
+            body = body_of(original, progress)
         with session.writing() as journal:
             found = holdings(session)
             place = _place(session, found, original, folder_id, name)

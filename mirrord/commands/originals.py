@@ -49,8 +49,8 @@ def taken(session: Session, file_path: str, most: int) -> Iterator[Original]:
     with inputs.opened(session, file_path) as (name, descriptor), TemporaryDirectory(prefix="mirrord-") as directory:
         before = stat_of(os.fstat(descriptor))
         copy = Path(directory) / "original" if before.size <= most else None
-        digest, sha256 = _read(descriptor, copy)
         with explained():
+            digest, sha256 = _read(descriptor, copy)
             if stat_of(os.fstat(descriptor)) != before:
                 raise Busy(f"{name!r} changed while it was read.")
         with os.fdopen(os.dup(descriptor), "rb") as stream:

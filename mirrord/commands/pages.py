@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mirrord.codec.editing import Missed, section_of
+from mirrord.codec.editing import section_of
 from mirrord.codec.frontmatter import Json, split, with_keys
+from mirrord.codec.missed import Missed
 from mirrord.codec.text import newline
 from mirrord.codec.views import views_of
 from mirrord.commands import events, paths, promotion, siblings, writing

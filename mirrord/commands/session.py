@@ -2,23 +2,25 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from mirrord.commands.failure import explained
-from mirrord.domain.approval import Input
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
 from mirrord.domain.source import DIRECTORY
-from mirrord.mirror import relocation
-from mirrord.mirror.adoption import adopt
 from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.grep import Grep
 from mirrord.mirror.journal import Journal, writers
-from mirrord.mirror.linkage import Linkage
 from mirrord.mirror.lock import PATIENCE, write_lock
 from mirrord.mirror.tree import Tree
+
+if TYPE_CHECKING:
+    from mirrord.domain.approval import Input
+    from mirrord.mirror.grep import Grep
+    from mirrord.mirror.linkage import Linkage
 
 
 class Session:
@@ -32,7 +34,7 @@ class Session:
     sources_dir: the directory of the tree below which sources are.
     staged: files outside the tree, by the path that names one, whose bytes were copied when a command was asked for;
         it works with those.
-    catalogue: what pages the tree has, at any moment; linkage: how they link; grep: what they say.
+    catalogue: what pages the tree has, at any moment.
     told: what every event that follows says beside its own data; JSON.
     seen: by path, the digest of each page as this session last saw or left it.
     """
@@ -48,7 +50,7 @@ class Session:
         attach_from: tuple[Path, ...] = (),
         kept_from: tuple[Path, ...] = (),
         sources_dir: str = DIRECTORY,
-        staged: Mapping[str, Input] = MappingProxyType({}),
+        staged: "Mapping[str, Input]" = MappingProxyType({}),
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -60,12 +62,24 @@ class Session:
         self.sources_dir = sources_dir
         self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
-        self.linkage = Linkage()
-        self.grep = Grep(tree)
         self.told: Mapping[str, object] = {}
         self.seen: dict[str, Digest] = {}
         self._shown: dict[str, int | None] = {}
         self._journal: Journal | None = None
+
+    @cached_property
+    def linkage(self) -> "Linkage":
+        """How the pages link."""
+        from mirrord.mirror.linkage import Linkage  # noqa: PLC0415  (its parser takes long to load, and most never ask)
+
+        return Linkage()
+
+    @cached_property
+    def grep(self) -> "Grep":
+        """What the pages say."""
+        from mirrord.mirror.grep import Grep  # noqa: PLC0415  (as linkage)
+
+        return Grep(self.tree)
 
     @contextmanager
     def writing(self, patience: float = PATIENCE) -> Iterator[Journal]:
@@ -86,6 +100,9 @@ class Session:
 
     def _opened(self) -> Journal:
         """Opened by the first write: reading leaves no trace."""
+        from mirrord.mirror import relocation  # noqa: PLC0415  (as linkage: readers start without)
+        from mirrord.mirror.adoption import adopt  # noqa: PLC0415
+
         if self._journal is None:
             self._journal = Journal(self.tree, self.writer)
             adopt(self.tree, self._journal, living=False)
@@ -125,6 +142,7 @@ class Session:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
-        self.grep.close()
+        if "grep" in vars(self):  # somebody searched
+            self.grep.close()
         self.catalogue.close()
         self.tree.close()

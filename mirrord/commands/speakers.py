@@ -11,7 +11,7 @@ from mirrord.domain.approval import MOST_LINES, Preview
 from mirrord.domain.entry import new_id
 from mirrord.domain.event import Type
 from mirrord.domain.segment import SPEAKER, Segment, actor_text, placed
-from mirrord.domain.speakers import Detection, Format, detect
+from mirrord.domain.transcript import Detection, Format
 
 DETECTED = "detected"  # a key of segments that were made here; others are not replaced here
 _SHOWN = 60  # characters of a turn in a preview
@@ -81,6 +81,8 @@ def preview_detect_speakers(session: Session, source_id: Reference, format: str 
 
 
 def _asked(session: Session, source_id: Reference, format: str) -> _Asked:
+    from mirrord.domain.speakers import detect  # noqa: PLC0415  (its patterns are compiled when somebody needs them)
+
     if format not in list(Format):
         known = ", ".join(Format)
         raise invalid("INVALID_FORMAT", f"{format!r} is no format of speakers.", f"There are {known}.")

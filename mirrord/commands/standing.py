@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from mirrord.commands import writing
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest
 from mirrord.mirror.heartbeat import Heartbeat
@@ -52,6 +51,8 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
 
     wait_seconds: wait so long for that, LONGEST at most, while a daemon runs; None: do not wait.
     """
+    from mirrord.commands import writing  # noqa: PLC0415  (most ask without a page, and LONGEST is wanted by all)
+
     page = writing.find(session, path) if path is not None else None
     synced = _wait(session, page.path, page.digest, min(wait_seconds or 0.0, LONGEST)) if page is not None else None
     facts, alive = _facts(session)

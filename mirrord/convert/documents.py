@@ -1,14 +1,14 @@
 """A document becomes Markdown, with its pictures as files: by pandoc, and before it what that does not read."""
 
 import importlib.util
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import unquote
 
-from mirrord.codec.document import Node
 from mirrord.codec.reader import read
 from mirrord.codec.splice import spliced
 from mirrord.codec.text import unix
@@ -22,7 +22,9 @@ _FILTER = str(Path(__file__).with_name("plain.lua"))
 _MEDIA = "media"
 _INSTALL = "pip install 'mirrord[documents]'"
 _TARGET = "gfm+footnotes+tex_math_dollars-tex_math_gfm-raw_html-smart-alerts-autolink_bare_uris-emoji"
-_LONGEST = 10 << 20  # characters of a page; spelling them takes a second a MB
+_LONGEST = 10 << 20  # characters of a page
+_SPELT = 250_000  # characters up to which a page is spelt anew, which takes up to 20 seconds a MB
+_PICTURE = re.compile(r"\]\(((?:media/|picture-)[^()\s]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,26 +122,23 @@ _FORMATS: Mapping[Kind, str] = MappingProxyType(
 
 
 def _converted(markdown: str, place: Path) -> Converted:
-    """With pictures numbered as they appear, and spelt as this project spells Markdown."""
+    """With pictures numbered as they appear, and spelt as this project spells Markdown unless that would take long."""
     if len(markdown) > _LONGEST:
         raise Damaged(f"its text has {len(markdown)} characters; a source has at most {_LONGEST}; split it")
-    document = read(unix(markdown))
     pictures = dict[str, Path]()
-    for image in _images(document):
-        src = image["attrs"].get("src")
-        if isinstance(src, str) and (file := _within(place, src)) is not None:
-            known = next((name for name, one in pictures.items() if one == file), None)
-            name = known or f"image-{len(pictures) + 1}{file.suffix.lower()}"
-            pictures[name] = file
-            image["attrs"]["src"] = f"{PICTURES}/{name}"
-    return Converted(spliced("", document, "\n"), MappingProxyType(pictures))
 
+    def numbered(found: re.Match[str]) -> str:
+        file = _within(place, found[1])
+        if file is None:
+            return found[0]
+        known = next((name for name, one in pictures.items() if one == file), None)
+        name = known or f"image-{len(pictures) + 1}{file.suffix.lower()}"
+        pictures[name] = file
+        return f"]({PICTURES}/{name})"
 
-def _images(node: Node) -> Iterator[Node]:
-    if node["type"] == "image":
-        yield node
-    for one in node.get("content", []):
-        yield from _images(one)
+    text = _PICTURE.sub(numbered, unix(markdown))
+    text = spliced("", read(text), "\n") if len(text) <= _SPELT else text
+    return Converted(text, MappingProxyType(pictures))
 
 
 def _within(place: Path, src: str) -> Path | None:

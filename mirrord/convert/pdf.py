@@ -4,6 +4,7 @@ PDF to HTML and images, in a process of its own: `python -m mirrord.convert.pdf 
 Exits with LOCKED or BROKEN where the file is one; prints `PAGE OF` as it goes.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +19,11 @@ from pdfplumber.utils.exceptions import PdfminerException
 from mirrord.convert.layout import Line, Page, Picture, Sizes, Table, html_of
 from mirrord.convert.running import BROKEN, LOCKED
 
+_UNKNOWN = re.compile(r"\(cid:\d+\)")  # how letters appear of which nobody says what they are
 _SAMPLE = 10  # pages from which sizes are learnt
 _MOST_PICTURES = 300
 _SMALLEST = 24.0  # points: what is smaller is an ornament
-_WIDE, _BLANK = 1.0, 0.2  # times the size of letters: gaps between cells, and between words
+_WIDE, _BLANK = 1.0, 0.15  # times the size of letters: gaps between cells, and between words
 _DOTS = 150  # of an inch, of pictures that have to be drawn
 
 
@@ -56,15 +58,15 @@ def _seen(page: Any, pictures: "_Pictures") -> Page:
 
 
 def _lines(page: Any) -> list[Line]:
-    return [
-        Line(
-            *(found["text"], float(found["x0"]), float(found["top"]), float(found["x1"]), float(found["bottom"])),
-            size=(size := sorted(float(letter["size"]) for letter in found["chars"])[len(found["chars"]) // 2]),
-            cells=_cells(found["chars"], size),
-        )
-        for found in page.extract_text_lines(return_chars=True)
-        if found["text"].strip()
-    ]
+    lines = list[Line]()
+    for found in page.extract_text_lines(return_chars=True, x_tolerance_ratio=_BLANK):
+        text = _UNKNOWN.sub("", found["text"])
+        if not text.strip():
+            continue
+        size = sorted(float(letter["size"]) for letter in found["chars"])[len(found["chars"]) // 2]
+        left, top, right, bottom = (float(found[edge]) for edge in ("x0", "top", "x1", "bottom"))
+        lines.append(Line(text, left, top, right, bottom, size, _cells(found["chars"], size)))
+    return lines
 
 
 def _cells(letters: Any, size: float) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ def _cells(letters: Any, size: float) -> tuple[str, ...]:
             cells.append("")
         elif gap > _BLANK * size and not cells[-1].endswith(" "):
             cells[-1] += " "
-        cells[-1] += letter["text"]
+        cells[-1] += _UNKNOWN.sub("", letter["text"])
         last = letter["x1"]
     return tuple(cell.strip() for cell in cells)
 

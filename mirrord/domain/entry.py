@@ -5,6 +5,7 @@ import os
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import NewType
 from uuid import UUID, uuid5
 
@@ -77,6 +78,7 @@ def operation_id(mirror: MirrorId, entry: EntryId, version: int, digest: Digest)
     return uuid5(mirror, f"{entry} {version} {digest.hex()}")
 
 
+@lru_cache(maxsize=1024)  # a pass asks thrice about each of its files
 def parse_id(text: str | None) -> EntryId | None:
     """The UUID *text* spells, or None: an `id:` that is not a UUID is the user's own key."""
     if text is None:

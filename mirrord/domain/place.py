@@ -19,7 +19,7 @@ _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\
 
 def name_key(name: str) -> str:
     """Names with equal keys are one name to a reader: NFC, then simple case folding."""
-    return unicodedata.normalize("NFC", name).translate(FOLDING)
+    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).translate(FOLDING)
 
 
 def is_reserved(name: str) -> bool:

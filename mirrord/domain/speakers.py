@@ -6,13 +6,12 @@ again, and the text as a whole has to be one in which people speak: which ask, a
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from mirrord.domain.calling import is_nickname, is_role
 from mirrord.domain.place import name_key
+from mirrord.domain.transcript import Detection, Format, Turn
 from mirrord.domain.turns import Label, Layout, labels, layout_of, speech
 
 SHORT = 12  # turns up to which a name counts that comes only once
@@ -25,39 +24,6 @@ _ALONE = 3  # turns, at least, of who speaks alone
 _COVERED = 0.25  # of the lines after the first turn, at least, belong to one
 _COVERED_BY_ROLES = 0.08  # where roles speak: an interviewer's questions may be far apart
 _PROVEN = 2  # names that come once and are roles, or the like, in a text in which no name comes again
-
-
-class Format(StrEnum):
-    """How speakers are marked."""
-
-    AUTO = "auto"
-    COLON = "colon"
-    BRACKET = "bracket"
-    BRACE = "brace"
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What one speaker says at once: `text[start:end]`, without the name, blanks trimmed."""
-
-    name: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """
-    What a text shows.
-
-    format_used: the one asked for, else the one with the most turns; None: nobody speaks.
-    speakers: in the order of their first turns, as first spelled. occurrences: turns of each.
-    """
-
-    format_used: Format | None
-    speakers: tuple[str, ...]
-    occurrences: Mapping[str, int]
-    turns: tuple[Turn, ...]
 
 
 def detect(text: str, format: Format = Format.AUTO) -> Detection:

@@ -9,9 +9,8 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, InputRequiredResult
 
 from mirrord.commands.failure import Failed
-from mirrord.commands.run import Pending, question, run
 from mirrord.errors import MirrordError
-from mirrord.mcp import consents, replies
+from mirrord.mcp import replies
 from mirrord.mcp.arguments import parsed
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tool import Tool, Wire
@@ -44,19 +43,39 @@ async def _performed(
             f"This token may only read, and {tool.name} writes.",
             "Tell the person what you would have written, or ask an operator for a token that may write.",
         )
+    if not tool.is_open(caller.gate.levels[tool.name]):
+        sentence = f"An operator decided that {tool.name} is not for agents."
+        raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
     arguments = parsed(tool.arguments, tool.name, given)
     if tool.run is not None:
         return await caller.perform(partial(tool.run, caller.session, arguments), waits=tool.waits)
-    for_command, consent = arguments.for_command(), None
-    if context is not None and caller.gate.elicits and consents.can_ask(context):
-        preview = await caller.perform(partial(question, caller.session, caller.gate, tool.name, for_command))
-        asked = await consents.ask(context, preview) if preview is not None else None
-        if isinstance(asked, InputRequiredResult):
-            return asked
-        consent = preview.bases if preview is not None and asked else None
+    for_command = arguments.for_command()
+    consent = (
+        await _consent(caller, tool, for_command, context) if caller.gate.elicits and context is not None else None
+    )
+    if isinstance(consent, InputRequiredResult):
+        return consent
     return await caller.perform(partial(_run, caller, tool, for_command, consent))
 
 
+async def _consent(
+    caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], context: Context[None, Any] | None
+) -> Mapping[str, str] | InputRequiredResult | None:
+    """What a person who approves in the client was shown; None: nobody did. Or what the client has to ask first."""
+    from mirrord.commands.run import question  # noqa: PLC0415  (all commands: loaded by the first that changes)
+    from mirrord.mcp import consents  # noqa: PLC0415  (only where an operator allows it)
+
+    if context is None or not consents.can_ask(context):
+        return None
+    preview = await caller.perform(partial(question, caller.session, caller.gate, tool.name, arguments))
+    asked = await consents.ask(context, preview) if preview is not None else None
+    if isinstance(asked, InputRequiredResult):
+        return asked
+    return preview.bases if preview is not None and asked else None
+
+
 def _run(caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], consent: Mapping[str, str] | None) -> Wire:
+    from mirrord.commands.run import Pending, run  # noqa: PLC0415  (as above)
+
     outcome = run(caller.session, caller.gate, tool.name, arguments, consent)
     return replies.waiting(outcome) if isinstance(outcome, Pending) else tool.answered(outcome.result)

@@ -1,15 +1,17 @@
 """What goes back to the client: the same in both channels, because some show only one."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from mcp_types import CallToolResult, TextContent
 from pydantic.alias_generators import to_camel
 
 from mirrord.commands.failure import Failed, Kind
-from mirrord.commands.run import Pending
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, UserError
+
+if TYPE_CHECKING:
+    from mirrord.commands.run import Pending
 
 _KINDS: dict[type[MirrordError], tuple[str, Kind]] = {
     Refused: ("REFUSED", "forbidden"),
@@ -32,7 +34,7 @@ def failure(failed: Failed) -> CallToolResult:
     return _reply({"success": False, **told(failed)}, is_error=True)
 
 
-def waiting(pending: Pending) -> dict[str, Any]:
+def waiting(pending: "Pending") -> dict[str, Any]:
     """What a call gets that a person decides about."""
     preview = pending.preview
     return {

@@ -15,8 +15,6 @@ from mcp_types import (
 )
 
 from mirrord.commands.failure import Failed
-from mirrord.commands.listing import list_pages
-from mirrord.commands.pages import read_page
 from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
 from mirrord.mcp import replies, uris
@@ -34,6 +32,8 @@ def register(server: MCPServer[None], callers: Callers) -> None:
     @server.resource(uris.TEMPLATE, name="page", title="A page", mime_type=MARKDOWN)
     async def page(path: str) -> str:
         """A page's whole text, by its path, such as page:///Projects/Alpha.md."""
+        from mirrord.commands.pages import read_page  # noqa: PLC0415  (as for tools: loaded by who asks)
+
         try:
             caller = callers.current()
             return (await caller.perform(partial(read_page, caller.session, path))).content
@@ -70,6 +70,8 @@ async def listed_uris(callers: Callers) -> list[str]:
 
 
 def _first_levels(session: Session) -> Sequence[tuple[str, str]]:
+    from mirrord.commands.listing import list_pages  # noqa: PLC0415  (as for tools)
+
     pages = list_pages(session, None, 2).pages
     return [(page.path, page.title) for page in pages if page.path.endswith(".md")][:SHOWN]
 

@@ -1,7 +1,8 @@
 """The server: an MCPServer whose tools are ours, and whose pages are resources."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from mcp.server.auth.provider import TokenVerifier
@@ -13,7 +14,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolResult,
+    GetPromptResult,
     InputRequiredResult,
+    Prompt,
     Resource,
     SubscribeRequestParams,
     UnsubscribeRequestParams,
@@ -51,19 +54,20 @@ class Server(MCPServer[None]):
         self._callers = callers
         self._own = {tool.name: tool for tool in tools}
         self._notices = notices
-        super().__init__(
-            NAME,
-            title="mirrord",
-            instructions=instructions,
-            version=__version__,
-            log_level="WARNING",
-            lifespan=self._lifespan,
-            subscriptions=notices.bus,
-            middleware=[notices.observe],
-            auth=auth,
-            token_verifier=verifier,
-        )
-        prompts.register(self)
+        with _plain_logs():
+            super().__init__(
+                NAME,
+                title="mirrord",
+                instructions=instructions,
+                version=__version__,
+                log_level="WARNING",
+                lifespan=self._lifespan,
+                subscriptions=notices.bus,
+                middleware=[notices.observe],
+                auth=auth,
+                token_verifier=verifier,
+            )
+        self._offers_prompts = False
         resources.register(self, callers)
         schemas.register(self, callers, self._own)
         self._serve_subscriptions_of_the_handshake_era()
@@ -71,8 +75,11 @@ class Server(MCPServer[None]):
     async def list_tools(self) -> list[Listed]:
         """Those the caller may use, always in the same order."""
         caller = self._callers.current()
-        shown = [tool for tool in self._own.values() if caller.may_write or not tool.writes]
-        own = [tool.listed(caller.gate.levels[tool.name]) for tool in shown]
+        levels = caller.gate.levels
+        shown = [
+            one for one in self._own.values() if (caller.may_write or not one.writes) and one.is_open(levels[one.name])
+        ]
+        own = [tool.listed(levels[tool.name]) for tool in shown]
         return [*own, *await super().list_tools()]
 
     async def call_tool(
@@ -86,6 +93,24 @@ class Server(MCPServer[None]):
             return await super().call_tool(name, arguments, context)
         meant = nearest(name, [*self._own, *others])
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {meant}?" if meant else ""))
+
+    async def list_prompts(self) -> list[Prompt]:
+        """Ours and those registered in the SDK's way."""
+        self._offer_prompts()
+        return await super().list_prompts()
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """As the SDK's."""
+        self._offer_prompts()
+        return await super().get_prompt(name, arguments, context)
+
+    def _offer_prompts(self) -> None:
+        """Registering them takes a hundredth of the start, so that waits until somebody asks."""
+        if not self._offers_prompts:
+            prompts.register(self)
+            self._offers_prompts = True
 
     async def list_resources(self) -> list[Resource]:
         """The pages of the first two levels, then what was registered in the SDK's way."""
@@ -107,3 +132,14 @@ class Server(MCPServer[None]):
         serve = self._lowlevel_server.add_request_handler
         serve("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
         serve("resources/unsubscribe", UnsubscribeRequestParams, self._notices.unsubscribe)
+
+
+@contextmanager
+def _plain_logs() -> Iterator[None]:
+    """MCPServer loads rich to colour what it logs: a twentieth of the whole start, for colours that no client shows."""
+    unwanted = sys.modules.setdefault("rich.console", None) is None  # type: ignore[arg-type]  # import's own mark
+    try:
+        yield
+    finally:
+        if unwanted:
+            del sys.modules["rich.console"]

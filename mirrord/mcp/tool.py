@@ -8,7 +8,6 @@ from mcp_types import Tool as Listed
 from mcp_types import ToolAnnotations
 from pydantic import TypeAdapter
 
-from mirrord.commands.registry import COMMANDS
 from mirrord.commands.session import Session
 from mirrord.domain.trust import Trust
 from mirrord.mcp.arguments import A, schema_of
@@ -48,9 +47,15 @@ class Tool(Generic[A]):
     idempotent: bool = True
     waits: bool = False
 
+    def is_open(self, level: Trust) -> bool:
+        """Whether agents may call it: what only reads has nothing to approve, so raised it is closed to them."""
+        return self.run is None or level <= Trust.NOTIFY
+
     def answered(self, result: Any) -> Wire:
         """What its command's *result* is on the wire, whether that was returned just now or comes from a file."""
         if isinstance(result, Mapping):
+            from mirrord.commands.registry import COMMANDS  # noqa: PLC0415  (all commands; see calls)
+
             result = TypeAdapter(get_type_hints(COMMANDS[self.name].run)["return"]).validate_python(result)
         return self.wire(result)
 

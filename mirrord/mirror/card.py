@@ -98,25 +98,30 @@ def read_card(directory: int, path: str) -> Reading | None:
         if not before.is_file:
             return None
         data = _beginning(descriptor, before.size)
-        is_settled = stat_of(os.fstat(descriptor)) == before and before.is_settled(began)
     except OSError:
         return None
     finally:
         os.close(descriptor)
-    return Reading(card_of(path, data, is_whole=len(data) >= before.size), before, is_settled)
+    # What is written from now on gets another stat: even a card of half a page only lasts until the next look
+    return Reading(card_of(path, data, is_whole=len(data) >= before.size), before, before.is_settled(began))
 
 
 def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
     """The card of a page of which *data* is known: all, or the beginning."""
-    spot, text = spot_of_file(path), _decoded(data, is_whole=is_whole)
+    text = _decoded(data, is_whole=is_whole)
     head = head_of(text) if text is not None else Head()
-    title = head.title or (spot.name if spot else path)
+    title = head.title or _name(path)
     is_text = True if is_whole and text is not None else None if text is not None else False
     return Card(
         *(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text),
         bool(head.title),
         *(head.type, head.source_type, head.original, head.created),
     )
+
+
+def _name(path: str) -> str:
+    spot = spot_of_file(path)
+    return spot.name if spot is not None else path
 
 
 def _decoded(data: bytes, *, is_whole: bool) -> str | None:

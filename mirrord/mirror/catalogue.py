@@ -21,6 +21,7 @@ from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
 from mirrord.mirror.nearness import nearest
 from mirrord.mirror.roll import Roll
+from mirrord.mirror.state import Seen
 from mirrord.mirror.tree import Tree
 from mirrord.mirror.walk import Walk, has_page, is_in_assets, join
 
@@ -255,11 +256,15 @@ class Snapshot:
         noted = self._catalogue.agreed.of([card.path for card in cards])
         found = {}
         for card in cards:
-            seen, stat = noted.get(card.path), self._stat(card.path)
-            is_same = seen is not None and (stat is None or seen.matches(stat))
-            own = None if is_same else parse_id(card.claimed)
+            seen = noted.get(card.path)
+            own = None if seen is not None and self._is_same(card.path, seen) else parse_id(card.claimed)
             found[card.path] = own or (seen.entry if seen else id_of_path(self._catalogue.tenant, card.path))
         return found
+
+    def _is_same(self, path: str, seen: Seen) -> bool:
+        """Whether what the daemon noted is of the file as it is now; a folder has none."""
+        stat = self._stat(path)
+        return stat is None or seen.matches(stat)
 
     def read(self, path: str) -> Whole | None:
         """All of a page as it is right now; see card.read_whole()."""
@@ -274,7 +279,8 @@ class Snapshot:
 
     def _stat(self, path: str) -> Stat | None:
         directory, _, name = path.rpartition("/")
-        return self._sight(directory).stats.get(name)
+        stats = self._stats.get(directory)
+        return (self._sight(directory).stats if stats is None else stats).get(name)
 
     def _glance(self, directory: str) -> Glance:
         found = self._glances.get(directory)

@@ -13,11 +13,13 @@ ITSELF = os.O_PATH | os.O_NOFOLLOW  # to look at whatever has that name, a link 
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY  # a fifo must not block
 
 _PATH_MAX = 4096  # bytes with the final zero; longer paths go step by step
+_SURELY_SHORT = _PATH_MAX // 4  # code points, none of which has more bytes
+_OUTSIDE = frozenset({"", ".", ".."})
 
 
 def check(path: str) -> None:
     """Refuse a path that is not plainly inside: absolute, `..`, empty parts, a zero byte."""
-    if (path and any(part in ("", ".", "..") for part in path.split("/"))) or "\0" in path:
+    if (path and not _OUTSIDE.isdisjoint(path.split("/"))) or "\0" in path:
         raise Refused(f"The path {printable(path)!r} does not stay plainly inside the tree.")
 
 
@@ -33,7 +35,7 @@ def opened(root: int, path: str, flags: int, *, native: bool) -> int:
     """
     check(path)
     try:
-        if native and len(os.fsencode(path)) < _PATH_MAX:
+        if native and (len(path) < _SURELY_SHORT or len(os.fsencode(path)) < _PATH_MAX):
             return kernel.openat2(root, path or ".", flags)
         return _walked(root, path.split("/") if path else [], flags)
     except OSError as error:

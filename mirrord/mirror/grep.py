@@ -12,13 +12,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mirrord.errors import Damaged, Unavailable
+from mirrord.errors import Busy, Damaged
 from mirrord.mirror import contained
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.tree import Tree
 
-PATIENCE = 20.0  # seconds for one answer
+PATIENCE = 10.0  # seconds for one answer
 _PIECE = 1 << 20  # bytes
 _NO_HOME = "/nonexistent"  # where the user's own list of ignored files would be looked for
 
@@ -63,7 +63,7 @@ class Grep:
         """
         The files that match, at most *limit* of them.
 
-        The future raises Damaged if *pattern* is none, with a sentence; Unavailable if no answer comes.
+        The future raises Damaged if *pattern* is none, with a sentence; Busy if no answer comes.
         """
         return self._threads.submit(self._files, pattern, limit)
 
@@ -139,7 +139,7 @@ class _Worker:
         return self._process.poll() is None
 
     def ask(self, request: bytes) -> dict[str, Any]:
-        """The answer, which raises Unavailable and ends the process if it does not come."""
+        """The answer, which raises Busy and ends the process if it does not come."""
         try:
             assert self._process.stdin is not None
             self._process.stdin.write(request)
@@ -147,7 +147,8 @@ class _Worker:
             answer: dict[str, Any] = json.loads(self._received())
         except (OSError, ValueError) as error:
             self.end()
-            raise Unavailable("The search did not answer; search for something rarer.") from error
+            sentence = f"The search did not answer within {PATIENCE:.0f} seconds; search for something rarer."
+            raise Busy(sentence) from error
         return answer
 
     def kill(self) -> None:

@@ -7,10 +7,13 @@ The library holds the interpreter's lock as long as it searches, so it must not 
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from pyripgrep import Grep
+
+_LARGE = 0.2  # seconds of the processor to prepare a pattern: it is prepared anew for each file whose lines are shown
 
 
 def main() -> None:
@@ -29,15 +32,23 @@ def answer(grep: Grep, request: dict[str, Any]) -> dict[str, Any]:
     {pattern, limit or null} → {found: [path of a file that matches]}, in no order.
     {pattern, files: [path]} → {found: [[path, `path:number:line`]]}, of each that matches the first line that does.
     Paths begin with `./`.
-    A pattern that is none → {error}.
+    A pattern that is none, or takes too long to prepare → {error}.
     """
     try:
         if "files" in request:
             return {"found": list(_first_lines(grep, request["pattern"], request["files"]))}
+        _check(grep, request["pattern"])
         found = grep.search(request["pattern"], path=".", output_mode="files_with_matches", head_limit=request["limit"])
         return {"found": found}
     except ValueError as error:
         return {"error": str(error)}
+
+
+def _check(grep: Grep, pattern: str) -> None:
+    began = time.process_time()
+    grep.search(pattern, path=os.devnull, output_mode="files_with_matches")
+    if time.process_time() - began > _LARGE:
+        raise ValueError("it is too large: repeat less, or narrower sets of characters than \\w or \\p{L}")
 
 
 def _first_lines(grep: Grep, pattern: str, files: list[str]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,5 @@
 """`.mirrorignore` at a tenant's root, in gitignore syntax: what is not taken in while it is new."""
 
-from pathspec import GitIgnoreSpec
-
 from mirrord.errors import Damaged
 from mirrord.mirror.tree import Tree
 
@@ -14,11 +12,9 @@ class Ignore:
 
     def __init__(self, text: str = "") -> None:
         """Raises Damaged if a pattern cannot be understood."""
-        try:
-            self._spec = GitIgnoreSpec.from_lines(text.splitlines())
-        except ValueError as error:
-            raise Damaged(f"{PATH} has a pattern that cannot be understood: {error}.") from error
-        self.is_empty = not any(pattern.include is not None for pattern in self._spec.patterns)
+        self.is_empty = True
+        if text.strip():
+            self._understand(text)
 
     @classmethod
     def load(cls, tree: Tree) -> "Ignore":
@@ -36,6 +32,15 @@ class Ignore:
             return cls(data.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise Damaged(f"{PATH} is not UTF-8; save it as UTF-8.") from error
+
+    def _understand(self, text: str) -> None:
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most trees ignore nothing, and readers start without it)
+
+        try:
+            self._spec = GitIgnoreSpec.from_lines(text.splitlines())
+        except ValueError as error:
+            raise Damaged(f"{PATH} has a pattern that cannot be understood: {error}.") from error
+        self.is_empty = not any(pattern.include is not None for pattern in self._spec.patterns)
 
     def matches(self, path: str, is_directory: bool) -> bool:
         """Whether *path* is kept out; what lies below a directory that is, is kept out too."""

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from mirrord.errors import UserError
 
-_OPENAT2 = 437  # the same on every architecture
-_RENAMEAT2 = {"x86_64": 316, "aarch64": 276}
+_OPENAT2 = ctypes.c_long(437)  # the same on every architecture
+_RENAMEAT2 = {"x86_64": ctypes.c_long(316), "aarch64": ctypes.c_long(276)}
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 _NOREPLACE, _EXCHANGE = 1, 2
 
@@ -77,7 +77,7 @@ def stat_of(raw: os.stat_result) -> Stat:
 def openat2(directory: int, path: str, flags: int, mode: int = 0) -> int:
     """Open *path* beneath *directory*, through no link at all; O_PATH | O_NOFOLLOW may open a final link."""
     how, size = _how(flags, mode)
-    return _called(path, _OPENAT2, ctypes.c_int(directory), ctypes.c_char_p(os.fsencode(path)), how, size)
+    return _called(path, _OPENAT2, directory, os.fsencode(path), how, size)
 
 
 @functools.cache
@@ -189,14 +189,13 @@ def _renameat2(source_in: int, source: str, target_in: int, target: str, flags: 
     number = _RENAMEAT2.get(platform.machine())
     if number is None:
         raise Unsupported(errno.ENOSYS, "renameat2 has no known number on this machine")
-    old, new = ctypes.c_char_p(os.fsencode(source)), ctypes.c_char_p(os.fsencode(target))
-    descriptors = ctypes.c_int(source_in), ctypes.c_int(target_in)
-    _called(target, number, descriptors[0], old, descriptors[1], new, ctypes.c_uint(flags))
+    _called(target, number, source_in, os.fsencode(source), target_in, os.fsencode(target), flags)
 
 
-def _called(path: str, number: int, *arguments: object) -> int:
+def _called(path: str, number: ctypes.c_long, *arguments: object) -> int:
+    """ctypes takes a plain int for a C int, and bytes for a string."""
     while True:
-        result = int(_libc.syscall(ctypes.c_long(number), *arguments))
+        result: int = _libc.syscall(number, *arguments)
         if result >= 0:
             return result
         code = ctypes.get_errno()

@@ -4,6 +4,7 @@ PURE: which path of a tree is which entry.
 Paths are relative to the tenant's root, parts joined by "/", no slash at either end; "" is the root.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ PARKED, ARRIVING = "m.", "n."  # how names of what is parked, or being built, in
 SUFFIX = ".md"
 INDEX_FILE = INDEX + SUFFIX
 
+_HIDDEN = re.compile(r"(?:^|/)(?:[./]|\Z)")  # a part that is a dot-name, or empty
 _TEMPORARY = ("~", ".swp", ".swo", ".swx", ".tmp", ".part", ".crdownload", "___jb_tmp___", "___jb_old___")
 
 
@@ -42,7 +44,7 @@ def spot_of_file(path: str) -> Spot | None:
     if parts[0] == RECORDS:
         name = name_of_record(path)
         return Spot(Kind.RECORD, "", name) if name is not None else None
-    if not all(map(is_visible, parts)) or is_temporary(parts[-1]):
+    if not _is_visible(path) or is_temporary(parts[-1]):
         return None
     if ASSETS in parts[:-1]:
         at = parts.index(ASSETS)
@@ -57,7 +59,7 @@ def spot_of_file(path: str) -> Spot | None:
 def spot_of_directory(path: str) -> Spot | None:
     """The folder at *path*; None for the root, dot-names, `assets` and whatever is in it."""
     parts = path.split("/")
-    if ASSETS in parts or not all(map(is_visible, parts)):
+    if ASSETS in parts or not _is_visible(path):
         return None
     return Spot(Kind.FOLDER, "/".join(parts[:-1]), parts[-1])
 
@@ -98,12 +100,17 @@ def may_be_synced(path: str) -> bool:
     if path.startswith(RECORDS):
         above = parent_of(path)
         return path == RECORDS or path in DIRECTORIES or (above in DIRECTORIES and is_visible(path[len(above) + 1 :]))
-    return all(map(is_visible, path.split("/")))
+    return _is_visible(path)
 
 
 def is_visible(name: str) -> bool:
     """Whether a part of a page's path may be synced: no dot-name, and UTF-8."""
     return name != "" and name[0] != "." and is_text(name)
+
+
+def _is_visible(path: str) -> bool:
+    """Whether every part of *path* is."""
+    return not _HIDDEN.search(path) and is_text(path)
 
 
 def is_temporary(name: str) -> bool:

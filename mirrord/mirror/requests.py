@@ -36,10 +36,10 @@ def files(tree: Tree) -> dict[str, Stat]:
 
 
 def read(tree: Tree, path: str) -> Found | str | None:
-    """What the file at *path* says; why it is no request; None: it is gone, or being written."""
+    """What the file at *path* says; why it is no request; None: it is gone. Raises Busy while it is being written."""
     try:
         found = decode(tree.read(path, LIMIT)[0])
-    except (FileNotFoundError, Busy):
+    except FileNotFoundError:
         return None
     except (ValueError, Refused, Damaged, OSError) as error:
         return f"{path!r} {error if isinstance(error, ValueError) else 'cannot be read: ' + reason_of(error)}"
@@ -49,10 +49,11 @@ def read(tree: Tree, path: str) -> Found | str | None:
 
 
 def all_of(tree: Tree) -> Iterator[Found]:
-    """Every request, the newest first."""
+    """Every request, the newest first, but for those that are being written by other programs."""
     for path in reversed(files(tree)):
-        if isinstance(found := read(tree, path), tuple):
-            yield found
+        with suppress(Busy):
+            if isinstance(found := read(tree, path), tuple):
+                yield found
 
 
 def put(tree: Tree, request: Request, answer: Answer) -> None:

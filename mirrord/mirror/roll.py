@@ -4,10 +4,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from mirrord.domain.meaning import plain
-from mirrord.domain.query import Term
 from mirrord.mirror.card import Card
+from mirrord.mirror.layout import directory_of
+
+if TYPE_CHECKING:
+    from mirrord.domain.query import Term
 
 _BETWEEN = "\x1f"  # names: no phrase goes across
 
@@ -47,10 +50,10 @@ class Lines:
         self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
         self._joined = "\n".join(lines)
 
-    def holding(self, term: Term) -> set[int]:
+    def holding(self, term: "Term") -> set[int]:
         """The numbers of the texts that hold *term*, from 0."""
         return {bisect_right(self._starts, found.start()) - 1 for found in term.pattern.finditer(self._joined)}
 
 
 def _names(card: Card) -> str:
-    return _BETWEEN.join((card.title, plain(card.path).rpartition("/")[2], *card.tags, *card.aliases))
+    return _BETWEEN.join((card.title, directory_of(card.path, card.kind).rpartition("/")[2], *card.tags, *card.aliases))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mirrord.domain.query import Term
-from mirrord.errors import Damaged, Unavailable
+from mirrord.errors import Busy, Damaged
 from mirrord.mirror.card import Card
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.grep import Grep, Line, Matching
@@ -88,7 +88,7 @@ class Hits:
                 if found.is_complete:
                     with_name = {ordered[at].path for at in named[self._terms.index(term)]}
                     return {*found.paths, *with_name, *self._grep.left_out(self._snapshot)}
-            except (Damaged, Unavailable):
+            except (Busy, Damaged):
                 return None  # reading all takes longer, and finds the same
         return None
 

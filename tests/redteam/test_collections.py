@@ -11,8 +11,7 @@ from tests.redteam.test_inputs import all_end
 from tests.redteam.world import RIVAL, world_in
 
 _NAMES: tuple[Any, ...] = (
-    *("../x", "..", "/etc/passwd", f"../../../{RIVAL}/x", "a/b", "a\\b", "a\0", "x.yaml", "CON ", "-rf", "é", "𝒳"),
-    *("x" * 100_000, "", " ", "\n", "a\n", "\u202e", "%2e%2e", "~", "*", "{}", "; drop table record"),
+    *("../x", "..", f"../../../{RIVAL}/x", "a\\b", "a\0", "x.yaml", "-rf", "𝒳", "x" * 100_000, "", "a\n", "%2e%2e"),
 )
 _NOWHERE = frozenset({"NOT_FOUND", "INVALID_NAME", "CATEGORY_NOT_FOUND", "INVALID_ARGUMENTS"})
 _DIRECTORIES = (f"../{RIVAL}", "/etc", "..", "a/../../b", ".records", ".mirrord/tmp", "assets", "a\0", "x" * 10_000)

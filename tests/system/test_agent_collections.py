@@ -8,7 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mirrord.domain.trust import DEFAULTS, Trust
+from mirrord.commands.gate import Gate
+from mirrord.domain.trust import DEFAULTS, Trust, levels
 from mirrord.errors import Refused
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.tools import tools_of
@@ -234,6 +235,18 @@ async def test_categories_have_the_same_five_verbs_and_collections_follow(tenant
         await refused(agent, "not_found", "category_remove", name="shelf")
         await refused(agent, "name_conflict", "category_change", name="poems", new_name="novels")
         await refused(agent, "forbidden", "category_add", name="x", dir="../rival")
+
+
+async def test_what_an_operator_lets_people_decide_is_shown_to_them_and_not_done(tenant: Tenant) -> None:
+    async with prepared(tenant):
+        pass
+    raised = Gate(levels({"category_change": "SUGGEST"}))
+    async with in_memory(tenant, sets=["collections"], gate=raised) as agent:
+        pending = await agent.call("category_change", name="books", new_name="shelf")
+        assert pending["status"] == "pending_approval"
+        assert pending["also_changed"] == ["reading"]
+        assert "+  - shelf" in pending["preview"]["lines"]
+        assert (await agent.call("collection_list"))["value"] == [READING]
 
 
 def test_lists_and_content_are_autonomous_and_the_others_are_notified() -> None:

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.commands.categories import add_category, change_category, list_categories, remove_category
 from mirrord.commands.collection_content import collection_content
-from mirrord.commands.collections import add_collection, list_collections, update_collection
+from mirrord.commands.collections import add_collection, change_collection, list_collections, update_collection
 from mirrord.commands.failure import Failed
 from mirrord.commands.session import Session
 from tests.system.agents import agent
@@ -92,6 +92,12 @@ def test_what_tools_change_is_in_the_rows_and_told_once(mirrord: Mirrord, sessio
     )
     eventually(lambda: not list(mirrord.file(".mirrord/tmp").glob("*/a.*")), "the copies of what was written to go")
     assert [one.path for one in collection_content(session, "reading").pages] == ["Books/A.md"]
+
+    first = _equal(mirrord, "collection", "reading")
+    change_collection(session, "reading", new_name="Reading", description="")
+    second = _equal(mirrord, "collection", "Reading")
+    assert second[0] == first[0]
+    assert _row(mirrord, "collection", "reading") is None
 
 
 def test_what_people_and_apps_change_is_what_tools_see_and_change_further(mirrord: Mirrord, session: Session) -> None:

@@ -49,6 +49,15 @@ async def test_tools_tell_the_level_that_an_operator_gave_them(tenant: Tenant, m
     assert "A person decides first" not in (listed["move_page"].description or "")
 
 
+async def test_a_tool_that_only_reads_is_closed_to_agents_where_an_operator_raised_it(tenant: Tenant) -> None:
+    async with in_memory(tenant, gate=Gate(levels({"read_page": "SUGGEST"}))) as agent:
+        listed = [tool.name for tool in (await agent.client.list_tools()).tools]
+        refused = await agent.refused("read_page", **CALL)
+
+    assert "read_page" not in listed
+    assert refused["code"] == "NOT_ALLOWED"
+
+
 @both_eras
 async def test_a_call_that_waits_is_no_error_and_tells_how_it_goes_on(tenant: Tenant, mode: str) -> None:
     async with in_memory(tenant, mode=mode, gate=Gate(RAISED)) as agent:

@@ -55,15 +55,15 @@ def test_a_person_looks_approves_and_the_agent_gets_the_outcome_once(mirrord: Mi
     request = agent.asks("delete_page", call)
     await_state(mirrord, request, "pending")
 
-    shown = mirrord.run("approvals", "show", str(request))
+    shown = mirrord.run("approvals", "show", str(request), "--tenant", mirrord.tenant)
     assert f"The page {name}.md would go to the trash." in shown.stdout
     assert "REQUIRE" in shown.stdout
     assert mirrord.file(f"{name}.md").exists()
     assert [one["kind"] for one in mirrord.status()["attention"] if one["path"] == str(request)] == ["approval"]
-    left = mirrord.run("approvals", "approve", "--all")
+    left = mirrord.run("approvals", "approve", "--all", "--tenant", mirrord.tenant)
     assert f"approve {request}" in left.stderr  # REQUIRE is never among all
     assert state(mirrord, request) == "pending"
-    done = mirrord.run("approvals", "approve", str(request))
+    done = mirrord.run("approvals", "approve", str(request), "--tenant", mirrord.tenant)
     assert done.returncode == 0, done.stderr
 
     await_state(mirrord, request, "executed")
@@ -257,10 +257,10 @@ def test_what_was_done_without_asking_is_told_once(mirrord: Mirrord, agent: Aske
     assert isinstance(run(agent.session, Gate(), "delete_page", {"path": name}), Done)
     look_everywhere(mirrord)
 
-    told = mirrord.run("notifications", "--read")
+    told = mirrord.run("notifications", "--read", "--tenant", mirrord.tenant)
 
     assert f"agent local: PageDeleted {name}.md" in told.stdout
-    assert mirrord.run("notifications", "--json").stdout.strip() == "[]"
+    assert mirrord.run("notifications", "--json", "--tenant", mirrord.tenant).stdout.strip() == "[]"
 
 
 def test_a_daemon_that_is_killed_before_it_told_does_not_run_the_command_again(

@@ -52,7 +52,7 @@ def _assert_true(text: str, segments: list[Segment]) -> None:
         assert segment.detached or text[segment.start : segment.end] == segment.quote
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(_segmented(), st.data())
 def test_an_edit_outside_a_segment_never_changes_what_it_says(
     case: tuple[str, list[Segment]], data: st.DataObject
@@ -65,7 +65,7 @@ def test_an_edit_outside_a_segment_never_changes_what_it_says(
             assert (now.quote, now.detached) == (before.quote, False)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(_segmented(), st.data())
 def test_deleting_text_and_restoring_it_restores_the_segments(
     case: tuple[str, list[Segment]], data: st.DataObject
@@ -82,7 +82,7 @@ def test_deleting_text_and_restoring_it_restores_the_segments(
         assert (now.quote, now.detached) == (before.quote, False)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(_segmented(), _texts, st.booleans())
 def test_a_segment_that_is_not_detached_says_what_is_there_and_a_second_time_changes_nothing(
     case: tuple[str, list[Segment]], new: str, is_known: bool
@@ -94,10 +94,10 @@ def test_a_segment_that_is_not_detached_says_what_is_there_and_a_second_time_cha
     assert [one.id for one in found] == [one.id for one in segments]
     assert anchored(found, new, new) == found
     for one in found:
-        assert one.detached or anchored([one], None, new) == [one]
+        assert one.detached or one.former or anchored([one], None, new) == [one]
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(_texts, _texts)
 def test_blocks_are_equal_in_both_texts_and_ascend_in_both(old: str, new: str) -> None:
     at, to = 0, 0

@@ -1,12 +1,14 @@
 """Which pages the patterns of a category mean."""
 
 import time
+from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.globbing import LONGEST, Globs, fault_in
+from mirrord.domain.place import name_key
 
 PAGES = ("A.md", "_index.md", "Note.md", "drafts/B.md", "novels/C.md", "novels/drafts/D.md", "novels/long/_index.md")
 
@@ -53,6 +55,32 @@ def test_every_pattern_is_understood_and_its_opposite_means_the_other_pages(patt
     pattern = pattern.lstrip("!")
     if fault_in(pattern) is None:
         assert Globs([pattern]).match(path + ".md") is not Globs([f"!{pattern}"]).match(path + ".md")
+
+
+_PATHS = st.lists(st.one_of(st.text("abé.", min_size=1, max_size=4), st.just("drafts")), min_size=1, max_size=5)
+
+
+@given(_PATTERNS, _PATHS, st.booleans())
+def test_a_pattern_means_what_it_means_name_by_name(pattern: str, names: list[str], is_index: bool) -> None:
+    pattern = pattern.lstrip("!")
+    path = "/".join(names) + ("/_index.md" if is_index else ".md")
+    if fault_in(pattern) is None:
+        spellings = [path, path.removesuffix(".md"), *(["/".join(names)] if is_index else [])]
+        found = any(_fits(_parts(pattern), name_key(one).split("/")) for one in spellings)
+        assert Globs([pattern]).match(path) is found
+
+
+def _parts(pattern: str) -> list[str]:
+    text = pattern if "/" in pattern.rstrip("/") else f"**/{pattern}"
+    return [name_key(part) for part in (text + "**" if text.endswith("/") else text).split("/") if part]
+
+
+def _fits(parts: list[str], names: list[str]) -> bool:
+    if not parts or not names:
+        return not parts and not names
+    if parts[0] == "**":
+        return len(parts) == 1 or _fits(parts[1:], names) or _fits(parts, names[1:])
+    return fnmatchcase(names[0], parts[0]) and _fits(parts[1:], names[1:])
 
 
 @given(st.text("abc/", min_size=1, max_size=20).map(lambda text: f"{text.strip('/')}x.md"))

@@ -30,7 +30,7 @@ def _segments(draw: st.DrawFn) -> Segment:
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(_segments(), max_size=4, unique_by=lambda one: one.id))
 def test_what_is_written_is_read_again_in_the_order_of_the_text(segments: list[Segment]) -> None:
     found = decoded(encoded({}, segments))

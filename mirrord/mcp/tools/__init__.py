@@ -28,16 +28,16 @@ def _pages() -> Tools:
 
 
 def _sources() -> Tools:
-    from mirrord.mcp.tools.folders import FOLDERS  # noqa: PLC0415  (a set nobody asked for is not loaded)
-    from mirrord.mcp.tools.imports import IMPORTS  # noqa: PLC0415  (as above)
-    from mirrord.mcp.tools.sources import SOURCES  # noqa: PLC0415  (as above)
-    from mirrord.mcp.tools.speakers import SPEAKERS  # noqa: PLC0415  (as above)
+    from mirrord.mcp.tools.folders import FOLDERS  # a set nobody asked for is not loaded
+    from mirrord.mcp.tools.imports import IMPORTS
+    from mirrord.mcp.tools.sources import SOURCES
+    from mirrord.mcp.tools.speakers import SPEAKERS
 
     return (*FOLDERS, *SOURCES, *IMPORTS, *SPEAKERS)
 
 
 def _collections() -> Tools:
-    from mirrord.mcp.tools.collections import COLLECTIONS  # noqa: PLC0415  (as above)
+    from mirrord.mcp.tools.collections import COLLECTIONS
 
     return COLLECTIONS
 

@@ -1,18 +1,20 @@
 """Tools that find pages: lists, the tree, search, links."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from mirrord.commands.linked import Linked, get_page_links
-from mirrord.commands.listing import Listed, Node, get_tree, list_pages
-from mirrord.commands.search import SearchResult, search_pages
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Arguments
 from mirrord.mcp.shapes import COUNT, FLAG, TEXT, listed, nullable, record, result
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
+
+if TYPE_CHECKING:
+    from mirrord.commands.linked import Linked
+    from mirrord.commands.listing import Listed, Node
+    from mirrord.commands.search import SearchResult
 
 Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the same question, to go on.")]
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
@@ -58,11 +60,13 @@ class Links(Arguments):
 
 
 def _list(session: Session, given: List) -> Wire:
+    from mirrord.commands.listing import list_pages
+
     found = list_pages(session, given.path, given.depth, given.include_content, given.cursor)
     return _going_on({"pages": [_listed(one) for one in found.pages]}, found.next_cursor)
 
 
-def _listed(page: Listed) -> Wire:
+def _listed(page: "Listed") -> Wire:
     shown: dict[str, Any] = {
         "path": page.path,
         "title": page.title,
@@ -77,6 +81,8 @@ def _listed(page: Listed) -> Wire:
 
 def _grow(session: Session, given: Grow) -> Wire:
     """A page's node as it is; the root, which is no page, is called like the tenant."""
+    from mirrord.commands.listing import get_tree
+
     tree = get_tree(session, given.include_metadata, given.path, given.depth)
     if given.path is not None and len(tree.nodes) == 1:
         return _node(tree.nodes[0])
@@ -84,26 +90,28 @@ def _grow(session: Session, given: Grow) -> Wire:
     return _branched(root, tree.nodes, has_more=tree.truncated)
 
 
-def _node(node: Node) -> Wire:
+def _node(node: "Node") -> Wire:
     shown: dict[str, Any] = {"title": node.title, "path": node.path, "pageId": node.page_id}
     if (known := node.metadata) is not None:
         shown |= {"icon": known.icon, "position": known.position, "tags": known.tags, "aliases": known.aliases}
     return _branched(shown, node.children, has_more=node.has_more)
 
 
-def _branched(shown: dict[str, Any], children: Sequence[Node], *, has_more: bool) -> Wire:
+def _branched(shown: dict[str, Any], children: Sequence["Node"], *, has_more: bool) -> Wire:
     shown["children"] = [_node(child) for child in children]
     return {**shown, "hasMore": True} if has_more else shown
 
 
 def _search(session: Session, given: Search) -> Wire:
+    from mirrord.commands.search import search_pages
+
     found = search_pages(session, given.query, given.path, given.limit, given.regex, given.case_sensitive, given.cursor)
     answer = {"results": [_hit(one) for one in found.results], "truncated": found.truncated}
     skipped = {"skipped": found.skipped, "skippedCount": found.skipped_count} if found.skipped else {}
     return _going_on({**answer, **skipped}, found.next_cursor)
 
 
-def _hit(hit: SearchResult) -> Wire:
+def _hit(hit: "SearchResult") -> Wire:
     return {
         "path": hit.path,
         "title": hit.title,
@@ -114,12 +122,14 @@ def _hit(hit: SearchResult) -> Wire:
 
 
 def _links(session: Session, given: Links) -> Wire:
+    from mirrord.commands.linked import get_page_links
+
     found = get_page_links(session, given.path)
     links = {"outgoing": [_link(one) for one in found.outgoing], "incoming": [_link(one) for one in found.incoming]}
     return {**links, "leftOut": found.left_out} if found.left_out else links
 
 
-def _link(link: Linked) -> Wire:
+def _link(link: "Linked") -> Wire:
     return {"title": link.title, "path": link.path}
 
 

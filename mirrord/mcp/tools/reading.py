@@ -1,16 +1,18 @@
 """Tools that show pages."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field
 
 from mirrord.commands.failure import Failed
-from mirrord.commands.pages import Shown, read_page, read_pages
 from mirrord.commands.session import Session
 from mirrord.mcp import replies
 from mirrord.mcp.arguments import Arguments, from_json
 from mirrord.mcp.shapes import ANY, COUNT, TEXT, Schema, listed, result
 from mirrord.mcp.tool import Tool, Wire
+
+if TYPE_CHECKING:
+    from mirrord.commands.pages import Shown
 
 PagePath = Annotated[str, Field(description="Such as Projects/Alpha.md; .md is optional.")]
 MOST = 80_000  # characters in one answer: about what clients let through
@@ -42,17 +44,21 @@ class ReadSeveral(Arguments):
 
 
 def _read(session: Session, given: Read) -> Wire:
+    from mirrord.commands.pages import read_page
+
     return _shown(read_page(session, given.path, given.section, given.offset, given.limit or MOST))
 
 
 def _read_several(session: Session, given: ReadSeveral) -> Wire:
+    from mirrord.commands.pages import read_pages
+
     found, omitted = read_pages(session, given.paths, MOST)
     answers = zip(found, given.paths, strict=False)  # without what was omitted
-    pages = [_shown(one) if isinstance(one, Shown) else _refused(one, path) for one, path in answers]
+    pages = [_refused(one, path) if isinstance(one, Failed) else _shown(one) for one, path in answers]
     return {"pages": pages, **({"omitted": omitted} if omitted else {})}
 
 
-def _shown(page: Shown) -> Wire:
+def _shown(page: "Shown") -> Wire:
     shown: Wire = {
         "content": page.content,
         "frontmatter": page.frontmatter,

@@ -1,17 +1,19 @@
 """Tools that move, delete and restore pages, and add attachments."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from mirrord.commands.attachments import Attached
-from mirrord.commands.moves import Moved
-from mirrord.commands.removal import Deleted, Restored
 from mirrord.mcp.arguments import Arguments
 from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, listed, result
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
 from mirrord.mcp.tools.writing import Digest
+
+if TYPE_CHECKING:
+    from mirrord.commands.attachments import Attached
+    from mirrord.commands.moves import Moved
+    from mirrord.commands.removal import Deleted, Restored
 
 _TOLD = " People are notified."
 
@@ -48,22 +50,22 @@ class Attach(Arguments):
     file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
 
 
-def _moved(done: Moved) -> Wire:
+def _moved(done: "Moved") -> Wire:
     answer = {"success": True, "pageId": done.page_id, "newPath": done.new_path, "digest": done.digest}
     left = {"linksLeft": done.left} if done.left else {}
     return {**answer, "linksRewritten": done.links_rewritten, **left}
 
 
-def _deleted(done: Deleted) -> Wire:
+def _deleted(done: "Deleted") -> Wire:
     below = {"below": done.below} if done.below else {}
     return {"deleted": True, "pageId": done.page_id, "trashId": done.trash_id, **below}
 
 
-def _restored(done: Restored) -> Wire:
+def _restored(done: "Restored") -> Wire:
     return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
-def _attached(done: Attached) -> Wire:
+def _attached(done: "Attached") -> Wire:
     return {"relativePath": done.relative_path, "markdownSyntax": done.markdown_syntax, "digest": done.digest}
 
 

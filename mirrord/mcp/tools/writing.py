@@ -1,15 +1,17 @@
 """Tools that write, edit and make pages."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from mirrord.commands.edits import Edited
-from mirrord.commands.pages import Written
 from mirrord.mcp.arguments import Arguments, from_json
 from mirrord.mcp.shapes import FLAG, TEXT, result
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
+
+if TYPE_CHECKING:
+    from mirrord.commands.edits import Edited
+    from mirrord.commands.pages import Written
 
 Digest = Annotated[str | None, Field(description="Digest it must have; default: as last read here.")]
 
@@ -64,7 +66,7 @@ class Edit(Arguments):
         return {**self.model_dump(mode="json", exclude={"edits"}), "edits": edits}
 
 
-def _written(done: Written) -> Wire:
+def _written(done: "Written") -> Wire:
     return {
         "success": True,
         "pageId": done.page_id,
@@ -74,11 +76,11 @@ def _written(done: Written) -> Wire:
     }
 
 
-def _made(done: Written) -> Wire:
+def _made(done: "Written") -> Wire:
     return {"pageId": done.page_id, "path": done.path, "digest": done.digest}
 
 
-def _edited(done: Edited) -> Wire:
+def _edited(done: "Edited") -> Wire:
     return {
         "success": True,
         "pageId": done.page_id,

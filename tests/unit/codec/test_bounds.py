@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from mirrord.codec.dialect import MAX_NESTING
 from mirrord.codec.frontmatter import values
 from mirrord.codec.links import links_of
 from mirrord.codec.reader import read
+from mirrord.codec.sections import following
 from mirrord.codec.segments import outline
 from mirrord.codec.stored import stored
 from mirrord.errors import Damaged
@@ -62,6 +64,7 @@ def runs(size: int) -> str:
 SHAPES = {
     "brackets": half("[", "]"),
     "images": half("![", "](a)"),
+    "wikilinks in images": half("![", "[[a]]"),
     "links around a link": half("[", "](a)"),
     "emphasis": half("*a ", "a*"),
     "crossed emphasis": half("*a_", "_*"),
@@ -95,6 +98,21 @@ def test_four_times_the_text_costs_about_four_times_the_time(
     if large > FLOOR:
         small = min(cost(work, bomb(SMALL)) for _ in range(2))
         assert large < FLOOR + PATIENCE * 4 * small
+
+
+def test_where_many_sections_end_is_found_at_once() -> None:
+    levels = [1, 2] * 100_000
+    start = time.process_time()
+    found = following(levels)
+
+    assert time.process_time() - start < 2.0  # generous: it takes a tenth of that
+    assert found == [min(number + 2 - number % 2, len(levels)) for number in range(len(levels))]
+
+
+def test_pictures_in_pictures_take_no_more_memory_than_the_parser_goes_deep() -> None:
+    text = half("![", "](a)")(30_000)
+
+    assert sum(len(link.alias or "") for link in links_of(text)) <= MAX_NESTING * len(text)
 
 
 def test_a_block_that_costs_too_much_stays_opaque_and_its_neighbours_do_not() -> None:

@@ -2,10 +2,12 @@ from collections.abc import Mapping
 
 import orjson
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, same, split, values, with_keys
+from mirrord.codec.rewriting import is_plain
 from mirrord.codec.text import lines
 from mirrord.errors import Damaged
 
@@ -163,3 +165,18 @@ def test_true_is_not_one() -> None:
     assert not same({"a": [True]}, {"a": [1]})
     assert same({"a": [1.0]}, {"a": [1]})
     assert not same(None, False)
+
+
+WORDS = st.sampled_from(
+    ["id", "title", "Null", "~", "off", "y", "true", "1e5", "0x1", "-", "_", ".inf", "=", "a-b", "=="]
+)
+
+
+@given(st.lists(WORDS | st.text("aeN0_-", max_size=3), max_size=3).map(" ".join) | st.uuids().map(str))
+@example("12345678-1234-1234-1234-123456789012")
+@example("title")
+def test_every_reader_takes_a_plain_text_for_itself(text: str) -> None:
+    assume(is_plain(text))
+
+    assert yaml.safe_load(f"{text}: {text}") == {text: text}
+    assert values(f"---\n{text}: {text}\n---\n") == {text: text}

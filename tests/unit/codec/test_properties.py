@@ -41,6 +41,13 @@ from mirrord.errors import Damaged
         ("[[1, 2], [3]]", [[1, 2], [3]]),
         ("!!binary aGk=", "aGk="),
         ("!custom {a: 1}", {"a": 1}),
+        ("!!seq x", "x"),
+        ("!!timestamp x", "x"),
+        ("!!float [1]", [1]),
+        ("!!str {a: 1}", {"a": 1}),
+        ("!!float '5'", 5),
+        ("! '5'", 5),
+        ("&here [1]", [1]),
         ("{1: x, true: y, 1.10: z}", {"1": "x", "true": "y", "1.10": "z"}),
         ('"no"', "no"),
         ("'2024-01-05 10:00:00'", "2024-01-05 10:00:00"),
@@ -48,7 +55,6 @@ from mirrord.errors import Damaged
 )
 def test_a_value_is_what_was_written(written: str, value: object) -> None:
     source = f"key: {written}\n"
-    properties(source)
 
     assert load(source) == {"key": value}
     assert orjson.dumps(load(source))
@@ -59,6 +65,7 @@ def test_a_value_is_what_was_written(written: str, value: object) -> None:
     [
         ("a: *x", "aliases"),
         ("a: &x [1]\nb: [*x, *x]", "line 3 .*aliases"),
+        ("a: &x 1\nb: &x 2", "line 3 .*a second &x"),
         ("<<: {a: 1}", "merge keys"),
         ("? [a]\n: b", "a key is not plain text"),
         ("- a", "not made of `key: value` lines"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from mirrord.codec.document import Node
+from mirrord.codec.links import links_of
 from mirrord.codec.reader import read
 from mirrord.codec.stored import derived, derived_again, stored
 from tests.unit.codec.documents import markdown, meaning
@@ -43,6 +44,12 @@ def test_a_changed_block_changes_no_other_object() -> None:
 def test_it_means_what_the_text_says_whatever_was_before(text: str, other: str) -> None:
     result = orjson.loads(json_of(text, json_of(other, None).decode()))
     assert meaning(result) == meaning(orjson.loads(orjson.dumps(read(text))))
+
+
+@given(markdown)
+@settings(max_examples=60)
+def test_the_links_beside_it_are_those_of_the_text(text: str) -> None:
+    assert stored(text, None)[1] == links_of(text)
 
 
 @given(markdown)

@@ -145,6 +145,7 @@ def test_a_cell_that_is_none_or_may_be_two_things_is_refused(kind: str, cell: st
         Column(0, "x", ValueType(kind)).value(cell)
 
 
+# The reader takes a tab in brackets for a label: answers have blanks instead.
 ANSWERS = st.text("ab#*_`[]()<>!&;~=$%^|\\-+1.) \n:\"'漢é{}\t")
 
 
@@ -171,6 +172,11 @@ def test_a_front_matter_says_what_it_was_given(attributes: dict[str, str | int |
     kept = {name: value for name, value in attributes.items() if not isinstance(value, str) or value.isprintable()}
     found = values(split(cases.front_matter({"title": "x", "attributes": kept})).head)
     assert found.get("attributes", {}) == kept
+
+
+def test_a_value_of_several_lines_stays_so() -> None:
+    written = cases.front_matter({"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}})
+    assert values(split(written).head) == {"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}}
 
 
 def test_labels_with_brackets_are_labels() -> None:

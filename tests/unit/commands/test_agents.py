@@ -15,6 +15,7 @@ from tests.unit.commands.conftest import TENANT, page
 
 AGENTS, PAGES = 8, 20
 SECONDS = 3.0
+LEAST = 60  # writes of all agents, and of the person; on a busy machine that takes longer
 CODES = {"CONFLICT", "READ_FIRST", "PAGE_NOT_FOUND", "BUSY"}
 
 Acknowledged = tuple[str, str, str]  # page, the text that was read, the text that was written
@@ -25,7 +26,7 @@ def _agent(root: str, number: int, results: "multiprocessing.Queue[list[Acknowle
     prepare_process()
     session = Session(Tree(Path(root)), "acme", TENANT, Actor("agent", f"agent-{number}"), f"mcp-{number}")
     done, chance, end = list[Acknowledged](), random.Random(number), time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    while time.monotonic() < end or len(done) * AGENTS < LEAST:
         path = f"{chance.randrange(PAGES)}.md"
         try:
             before = read_page(session, path).content
@@ -43,7 +44,7 @@ def _agent(root: str, number: int, results: "multiprocessing.Queue[list[Acknowle
 def _person(root: str, results: "multiprocessing.Queue[list[Acknowledged]]") -> None:
     """Saves as editors do, without asking, from what was read a moment before: in place, or renamed over."""
     done, chance, end = list[Acknowledged](), random.Random(99), time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    while time.monotonic() < end or len(done) < LEAST:
         file = Path(root, f"{chance.randrange(PAGES)}.md")
         before = file.read_text()
         time.sleep(chance.random() / 200)
@@ -72,9 +73,9 @@ def test_eight_agents_and_a_person_lose_no_acknowledged_write(root: Path) -> Non
     kept = _kept(root)
     lost = [(path, text) for path, _, text in acknowledged if text not in kept]
     assert lost == []
-    assert len(acknowledged) > 50
+    assert len(acknowledged) >= LEAST
     saves = [(path, text) for done in found for path, _, text in done if "person" in text.splitlines()[-1]]
-    assert len(saves) > 50
+    assert len(saves) >= LEAST
     last_saves = dict(saves)  # what the person overwrote itself is the person's business
     assert all(text in kept for text in last_saves.values())
 

@@ -549,7 +549,7 @@ def test_a_kill_at_any_call_leaves_whole_files_and_the_next_writer_finishes(
         add_category(first, "poems")
         add_collection(first, "one", categories=["novels", "poems"])
         add_collection(first, "two", categories=["poems", "novels"])
-    for number in range(1 if act is _remove else 2, 200, 2):
+    for number in range(1 if act is _remove else 2, 200, 3):
         root = tmp_path / f"run-{number}" / "acme"
         shutil.copytree(prepared_once, root)
         if not killed_at(number, root, act):
@@ -561,8 +561,8 @@ def test_a_kill_at_any_call_leaves_whole_files_and_the_next_writer_finishes(
         finished += _state(root) == after
         told = [kind for kind, data in events(root) if kind in ("CategoryRemoved", "CategoryChanged")]
         assert bool(told) == (_state(root) == after)
-    assert nothing > 3
-    assert finished > 8
+    assert nothing > 2
+    assert finished > 5
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.editing import Action, Missed, SectionEdit, Substitution, edited
+from mirrord.codec.editing import Action, SectionEdit, Substitution, edited
+from mirrord.codec.missed import Missed
 from mirrord.codec.sections import sections_of
 from mirrord.commands.edits import edit_page
 from mirrord.commands.failure import Failed

@@ -191,7 +191,7 @@ def test_an_import_comes_whole_or_not_at_all_whenever_it_is_killed(
     whole = {"Sources/Interview.md", "Sources/assets/Interview.txt"}
     number, outcomes = 0, set[bool]()
     while True:
-        number += 3
+        number += 7
         if not killed_at(number, root, act):
             break
         connect()  # its writer's name is that of the dead

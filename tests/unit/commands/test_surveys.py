@@ -139,8 +139,10 @@ def test_texts_alone_make_no_cases_and_rows_get_numbers(root: Path, session: Ses
     assert not (root / "Cases").exists()
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"])
-@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(
+    ("encoding", "sign"),
+    [("utf-8", ","), ("utf-8-sig", ";"), ("utf-16", "\t"), ("cp1252", "|"), ("latin-1", ";"), ("utf-16", ",")],
+)
 def test_signs_and_encodings_are_told(root: Path, session: Session, outside: Path, encoding: str, sign: str) -> None:
     (outside / "e.csv").write_bytes(f'Naïve{sign}Größe\n"Gr\nün{sign}"{sign}5\n'.encode(encoding))
     preview = preview_import_survey(session, "e.csv", column_mappings=[{"column": "Naïve", "target": "source_text"}])

@@ -75,3 +75,23 @@ def bomb() -> bytes:
             for _ in range(64):
                 inner.write(piece)
     return stream.getvalue()
+
+
+def printed(drawn: str) -> bytes:
+    """A PDF of one page on which *drawn*, operators of PDF, is drawn in the font F."""
+    stream = drawn.encode()
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    data, places = b"%PDF-1.4\n", list[int]()
+    for number, one in enumerate(objects, 1):
+        places.append(len(data))
+        data += b"%d 0 obj%s endobj\n" % (number, one)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(data)
+    data += b"xref\n0 6\n0000000000 65535 f \n" + table
+    return data + b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % start

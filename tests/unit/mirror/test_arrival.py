@@ -78,7 +78,7 @@ def test_nothing_comes_where_one_place_is_taken(root: Path) -> None:
 def test_it_comes_as_a_whole_or_not_at_all_whenever_its_writer_is_killed(tmp_path: Path) -> None:
     number, outcomes = 0, set()
     while True:
-        number += 1
+        number += 2
         root = tmp_path / str(number)
         root.mkdir()
         if not killed_at(number, root, bring):

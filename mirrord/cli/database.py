@@ -1,0 +1,69 @@
+"""`mirrord migrate`, `dsn` and `psql`: the database's schema, and ways in."""
+
+import os
+import shlex
+from collections.abc import Sequence
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import configured, run, tenant_option, the_tenant
+from mirrord.config import Config
+from mirrord.db import migrate as migrations
+from mirrord.db.connect import app_dsn, daemon_dsn
+from mirrord.db.embedded import Embedded
+from mirrord.errors import Unavailable
+
+
+@click.command()
+@configured
+def migrate(config: Config) -> None:
+    """Bring the database's schema up to date."""
+
+    async def work() -> list[str]:
+        postgres = app.Postgres(config)
+        running = postgres.embedded is None or postgres.embedded.running
+        await postgres.start()
+        try:
+            return await migrations.migrate(postgres.dsn)
+        finally:
+            if not running:
+                await postgres.stop()
+
+    applied = run(work())
+    click.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
+
+
+@click.command()
+@configured
+@tenant_option
+@click.option("--daemon", is_flag=True, help="As the daemon's role instead of the app's.")
+def dsn(config: Config, tenant: str | None, daemon: bool) -> None:
+    """Print the libpq string for an app of the tenant."""
+    click.echo(run(_dsn(config, tenant, daemon=daemon)))
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@configured
+@tenant_option
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
+    """Open psql as an app of the tenant; further ARGUMENTS go to psql."""
+    target = run(_dsn(config, tenant, daemon=False))
+    program = str(Embedded.binary("psql")) if config.dsn is None else "psql"
+    try:
+        os.execvp(program, [program, target, *arguments])
+    except OSError as error:
+        raise Unavailable(f"psql cannot be run: {error.strerror}. The string is: {shlex.quote(target)}") from error
+
+
+async def _dsn(config: Config, name: str | None, *, daemon: bool) -> str:
+    """The string is of use only while Postgres runs."""
+    postgres = app.Postgres(config)
+    if postgres.embedded is not None and not postgres.embedded.running:
+        raise Unavailable("The embedded Postgres runs only while the daemon does. Start it with `mirrord up`.")
+    if daemon:
+        return daemon_dsn(postgres.embedded.dsn("mirrord_daemon") if postgres.embedded else postgres.dsn)
+    async with app.opened(config) as database:
+        _, tenant = await the_tenant(database, config, name)
+    return app_dsn(postgres.dsn, tenant)

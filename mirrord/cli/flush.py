@@ -1,0 +1,21 @@
+"""`mirrord flush`: wait until both sides are equal. Asks the daemon through a file, and so needs no database."""
+
+import click
+
+from mirrord.cli.options import configured
+from mirrord.config import Config
+from mirrord.errors import Unavailable
+from mirrord.mirror.heartbeat import ask_flush
+
+
+@click.command()
+@configured
+@click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait.")
+def flush(config: Config, timeout: float) -> None:
+    """Return when every change known now is on both sides."""
+    try:
+        ask_flush(config.mirror, timeout)
+    except TimeoutError:
+        raise Unavailable(
+            f"After {timeout:g} s not everything is on both sides yet; `mirrord status` says what waits."
+        ) from None

@@ -1,0 +1,60 @@
+"""`mirrord init` and `mirrord tenant`: tenants, and tokens for their agents."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import Group, configured, run
+from mirrord.config import Config
+from mirrord.db import tenants
+
+_TOKENS = {"token": "mirrord.cli.tokens:token", "revoke": "mirrord.cli.tokens:revoke"}
+
+
+@click.command()
+@configured
+@click.argument("name")
+def init(config: Config, name: str) -> None:
+    """Make the tenant NAME and the directory of its tree."""
+
+    async def work() -> Path:
+        async with app.opened(config) as database:
+            await tenants.add(database, name)
+        return app.make_root(config, name)
+
+    root = run(work())
+    click.echo(f"Tenant {name} is ready. Put Markdown files into {root} and run `mirrord up`.")
+
+
+@click.group(cls=Group, elsewhere=_TOKENS)
+def tenant() -> None:
+    """Tenants: add, list; tokens for their agents."""
+
+
+@tenant.command("add")
+@configured
+@click.argument("name")
+def add_tenant(config: Config, name: str) -> None:
+    """Make the tenant NAME."""
+
+    async def work() -> None:
+        async with app.opened(config) as database:
+            await tenants.add(database, name)
+
+    run(work())
+    click.echo(f"Tenant {name} exists. A running daemon mirrors it after its next start.")
+
+
+@tenant.command("list")
+@configured
+def list_tenants(config: Config) -> None:
+    """Every tenant with its id."""
+
+    async def work() -> dict[str, Any]:
+        async with app.opened(config) as database:
+            return dict(await tenants.names(database))
+
+    for name, found in run(work()).items():
+        click.echo(f"{name}\t{found}")

@@ -1,0 +1,41 @@
+"""Commands are imported when they are asked for, and each is where the table says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from mirrord.cli.commands import cli
+from mirrord.cli.options import Group
+from mirrord.cli.tenants import tenant
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("group", [cli, tenant])
+def test_every_command_is_found_under_its_name(group: Group) -> None:
+    context = click.Context(group)
+    names = group.list_commands(context)
+    found = [group.get_command(context, name) for name in names]
+
+    assert [command.name for command in found if command] == names
+
+
+def test_a_command_that_is_not_there_is_not_found() -> None:
+    assert cli.get_command(click.Context(cli), "flash") is None
+
+
+@pytest.mark.parametrize(
+    ("module", "needless"),
+    [
+        ("mirrord.cli.flush", ("psycopg", "asyncio", "markdown_it", "mirrord.sync", "mirrord.db")),
+        ("mirrord.cli.up", ("jwt", "cryptography", "rich", "pathspec", "mirrord.commands.registry", "mirrord.convert")),
+    ],
+)
+def test_what_starts_often_loads_nothing_needless(module: str, needless: tuple[str, ...]) -> None:
+    source = f"import sys, mirrord.cli.commands, {module}; print([m for m in sys.modules if m.startswith({needless})])"
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
