@@ -82,6 +82,7 @@ def next_commands(layout: Layout) -> list[str]:
         + "".join(f" '{path}'" for path in (layout.data, layout.mirror) if path),
         f"install -d -m 0700 /etc/credstore    # /etc/credstore/{NAME}.dsn: a DSN, unless Postgres is the embedded one",
         "systemctl daemon-reload",
+        "# with a DSN: add it to the next command, too (--dsn)",
         f"runuser -u {NAME} -- {make_tenant}",
         f"systemctl enable --now {NAME}.service {NAME}-check.timer",
     ]
