@@ -23,6 +23,7 @@ DEFAULT_MODE = 0o700
 DEFAULT_TOOLS = ("pages",)
 
 Notify = Literal["commit", "ticker"]
+Endpoint = tuple[str, int] | Path  # a loopback address and a port, or a Unix socket
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class Config:
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
     makes many commits a second cheaper. sources_dir: the directory of a tree below which sources are. agents: for
-    `mirrord mcp` only. signing: the private key of tokens; None: below data, made when it is needed.
+    `mirrord mcp` only. signing: the private key of tokens; None: below data, made when it is needed. metrics: where
+    measurements are served; None: nowhere.
     """
 
     mirror: Path
@@ -68,6 +70,7 @@ class Config:
     sources_dir: str = DIRECTORY
     agents: Agents = Agents()
     signing: Path | None = None
+    metrics: Endpoint | None = None
 
     def trusts_locally(self) -> bool:
         """Whether agents need no token."""
@@ -105,6 +108,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
         agents=_agents(written.get("mcp", {}), environment, flags),
         signing=_credential("signing.pem", environment),
+        metrics=_metrics(written.get("metrics")),
     )
 
 
@@ -166,6 +170,7 @@ _KEYS: dict[str, Wanted] = {
     "data": str,
     "tenants": list,
     "notify": str,
+    "metrics": str,
     "mirror": {"dir": str, "mode": str},
     "sources_dir": str,
     "mcp": {
@@ -239,3 +244,18 @@ def _notify(text: str) -> Notify:
         if text == known:
             return known  # type: ignore[no-any-return]
     raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
+
+
+def _metrics(text: str | None) -> Endpoint | None:
+    """Measurements name tenants, and nobody has to log in for them: they never leave this machine."""
+    if text is None:
+        return None
+    socket = text.removeprefix("unix:")
+    if socket != text and socket.startswith("/"):
+        return Path(socket)
+    host, _, port = text.rpartition(":")
+    name = "127.0.0.1" if host == "localhost" else host.strip("[]")
+    is_loopback = re.fullmatch(r"127(\.\d{1,3}){3}|::1", name) is not None
+    if not is_loopback or not re.fullmatch(r"\d{1,5}", port) or not 0 < int(port) < 1 << 16:
+        raise UserError(f'metrics is {text!r}; write "127.0.0.1:9464", or "unix:/run/mirrord/metrics"; only loopback.')
+    return name, int(port)

@@ -38,6 +38,7 @@ from mirrord.sync.lulls import is_due
 from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
+from mirrord.telemetry.pulses import pulse_of
 
 log = logging.getLogger(__name__)
 
@@ -243,7 +244,7 @@ class Daemon:
                 if not rest:
                     worked.look_everywhere()
                 elif rest == IGNORE_PATH or may_be_synced(rest):
-                    worked.engine.queue.mark([rest])
+                    worked.engine.queue.mark([rest], noticed=time.monotonic())
                 if rest == RECORDS or rest.startswith(FOLDER):
                     worked.events.mark(rest)
                 if rest == RECORDS or rest.startswith(REQUESTS):
@@ -339,7 +340,7 @@ class Daemon:
 
     async def _beat_once(self) -> None:
         try:
-            await asyncio.to_thread(self._heart.beat, self._facts())
+            await asyncio.to_thread(self._heart.beat, self.facts())
         except OSError as error:  # a full disk: the mirror itself may still work
             self.degraded["heartbeat"] = f"{self.config.mirror} cannot be written: {error.strerror}."
         else:
@@ -356,19 +357,9 @@ class Daemon:
                 with suppress(Unavailable):
                     await self.postgres.start()
 
-    def _facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """What `status` reads from `daemon.json`."""
-        pulses = {
-            name: {
-                "pending": worked.engine.pending,
-                "last_file_to_row": worked.engine.pulse.last_file_to_row,
-                "last_row_to_file": worked.engine.pulse.last_row_to_file,
-                "derived": worked.derived,
-                "problems": worked.engine.problems.sentences(),
-                "halted": worked.engine.brake.halted,
-            }
-            for name, worked in self.worked.items()
-        }
+        pulses = {name: pulse_of(worked.engine, derived=worked.derived) for name, worked in self.worked.items()}
         return {
             "pid": os.getpid(),
             "since": self.since,

@@ -52,6 +52,10 @@ async def _serve(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
     beside = []
     if (supervisor := supervisor_of()) is not None:
         beside.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
+    if daemon.config.metrics is not None:
+        from mirrord.cli.exposed import expose  # noqa: PLC0415  (an HTTP server, for those who want one)
+
+        beside.append(asyncio.ensure_future(expose(daemon, daemon.config.metrics)))
     if not plain:
         from mirrord.cli.view import show  # noqa: PLC0415  (rich is for people: a twentieth of a service's start)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import TenantId
+from mirrord.domain.measures import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,20 @@ async def counts(connection: Connection, tenant: TenantId) -> Counts:
     row = await cursor.fetchone()
     assert row is not None
     return Counts(*row)
+
+
+async def waiting(connection: Connection, tenant: TenantId) -> Waiting:
+    """Count what waits for a person; in short tables, whatever the tenant has."""
+    cursor = await connection.execute(
+        "SELECT (SELECT count(*) FROM mirrord.conflict WHERE tenant_id = %(t)s AND resolved_at IS NULL), "
+        "(SELECT count(*) FROM mirrord.halt WHERE tenant_id = %(t)s AND closed_at IS NULL), "
+        "(SELECT count(*) FROM mirrord.problem WHERE tenant_id = %(t)s), "
+        "(SELECT count(*) FROM mirrord.approval WHERE tenant_id = %(t)s AND state = 'pending')",
+        {"t": tenant},
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return Waiting(*row)
 
 
 async def server_version(connection: Connection) -> str:

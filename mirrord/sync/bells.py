@@ -50,6 +50,7 @@ class Bells:
                     seqs = await states.seqs(connection, list(self._engines))
                 for tenant, seq in seqs.items():
                     cursor = self._engines[tenant].feed.cursor
+                    self._engines[tenant].feed.newest = seq
                     if seq < cursor:
                         self._engines[tenant].handshake.doubt()
                     if seq != cursor:

@@ -93,5 +93,5 @@ class Conclusion:
         self._adoption.done(applied.done)
         self._handshake.owed = True
         self.done_at = time.monotonic()
-        self._pulse.tick(self._sides.name, applied.done)
+        self._pulse.tick(self._sides.name, applied.done, self._queue)
         self.written.set()

@@ -68,6 +68,7 @@ class Engine:
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
         self._rung = False
+        self._rung_at = 0.0
         self._rescan = False
         self._recompare = False
         self._reread = False
@@ -90,8 +91,15 @@ class Engine:
         """How much is marked and not done."""
         return len(self.queue) + len(self.intake) + len(self.brake.gathered.entries)
 
+    @property
+    def feed_seconds(self) -> float:
+        """How long the bell's first ring is ago that was not followed yet."""
+        return time.monotonic() - self._rung_at if self._rung else 0.0
+
     def ring(self) -> None:
         """Rows may have changed: read the feed as soon as possible."""
+        if not self._rung:
+            self._rung_at = time.monotonic()
         self._rung = True
         self.queue.wake()
 
@@ -212,10 +220,11 @@ class Engine:
 
     async def _read_feed(self) -> None:
         self._rung = False
+        rung_at = self._rung_at
         try:
-            self.queue.mark(entries=await self.feed.read(self.problems.entries()))
+            self.queue.mark(entries=await self.feed.read(self.problems.entries()), noticed=rung_at)
         except (Unavailable, Fenced):
-            self._rung = True
+            self._rung, self._rung_at = True, rung_at
             raise
 
     async def compare_all(self) -> None:
@@ -235,6 +244,7 @@ class Engine:
         self._rescan = False
         found, differing, look = await asyncio.to_thread(self._look_around)
         self.scan_seconds = time.monotonic() - began
+        self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
         self.queue.mark(differing, forced=True)
         await self.problems.update(look)

@@ -10,11 +10,21 @@ PAGE = 1000  # entries read at once
 
 
 class Feed:
-    """A cursor in the change feed. It starts before the full compare, so nothing falls between the two."""
+    """
+    A cursor in the change feed. It starts before the full compare, so nothing falls between the two.
+
+    newest: the last change that is known of, by its number.
+    """
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self.cursor = 0
+        self.newest = 0
+
+    @property
+    def behind(self) -> int:
+        """How many changes are known of and not read."""
+        return max(0, self.newest - self.cursor)
 
     async def begin(self) -> None:
         """From now on."""

@@ -49,6 +49,7 @@ class Intake:
     def release(self, dirty: Dirty) -> None:
         """What was taken is done, or marked again."""
         self._in_hand -= _size(dirty)
+        self._queue.release(dirty)
 
     async def look_again(self) -> None:
         """Files were written: what was seen ahead may be old."""

@@ -2,14 +2,21 @@
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from mirrord.domain.latency import Latencies
+from mirrord.sync.apply import where
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.plan import Move
+from mirrord.sync.queue import Queue
 
 log = logging.getLogger(__name__)
+
+LATELY = 6  # things done that are remembered
+
+FILE_TO_ROW, ROW_TO_FILE = "file → row", "row → file"
 
 
 @dataclass(slots=True)
@@ -17,7 +24,9 @@ class Pulse:
     """
     What `status` tells of an engine. Times are Unix seconds, None: not since the start; sentences: None is good.
 
-    stepped_at: when it last went on, by the monotonic clock; None: it has not begun.
+    stepped_at: when it last went on, by the monotonic clock; None: it has not begun. lately: (when, the direction,
+    the path) of what was done last, the newest last. file_to_row, row_to_file: from the notice of a change to the end
+    of carrying it over. scans: of the whole tree.
     """
 
     last_file_to_row: float | None = None
@@ -25,6 +34,10 @@ class Pulse:
     outage: str | None = None
     moves: int = 0
     stepped_at: float | None = None
+    lately: deque[tuple[float, str, str]] = field(default_factory=lambda: deque(maxlen=LATELY))
+    file_to_row: Latencies = field(default_factory=Latencies)
+    row_to_file: Latencies = field(default_factory=Latencies)
+    scans: Latencies = field(default_factory=Latencies)
 
     def step(self) -> None:
         """The engine goes on: it took a turn, finished a pass, or came to the next part of a long one."""
@@ -34,14 +47,36 @@ class Pulse:
         """Whether the engine stands still for longer than *patience* seconds; an idle one takes turns, too."""
         return self.stepped_at is not None and time.monotonic() - self.stepped_at > patience
 
-    def tick(self, tenant: str, done: Sequence[Decision]) -> None:
-        """Note and log what was done for *tenant*."""
+    def tick(self, tenant: str, done: Sequence[Decision], queue: Queue) -> None:
+        """Note and log what was done for *tenant*. queue: it knows when changes were noticed."""
         self.moves += len(done)
+        now = time.time()
         for decision in done:
-            if decision.step is Step.ROW or decision.move is Move.ENTOMB:
-                self.last_file_to_row = time.time()
-            elif decision.step is Step.FILE or decision.move is Move.TRASH:
-                self.last_row_to_file = time.time()
+            direction = _direction(decision)
+            if direction == FILE_TO_ROW:
+                self.last_file_to_row = now
+            elif direction == ROW_TO_FILE:
+                self.last_row_to_file = now
+            self._measure(decision, queue)
+        for decision in done[-LATELY:]:
+            if direction := _direction(decision):
+                self.lately.append((now, direction, where(decision)))
         for (move, place), count in Counter((one.move.name, one.place.name) for one in done).items():
             facts = {"tenant": tenant, "move": move, "place": place, "entries": count}
             log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
+
+    def _measure(self, decision: Decision, queue: Queue) -> None:
+        """Deletions are not measured: they wait on purpose."""
+        now = time.monotonic()
+        if decision.step is Step.ROW and decision.state.file is not None:
+            if (noticed := queue.noticed(decision.state.file.path)) is not None:
+                self.file_to_row.add(now - noticed, now)
+        elif decision.step is Step.FILE and (noticed := queue.noticed(decision.state.entry)) is not None:
+            self.row_to_file.add(now - noticed, now)
+
+
+def _direction(decision: Decision) -> str | None:
+    """None: nothing that people see was carried over."""
+    if decision.step is Step.ROW or decision.move is Move.ENTOMB:
+        return FILE_TO_ROW
+    return ROW_TO_FILE if decision.step is Step.FILE or decision.move is Move.TRASH else None

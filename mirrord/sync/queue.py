@@ -4,12 +4,15 @@ import asyncio
 import heapq
 import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from uuid import UUID
 
 from mirrord.domain.entry import EntryId
 from mirrord.sync.observe import Dirty
 from mirrord.sync.paths import by_depth
+
+MOST_MEASURED = 10_000  # places whose time is taken at once
 
 
 class Queue:
@@ -22,6 +25,7 @@ class Queue:
         self._later: list[tuple[float, int, Dirty]] = []
         self._count = itertools.count()
         self._bell = asyncio.Event()
+        self._noticed: dict[str | UUID, float] = {}
 
     def __len__(self) -> int:
         waiting = sum(len(dirty.paths) + len(dirty.entries) for _, _, dirty in self._later)
@@ -37,12 +41,25 @@ class Queue:
         return len(self._paths) >= least and not self._entries and self._paths == self._forced
 
     def mark(
-        self, paths: Iterable[str] = (), entries: Iterable[EntryId] = (), *, forced: bool = False, delay: float = 0
+        self,
+        paths: Iterable[str] = (),
+        entries: Iterable[EntryId] = (),
+        *,
+        forced: bool = False,
+        delay: float = 0,
+        noticed: float | None = None,
     ) -> None:
-        """Look at *paths* and *entries*. forced: read the files again in any case. delay: in seconds."""
+        """
+        Look at *paths* and *entries*. forced: read the files again in any case. delay: in seconds.
+
+        noticed: when a change was noticed there, by the monotonic clock; None: the time it takes is not asked for.
+        """
         paths, entries = frozenset(paths), frozenset(entries)
         if not (paths or entries):
             return
+        if noticed is not None and len(self._noticed) < MOST_MEASURED:
+            for place in _places(paths, entries):
+                self._noticed.setdefault(place, noticed)
         dirty = Dirty(paths, entries, paths if forced else frozenset())
         if delay:
             heapq.heappush(self._later, (time.monotonic() + delay, next(self._count), dirty))
@@ -58,6 +75,21 @@ class Queue:
         """Nothing came of *dirty*: again, and read its files again."""
         self._add(Dirty(dirty.paths, dirty.entries, dirty.paths))
         self._bell.set()
+
+    def noticed(self, place: str | UUID) -> float | None:
+        """When a change of a path or entry was noticed that is carried over now; it is told once."""
+        return self._noticed.pop(place, None)
+
+    def release(self, dirty: Dirty) -> None:
+        """*dirty* was worked on: what is not marked again had nothing to be carried over."""
+        done = [place for place in _places(dirty.paths, dirty.entries) if place in self._noticed]
+        if not done:  # as mostly: what was carried over is told
+            return
+        later = [one for _, _, one in self._later]
+        waiting = self._paths.union(*(one.paths for one in later)), self._entries.union(*(one.entries for one in later))
+        for place in done:
+            if not any(place in places for places in waiting):
+                del self._noticed[place]
 
     def take(self, most: int) -> Dirty:
         """At most *most* paths and entries each; parents come before what is below them."""
@@ -96,3 +128,8 @@ def _first(paths: set[str], most: int) -> Iterable[str]:
     if len(paths) <= most:
         return paths
     return heapq.nsmallest(most, paths, key=by_depth)
+
+
+def _places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:
+    yield from paths
+    yield from entries

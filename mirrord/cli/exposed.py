@@ -1,0 +1,104 @@
+"""What monitoring hears of the daemon: its engines' measurements, and whether it is ready."""
+
+import asyncio
+from contextlib import suppress
+
+from mirrord.config import Endpoint
+from mirrord.daemon import Daemon
+from mirrord.db import overview
+from mirrord.domain.measures import Waiting
+from mirrord.errors import Unavailable
+from mirrord.telemetry.exposition import answering, serve
+from mirrord.telemetry.metrics import Measured, registry_of
+from mirrord.telemetry.pulses import measures_of
+
+AGAIN = 5.0  # seconds between tries to have the port or socket
+COUNT = 15.0  # seconds between counts of what waits for a person
+ONCE = 50  # tenants counted each time: of hundreds each has its turn within minutes
+ANSWER = 2.0  # seconds in which Postgres has to answer whoever asks whether we are ready
+SOON = 0.2  # seconds between looks for tenants that are to be counted first
+
+
+async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
+    """
+    Serve measurements until the daemon stops.
+
+    A port that somebody else has keeps no page from being synced: it is told as a reason, and tried again.
+    """
+    counts: dict[str, Waiting] = {}
+    measured = Measured(
+        lambda: [measures_of(worked.engine, counts.get(name)) for name, worked in daemon.worked.items()],
+        daemon.ready.is_set,
+        lambda: len(daemon.reasons()),
+    )
+    application = answering(registry_of(measured), lambda: _unready(daemon), endpoint)
+    counting = asyncio.ensure_future(_count(daemon, counts))
+    while not daemon.stop.is_set():
+        try:
+            daemon.degraded.pop("metrics", None)
+            await serve(application, endpoint, daemon.stop)
+        except Unavailable as error:
+            daemon.degraded["metrics"] = str(error)
+            await _pause(daemon, AGAIN)
+    await counting
+
+
+async def _unready(daemon: Daemon) -> list[str]:
+    """Why the daemon is not ready, as sentences without paths: whoever has a login on this machine may ask."""
+    found = []
+    if not daemon.ready.is_set():
+        found.append("Not every tenant has been compared yet.")
+    found += [f"{name}: stands still for a decision." for name in _halted(daemon)]
+    found += [
+        f"{name}: the lease is not held." for name, worked in daemon.worked.items() if worked.opened.sides.lease is None
+    ]
+    if not await _answers(daemon):
+        found.append("Postgres does not answer.")
+    return found
+
+
+def _halted(daemon: Daemon) -> list[str]:
+    return [key.removeprefix("halted ") for key in daemon.degraded if key.startswith("halted ")]
+
+
+async def _answers(daemon: Daemon) -> bool:
+    """Whether Postgres does; before any tree is open nobody has asked it yet."""
+    worked = next(iter(daemon.worked.values()), None)
+    if worked is None:
+        return "postgres" not in daemon.degraded
+    with suppress(Unavailable, TimeoutError):
+        async with asyncio.timeout(ANSWER), worked.opened.sides.database.connection() as connection:
+            await connection.execute("SELECT 1")
+            return True
+    return False
+
+
+async def _count(daemon: Daemon, counts: dict[str, Waiting]) -> None:
+    """Keep *counts* of every tenant, each in its turn."""
+    while not daemon.stop.is_set():
+        if not daemon.ready.is_set():
+            await _pause(daemon, SOON)
+            continue
+        for name in _longest_ago(list(daemon.worked), counts):
+            await _count_one(daemon, name, counts)
+        await _pause(daemon, COUNT)
+
+
+def _longest_ago(names: list[str], counts: dict[str, Waiting]) -> list[str]:
+    """ONCE of *names* at most: new ones, then those whose count is oldest; *counts* is in the order of counting."""
+    known = [name for name in counts if name in names]
+    return [*(name for name in names if name not in counts), *known][:ONCE]
+
+
+async def _count_one(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> None:
+    sides = daemon.worked[name].opened.sides
+    with suppress(Unavailable):
+        async with sides.database.transaction(sides.tenant) as connection:
+            found = await overview.waiting(connection, sides.tenant)
+        counts.pop(name, None)
+        counts[name] = found
+
+
+async def _pause(daemon: Daemon, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(daemon.stop.wait(), seconds)

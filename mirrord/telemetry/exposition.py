@@ -1,0 +1,121 @@
+"""Where monitoring asks: `/metrics`, `/healthz` and `/readyz` on a loopback port or a Unix socket, and nowhere else."""
+
+import asyncio
+import socket
+import stat
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from mirrord.config import Endpoint
+from mirrord.errors import Unavailable
+
+GRACE = 1  # seconds that an answer under way may take when the daemon stops
+MODE = 0o660  # of a Unix socket: the daemon's user and group
+
+Reasons = Callable[[], Awaitable[list[str]]]
+
+
+def answering(registry: CollectorRegistry, reasons: Reasons, endpoint: Endpoint) -> Starlette:
+    """The application. reasons: why the daemon is not ready, as sentences; empty: it is."""
+
+    async def metrics(request: Request) -> Response:
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"Content-Type": kind})
+
+    async def healthz(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_: Request) -> Response:
+        found = await reasons()
+        return JSONResponse({"ready": not found, "reasons": found}, status_code=503 if found else 200)
+
+    routes = [Route("/metrics", metrics), Route("/healthz", healthz), Route("/readyz", readyz)]
+    # a page in a browser may let its own name mean 127.0.0.1; no browser reaches a Unix socket
+    hosts = ["*"] if isinstance(endpoint, Path) else ["localhost", "127.0.0.1", "::1", "[::1]", endpoint[0]]
+    return Starlette(routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)])
+
+
+class _Beside(uvicorn.Server):
+    """Signals are the daemon's."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(application: Starlette, endpoint: Endpoint, stop: asyncio.Event) -> None:
+    """Answer at *endpoint* until *stop*. Raises Unavailable if it cannot be had."""
+    with _listening(endpoint) as listener:
+        config = uvicorn.Config(
+            application, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=GRACE
+        )
+        server = _Beside(config)
+        serving = asyncio.ensure_future(server.serve([listener]))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            server.should_exit = True
+            await serving
+
+
+@contextmanager
+def _listening(endpoint: Endpoint) -> Iterator[socket.socket]:
+    try:
+        listener = _unix(endpoint) if isinstance(endpoint, Path) else _loopback(*endpoint)
+    except OSError as error:
+        where = str(endpoint) if isinstance(endpoint, Path) else f"{endpoint[0]}:{endpoint[1]}"
+        raise Unavailable(f"Metrics are not served: {where} cannot be had ({error.strerror or error}).") from error
+    try:
+        yield listener
+    finally:
+        listener.close()
+        if isinstance(endpoint, Path):
+            endpoint.unlink(missing_ok=True)
+
+
+def _loopback(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _unix(path: Path) -> socket.socket:
+    """A socket that a killed daemon left is replaced; anything else that lies there stays."""
+    with suppress(FileNotFoundError):
+        if stat.S_ISSOCK(path.lstat().st_mode) and not _is_answered(path):
+            path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+        path.chmod(MODE)  # before anybody listens there
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _is_answered(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as asking:
+        try:
+            asking.connect(str(path))
+        except OSError:
+            return False
+    return True

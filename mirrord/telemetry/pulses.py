@@ -1,0 +1,54 @@
+"""What an engine tells: for the heartbeat as plain values, for measurements as such."""
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from mirrord.domain.latency import Latencies
+from mirrord.domain.measures import Measures, Waiting
+from mirrord.sync.engine import Engine
+
+
+def pulse_of(engine: Engine, *, derived: bool) -> dict[str, Any]:
+    """
+    What the heartbeat says of one tenant.
+
+    file_to_row, row_to_file: {count, last, median, p99} in seconds, None if there was nothing lately. lately: a list of
+    [when, the direction, the path], the newest last.
+    """
+    pulse = engine.pulse
+    return {
+        "files": len(engine.sides.looker.index),
+        "pending": engine.pending,
+        "moves": pulse.moves,
+        "last_file_to_row": pulse.last_file_to_row,
+        "last_row_to_file": pulse.last_row_to_file,
+        "file_to_row": _recent(pulse.file_to_row),
+        "row_to_file": _recent(pulse.row_to_file),
+        "lately": list(pulse.lately),
+        "derived": derived,
+        "problems": engine.problems.sentences(),
+        "halted": engine.brake.halted,
+    }
+
+
+def measures_of(engine: Engine, waiting: Waiting | None) -> Measures:
+    """Nothing is copied: read it before the engine goes on."""
+    pulse = engine.pulse
+    return Measures(
+        tenant=engine.sides.name,
+        moves=pulse.moves,
+        pending=engine.pending,
+        leases=int(engine.sides.lease is not None),
+        feed_seconds=engine.feed_seconds,
+        feed_changes=engine.feed.behind,
+        file_to_row=pulse.file_to_row,
+        row_to_file=pulse.row_to_file,
+        scans=pulse.scans,
+        waiting=waiting,
+    )
+
+
+def _recent(latencies: Latencies) -> dict[str, Any] | None:
+    recent = latencies.recent(time.monotonic())
+    return asdict(recent) if recent is not None else None
