@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mirrord.domain.limits import Limits
+from mirrord.domain.measures import Endpoint
 from mirrord.domain.place import is_reserved
 from mirrord.domain.source import DIRECTORY
 from mirrord.domain.trust import DEFAULTS, Trust, levels
@@ -23,7 +24,6 @@ DEFAULT_MODE = 0o700
 DEFAULT_TOOLS = ("pages",)
 
 Notify = Literal["commit", "ticker"]
-Endpoint = tuple[str, int] | Path  # a loopback address and a port, or a Unix socket
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +170,9 @@ _KEYS: dict[str, Wanted] = {
     "data": str,
     "tenants": list,
     "notify": str,
-    "metrics": str,
     "mirror": {"dir": str, "mode": str},
     "sources_dir": str,
+    "metrics": str,
     "mcp": {
         "token_file": str,
         "local_trust": bool,
@@ -252,7 +252,7 @@ def _metrics(text: str | None) -> Endpoint | None:
         return None
     socket = text.removeprefix("unix:")
     if socket != text and socket.startswith("/"):
-        return Path(socket)
+        return socket
     host, _, port = text.rpartition(":")
     name = "127.0.0.1" if host == "localhost" else host.strip("[]")
     is_loopback = re.fullmatch(r"127(\.\d{1,3}){3}|::1", name) is not None

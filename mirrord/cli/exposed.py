@@ -3,10 +3,9 @@
 import asyncio
 from contextlib import suppress
 
-from mirrord.config import Endpoint
 from mirrord.daemon import Daemon
 from mirrord.db import overview
-from mirrord.domain.measures import Waiting
+from mirrord.domain.measures import Endpoint, Waiting
 from mirrord.errors import Unavailable
 from mirrord.telemetry.exposition import answering, serve
 from mirrord.telemetry.metrics import Measured, registry_of

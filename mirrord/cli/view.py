@@ -2,16 +2,17 @@
 
 import asyncio
 import sys
-import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from mirrord.daemon import Daemon, Worked
+from mirrord.cli.board import MOST_TENANTS, board, moment, told
+from mirrord.daemon import Daemon
 
 REFRESH = 0.25  # seconds
 
@@ -21,55 +22,49 @@ async def show(daemon: Daemon) -> None:
     console = Console(stderr=True)
     with Live(console=console, refresh_per_second=4, transient=False) as live:
         while not daemon.stop.is_set():
-            live.update(view(daemon))
+            live.update(view(daemon, console.width))
             with suppress(TimeoutError):
                 await asyncio.wait_for(daemon.stop.wait(), REFRESH)
         live.update(Text("mirrord is stopping…"))
 
 
-def view(daemon: Daemon) -> RenderableType:
+def view(daemon: Daemon, width: int) -> RenderableType:
     """What the terminal shows now."""
-    parts: list[RenderableType] = [_headline(daemon), _table(daemon)]
-    parts += [Text(f"! {sentence}", style="yellow") for sentence in daemon.reasons()]
+    parts: list[RenderableType] = [board(_found(daemon), width=width, most=MOST_TENANTS, lately=False)]
     if daemon.ready.is_set():
         parts.append(_advice(daemon))
     return Group(*parts)
 
 
-def _headline(daemon: Daemon) -> Text:
-    state = "in sync" if _quiet(daemon) else "working" if daemon.ready.is_set() else "starting"
-    colour = {"in sync": "green", "working": "cyan", "starting": "yellow"}[state]
-    return Text.assemble(("mirrord ", "bold"), (state, colour), f"   {daemon.config.mirror} ⇄ Postgres   Ctrl-C stops")
+def _found(daemon: Daemon) -> dict[str, Any]:
+    """What `mirrord status` gathers, without asking the database."""
+    facts = daemon.facts()
+    return {
+        "daemon": {"pid": facts["pid"], "alive": True, "ready": facts["ready"], "since": moment(facts["since"])},
+        "database": {
+            "embedded": facts["embedded"],
+            "server_version": None,
+            "outage": daemon.degraded.get("postgres"),
+        },
+        "tenants": [_line(name, pulse) for name, pulse in facts["tenants"].items()],
+        "attention": [need for name, pulse in facts["tenants"].items() for need in _needs(name, pulse)],
+        "degraded": facts["degraded"],
+    }
 
 
-def _quiet(daemon: Daemon) -> bool:
-    return daemon.ready.is_set() and all(worked.engine.idle for worked in daemon.worked.values())
+def _line(name: str, pulse: dict[str, Any]) -> dict[str, Any]:
+    """What only the database knows is None."""
+    unknown = dict.fromkeys(("pages", "attachments", "records", "trash", "conflicts"))
+    counts = {**unknown, "problems": len(pulse["problems"]), "halts": int(pulse["halted"])}
+    return {"name": name, **counts, **told(pulse)}
 
 
-def _table(daemon: Daemon) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("tenant", "files", "waiting", "moves", "file → row", "row → file", "documents"):
-        table.add_column(column)
-    for name, worked in daemon.worked.items():
-        table.add_row(*_cells(name, worked))
-    return table
-
-
-def _cells(name: str, worked: Worked) -> list[str]:
-    pulse = worked.engine.pulse
-    return [
-        name,
-        str(len(worked.opened.sides.looker.index)),
-        str(worked.engine.pending),
-        str(pulse.moves),
-        _ago(pulse.last_file_to_row),
-        _ago(pulse.last_row_to_file),
-        "all derived" if worked.derived else "deriving",
-    ]
-
-
-def _ago(moment: float | None) -> str:
-    return "–" if moment is None else f"{max(0, time.time() - moment):.0f} s ago"
+def _needs(name: str, pulse: dict[str, Any]) -> Iterator[dict[str, str]]:
+    if pulse["halted"]:
+        sentence = "Deletions wait for your decision."
+        yield {"tenant": name, "kind": "halt", "path": "", "sentence": sentence, "remedy": "`mirrord halts`"}
+    for path, sentence in pulse["problems"]:
+        yield {"tenant": name, "kind": "problem", "path": path, "sentence": sentence, "remedy": ""}
 
 
 def _advice(daemon: Daemon) -> Text:

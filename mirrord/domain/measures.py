@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from mirrord.domain.latency import Latencies, together
 
+Endpoint = tuple[str, int] | str  # where they are served: a loopback address and a port, or the path of a Unix socket
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:

@@ -33,11 +33,11 @@ class Bells:
 
     async def listen(self) -> None:
         """Wake whoever's bell rings, until the daemon stops. While the connection is lost the poll goes on."""
-        await self._insist(self._listen, "bell_lost", self._doubt)
+        await self._insist(self._listen, self._bell_lost)
 
     async def tick(self) -> None:
         """Ring for all who listen, in place of the transactions, until the daemon stops."""
-        await self._insist(lambda _: tick(self._dsn, self._stop), "ticker_lost", lambda: None)
+        await self._insist(lambda _: tick(self._dsn, self._stop), _ticker_lost)
 
     async def poll(self, database: Database, ready: asyncio.Event) -> None:
         """The safety net below the bell: one statement for all tenants."""
@@ -66,23 +66,27 @@ class Bells:
         self._changed = time.monotonic()
         self._engines[tenant].ring()
 
-    def _doubt(self) -> None:
+    def _bell_lost(self, error: Unavailable) -> None:
         """The server that comes back may be another one, or this one as it was earlier."""
+        log.warning("bell_lost", extra={"error": str(error)})
         for engine in self._engines.values():
             engine.handshake.doubt()
 
     async def _insist(
-        self, act: Callable[[Backoff], Coroutine[object, object, None]], name: str, lost: Callable[[], None]
+        self, act: Callable[[Backoff], Coroutine[object, object, None]], lost: Callable[[Unavailable], None]
     ) -> None:
         backoff = Backoff()
         while not self._stop.is_set():
             try:
                 await act(backoff)
             except Unavailable as error:
-                log.warning(name, extra={"error": str(error)})
-                lost()
+                lost(error)
                 await self._sleep(backoff.pause())
 
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stop.wait(), seconds)
+
+
+def _ticker_lost(error: Unavailable) -> None:
+    log.warning("ticker_lost", extra={"error": str(error)})

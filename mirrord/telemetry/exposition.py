@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from mirrord.config import Endpoint
+from mirrord.domain.measures import Endpoint
 from mirrord.errors import Unavailable
 
 GRACE = 1  # seconds that an answer under way may take when the daemon stops
@@ -42,7 +42,7 @@ def answering(registry: CollectorRegistry, reasons: Reasons, endpoint: Endpoint)
 
     routes = [Route("/metrics", metrics), Route("/healthz", healthz), Route("/readyz", readyz)]
     # a page in a browser may let its own name mean 127.0.0.1; no browser reaches a Unix socket
-    hosts = ["*"] if isinstance(endpoint, Path) else ["localhost", "127.0.0.1", "::1", "[::1]", endpoint[0]]
+    hosts = ["*"] if isinstance(endpoint, str) else ["localhost", "127.0.0.1", "::1", "[::1]", endpoint[0]]
     return Starlette(routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)])
 
 
@@ -74,16 +74,16 @@ async def serve(application: Starlette, endpoint: Endpoint, stop: asyncio.Event)
 @contextmanager
 def _listening(endpoint: Endpoint) -> Iterator[socket.socket]:
     try:
-        listener = _unix(endpoint) if isinstance(endpoint, Path) else _loopback(*endpoint)
+        listener = _unix(Path(endpoint)) if isinstance(endpoint, str) else _loopback(*endpoint)
     except OSError as error:
-        where = str(endpoint) if isinstance(endpoint, Path) else f"{endpoint[0]}:{endpoint[1]}"
+        where = endpoint if isinstance(endpoint, str) else f"{endpoint[0]}:{endpoint[1]}"
         raise Unavailable(f"Metrics are not served: {where} cannot be had ({error.strerror or error}).") from error
     try:
         yield listener
     finally:
         listener.close()
-        if isinstance(endpoint, Path):
-            endpoint.unlink(missing_ok=True)
+        if isinstance(endpoint, str):
+            Path(endpoint).unlink(missing_ok=True)
 
 
 def _loopback(host: str, port: int) -> socket.socket:

@@ -6,8 +6,10 @@ import sys
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from traceback import format_tb
 
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+LINE = 300  # characters of what an error says
 LOG_BYTES = 5_000_000  # of one log file; one older file is kept
 
 
@@ -23,9 +25,21 @@ class _Lines(logging.Formatter):
             "event": record.getMessage(),
             **facts,
         }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
+        if record.exc_info and record.exc_info[1] is not None:
+            line["traceback"] = _traceback(record.exc_info[1])
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def _traceback(error: BaseException) -> str:
+    """
+    Where *error* and what led to it were raised, and the first line of what each says.
+
+    Further lines quote what was worked on: a row that Postgres refuses, the YAML that cannot be read.
+    """
+    said = (str(error).splitlines() or [""])[0][:LINE]
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    earlier = f"{_traceback(before)}\n\n" if before is not None else ""
+    return f"{earlier}{''.join(format_tb(error.__traceback__))}{type(error).__qualname__}: {said}"
 
 
 def log_to(*places: Path | None) -> None:

@@ -217,3 +217,35 @@ def test_the_sets_of_tools_are_those_of_pages_unless_file_or_flags_say_others() 
     assert load(Flags(file=file, tools=("all",)), {}).agents.tools == ("all",)
     with pytest.raises(UserError, match="must be a list of texts"):
         load(Flags(file=write('[mcp]\ntools = "pages"\n')), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "endpoint"),
+    [
+        ("127.0.0.1:9464", ("127.0.0.1", 9464)),
+        ("127.8.0.1:1", ("127.8.0.1", 1)),
+        ("localhost:9464", ("127.0.0.1", 9464)),
+        ("[::1]:9464", ("::1", 9464)),
+        ("unix:/run/mirrord/metrics", "/run/mirrord/metrics"),
+    ],
+)
+def test_measurements_are_served_on_this_machine(text: str, endpoint: object) -> None:
+    write(f'metrics = "{text}"')
+    assert load(Flags(), {}).metrics == endpoint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0.0.0.0:9464", "192.168.1.2:9464", "example.org:9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536"),
+        *("127.0.0.1:²", "127.0.0.1.example.org:9464", ":9464", "9464", "unix:metrics", "unix:", "", "[::]:9464"),
+    ],
+)
+def test_measurements_are_served_nowhere_else(text: str) -> None:
+    write(f'metrics = "{text}"')
+    with pytest.raises(UserError, match="only loopback"):
+        load(Flags(), {})
+
+
+def test_without_a_word_no_measurements_are_served() -> None:
+    assert load(Flags(), {}).metrics is None

@@ -113,3 +113,28 @@ async def test_waiting_ends_when_its_time_is_over() -> None:
     queue = Queue()
     await asyncio.wait_for(queue.wait(SOON), 5)
     assert not queue.is_ready
+
+
+def test_the_time_of_a_change_is_told_once_and_the_first_notice_counts() -> None:
+    queue = Queue()
+    queue.mark({"a.md"}, noticed=1.0)
+    queue.mark({"a.md"}, {ONE}, noticed=2.0)
+    assert (queue.noticed("a.md"), queue.noticed(ONE)) == (1.0, 2.0)
+    assert (queue.noticed("a.md"), queue.noticed(ONE)) == (None, None)
+
+
+def test_a_place_that_is_marked_again_keeps_the_time_of_its_change_and_others_lose_it() -> None:
+    queue = Queue()
+    queue.mark({"echo.md", "again.md", "later.md"}, {ONE}, noticed=1.0)
+    taken = queue.take(100)
+    queue.mark({"again.md"}, forced=True)
+    queue.mark({"later.md"}, {ONE}, delay=1000)
+    queue.release(taken)
+    told = [queue.noticed(place) for place in ("echo.md", "again.md", "later.md", ONE)]
+    assert told == [None, 1.0, 1.0, 1.0]
+
+
+def test_what_a_scan_found_is_not_measured() -> None:
+    queue = Queue()
+    queue.mark({"a.md"}, {ONE}, forced=True)
+    assert (queue.noticed("a.md"), queue.noticed(ONE)) == (None, None)

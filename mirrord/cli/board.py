@@ -1,0 +1,170 @@
+"""What a person sees of a mirrord at work: one picture for `mirrord up` and `mirrord status`."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mirrord.cli.output import harmless
+
+Found = Mapping[str, Any]
+
+WIDE = 160  # columns of a terminal; all of a tenant fits into a line
+MOST_TENANTS = 20  # shown live; those first of which something waits
+LATELY = 6
+_COLOURS = {"in sync": "green", "working": "cyan", "starting": "yellow", "not running": "red"}
+_COUNTS = ("conflicts", "problems", "halts")
+
+
+def told(pulse: Found) -> dict[str, Any]:
+    """What the heartbeat says of a tenant, with times in ISO 8601; None where it says nothing."""
+    same = ("files", "pending", "derived", "file_to_row", "row_to_file")
+    lately = [{"at": moment(at), "direction": way, "path": path} for at, way, path in pulse.get("lately", ())]
+    last = {name: moment(pulse.get(name)) for name in ("last_file_to_row", "last_row_to_file")}
+    return {**{name: pulse.get(name) for name in same}, **last, "lately": lately}
+
+
+def moment(seconds: float | None) -> str | None:
+    """Unix seconds as ISO 8601."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds is not None else None
+
+
+def board(found: Found, *, width: int, most: int | None = None, lately: bool = True) -> RenderableType:
+    """
+    Everything, the most urgent where it is seen first.
+
+    found: as `gather` of `mirrord status` gives it; what is None there is shown as "–". width: of the
+    terminal. most: tenants, and lines about
+    what needs a person, None: all. lately: whether to show what was done last.
+    """
+    parts: list[RenderableType] = [headline(found)]
+    if found["tenants"]:
+        parts += [Text(), tenant_table(found["tenants"], most, width)]
+    reasons = [Text(f"! {harmless(sentence)}", style="yellow") for sentence in found["degraded"]]
+    parts += [Text(), *reasons] if reasons else []
+    needs = list(_needs(found))
+    if needs:
+        parts += [Text(), *needs[:most]]
+    if most is not None and len(needs) > most:
+        parts.append(Text(f"… and {len(needs) - most} more: `mirrord status`", style="dim"))
+    if lately and (done := list(islice(_lately(found["tenants"]), LATELY))):
+        parts += [Text(), *done]
+    return Group(*parts)
+
+
+def headline(found: Found) -> Text:
+    """How it is, in a line."""
+    daemon, database = found["daemon"], found["database"]
+    state = _state(found)
+    version = f" {database['server_version']}" if database["server_version"] else ""
+    kind = "embedded" if database["embedded"] else "at the DSN"
+    server = f"Postgres{version}, {kind}" if database["outage"] is None else "Postgres out of reach"
+    running = f"   process {daemon['pid']}, started {ago(daemon['since'])}" if daemon["alive"] else ""
+    return Text.assemble(("mirrord ", "bold"), (state, f"bold {_COLOURS[state]}"), f"   {server}{running}")
+
+
+def _state(found: Found) -> str:
+    if not found["daemon"]["alive"]:
+        return "not running"
+    if not found["daemon"]["ready"]:
+        return "starting"
+    is_busy = any(one["pending"] or one["derived"] is False for one in found["tenants"])
+    return "working" if is_busy else "in sync"
+
+
+def tenant_table(tenants: list[dict[str, Any]], most: int | None, width: int) -> Table:
+    """One line a tenant, those first that something waits for, with as many columns as *width* has room for."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("tenant", overflow="ellipsis", min_width=6)
+    shown = sorted(tenants, key=_urgency)[:most]
+    columns = [(one, [one.cell(tenant) for tenant in shown]) for one in _COLUMNS if width >= one.least]
+    columns = [(one, cells) for one, cells in columns if not one.least or any(cell.plain != "–" for cell in cells)]
+    for column, _ in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+    for number, tenant in enumerate(shown):
+        table.add_row(tenant["name"], *(cells[number] for _, cells in columns))
+    if len(tenants) > len(shown):
+        table.add_row(Text(f"… {len(tenants) - len(shown)} more", style="dim"))
+    return table
+
+
+def _urgency(tenant: Found) -> tuple[bool, int, str]:
+    """Sorts tenants: those that need a person, then those with most to do, then by name."""
+    is_well = not any(tenant[count] for count in _COUNTS)
+    return is_well, -(tenant["pending"] or 0), tenant["name"]
+
+
+def _number(count: int | None, style: str = "") -> Text:
+    """Zero and what is not known recede."""
+    return Text("–" if count is None else f"{count:,}", style=style if count else "dim")
+
+
+def _spread(recent: Found | None) -> Text:
+    if recent is None:
+        return Text("–", style="dim")
+    return Text(f"{_milliseconds(recent['median'])} · {_milliseconds(recent['p99'])}")
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:,.0f}" if seconds >= 0.0095 else f"{seconds * 1000:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """least: how wide the terminal must be; 0: it is always shown, otherwise only where anything is known."""
+
+    heading: str
+    cell: Callable[[Found], Text]
+    least: int = 0
+
+
+_COLUMNS = (
+    _Column("files", lambda one: _number(one["files"])),
+    _Column("pages", lambda one: _number(one["pages"]), 125),
+    _Column("assets", lambda one: _number(one["attachments"]), 125),
+    _Column("records", lambda one: _number(one["records"]), 125),
+    _Column("trash", lambda one: _number((one["trash"] or {}).get("files")), 125),
+    _Column("waiting", lambda one: _number(one["pending"], "cyan")),
+    _Column("conflicts", lambda one: _number(one["conflicts"], "bold yellow")),
+    _Column("problems", lambda one: _number(one["problems"], "bold yellow")),
+    _Column("halts", lambda one: _number(one["halts"], "bold red")),
+    _Column("file → row", lambda one: Text(ago(one["last_file_to_row"]))),
+    _Column("p50 · p99 ms", lambda one: _spread(one["file_to_row"]), 95),
+    _Column("row → file", lambda one: Text(ago(one["last_row_to_file"]))),
+    _Column("p50 · p99 ms", lambda one: _spread(one["row_to_file"]), 95),
+)
+
+
+def _needs(found: Found) -> Iterator[Text]:
+    """What a person is to do, with the command; halts come first."""
+    order = {"halt": 0, "conflict": 1, "approval": 2, "problem": 3}
+    for one in sorted(found["attention"], key=lambda one: order[one["kind"]]):
+        style = "bold red" if one["kind"] == "halt" else "bold yellow"
+        line = Text.assemble((one["kind"], style), f" in {one['tenant']}: {harmless(one['sentence'])}")
+        if one["remedy"]:
+            line.append(f" → {one['remedy']}", style="cyan")
+        yield line
+
+
+def _lately(tenants: list[dict[str, Any]]) -> Iterator[Text]:
+    """What was done last, in all tenants, the newest first."""
+    done = [(one["at"], tenant["name"], one) for tenant in tenants for one in tenant["lately"]]
+    for at, name, one in sorted(done, key=lambda each: each[0], reverse=True):
+        clock = datetime.fromisoformat(at).astimezone().strftime("%H:%M:%S")
+        yield Text.assemble((f"{clock}  {name}  {one['direction']}  ", "dim"), harmless(one["path"]))
+
+
+def ago(at: str | None) -> str:
+    """The time since then, in the largest unit that fits."""
+    if at is None:
+        return "–"
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit} ago"
+    return f"{max(0, seconds):.0f} s ago"

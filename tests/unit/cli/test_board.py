@@ -1,0 +1,129 @@
+"""The picture of a mirrord at work: urgent first, as wide as there is room, and harmless to the terminal."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from mirrord.cli.board import WIDE, board, moment, told
+from mirrord.cli.remedies import REMEDIES
+from tests.unit.test_operations_guide import problem_codes
+
+PULSE = {
+    "files": 1234,
+    "pending": 0,
+    "derived": True,
+    "last_file_to_row": 1.0,
+    "last_row_to_file": None,
+    "file_to_row": {"count": 3, "last": 0.02, "median": 0.0081, "p99": 0.031},
+    "row_to_file": None,
+    "lately": [(1.0, "file → row", "Old.md"), (2.0, "row → file", "New.md")],
+}
+COUNTS = {"pages": 1200, "attachments": 30, "records": 4, "conflicts": 0, "problems": 0, "halts": 0, "trash": None}
+
+
+def tenant(name: str = "demo", **changes: Any) -> dict[str, Any]:
+    return {"name": name, **COUNTS, **told(PULSE), **changes}
+
+
+def found(*tenants: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "daemon": {"pid": 12, "alive": True, "ready": True, "since": moment(0.0)},
+        "database": {"embedded": True, "server_version": "18.4", "outage": None},
+        "tenants": list(tenants),
+        "attention": [],
+        "degraded": [],
+        **changes,
+    }
+
+
+def need(kind: str, sentence: str, remedy: str = "") -> dict[str, str]:
+    return {"tenant": "demo", "kind": kind, "path": "", "sentence": sentence, "remedy": remedy}
+
+
+def drawn(what: dict[str, Any], width: int = WIDE, most: int | None = None) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(board(what, width=width, most=most))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_latencies_of_the_last_minutes_stand_beside_the_counts() -> None:
+    line = next(line for line in drawn(found(tenant())).splitlines() if line.startswith("demo"))
+    assert line.split()[1:9] == ["1,234", "1,200", "30", "4", "0", "0", "0", "0"]
+    assert "8.1 · 31" in line
+
+
+@pytest.mark.parametrize(
+    ("width", "there", "gone"), [(160, "assets", "…"), (100, "p99", "assets"), (80, "halts", "p99")]
+)
+def test_a_narrow_terminal_gets_what_matters_most(width: int, there: str, gone: str) -> None:
+    text = drawn(found(tenant()), width)
+    assert there in text
+    assert gone not in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_what_needs_a_person_comes_with_the_command_and_halts_come_first() -> None:
+    needs = [
+        need("problem", "It cannot be read."),
+        need("conflict", "2 are open."),
+        need("halt", "Gone.", "`mirrord x`"),
+    ]
+    lines = [line for line in drawn(found(tenant(), attention=needs)).splitlines() if " in demo: " in line]
+    assert [line.split()[0] for line in lines] == ["halt", "conflict", "problem"]
+    assert lines[0].rstrip() == "halt in demo: Gone. → `mirrord x`"
+
+
+def test_of_many_tenants_those_are_shown_that_something_waits_for() -> None:
+    many = [tenant(f"t{number}") for number in range(30)]
+    text = drawn(found(*many, tenant("z-busy", pending=9), tenant("z-bad", conflicts=1)), most=3)
+    names = [line.split()[0] for line in text.splitlines() if line.startswith(("t", "z"))][1:]
+    assert names == ["z-bad", "z-busy", "t0"]
+    assert "… 29 more" in text
+
+
+def test_only_so_much_is_listed_and_the_rest_is_counted() -> None:
+    text = drawn(found(tenant(), attention=[need("problem", str(number)) for number in range(9)]), most=4)
+    assert text.count("problem in demo") == 4
+    assert "… and 5 more" in text
+
+
+def test_what_was_done_last_stands_first() -> None:
+    text = drawn(found(tenant()))
+    assert text.index("New.md") < text.index("Old.md")
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "in sync"),
+        ({"tenants": [tenant(pending=3)]}, "working"),
+        ({"tenants": [tenant(derived=False)]}, "working"),
+        ({"daemon": {"pid": 1, "alive": True, "ready": False, "since": None}}, "starting"),
+        ({"daemon": {"pid": None, "alive": False, "ready": False, "since": None}}, "not running"),
+    ],
+)
+def test_the_first_line_says_how_it_is(changes: dict[str, Any], state: str) -> None:
+    first = drawn({**found(tenant()), **changes}).splitlines()[0]
+    assert first.startswith(f"mirrord {state} ")
+
+
+def test_postgres_out_of_reach_is_said() -> None:
+    database = {"embedded": False, "server_version": None, "outage": "No."}
+    text = drawn(found(database=database, degraded=["No."]))
+    assert "Postgres out of reach" in text
+    assert "! No." in text
+
+
+def test_a_page_cannot_make_the_terminal_obey() -> None:
+    evil = "\x1b[2J[red]x"
+    shown = tenant(lately=[{"at": moment(1.0), "direction": "file → row", "path": evil}])
+    text = drawn(found(shown, attention=[need("problem", evil)], degraded=[evil]))
+    assert "\x1b" not in text
+    assert text.count("[red]x") == 3
+
+
+def test_every_kind_of_problem_has_a_remedy() -> None:
+    assert set(REMEDIES) == set(problem_codes())
