@@ -58,7 +58,9 @@ async def told(config: Config, name: str) -> float:
 async def measured(config: Config, name: str, least: float = 1) -> None:
     """Return when a series of the tenant is at least so much."""
     async with asyncio.timeout(PATIENCE):
-        while await told(config, name) < least:
+        while True:
+            if await told(config, name) >= least:
+                return
             await asyncio.sleep(0.01)
 
 
