@@ -33,6 +33,7 @@ def view(daemon: Daemon, width: int) -> RenderableType:
     parts: list[RenderableType] = [board(_found(daemon), width=width, most=MOST_TENANTS, lately=False)]
     if daemon.ready.is_set():
         parts.append(_advice(daemon))
+    parts.append(Text(f"\n{daemon.config.mirror} ⇄ Postgres   Ctrl-C stops", style="dim"))
     return Group(*parts)
 
 
