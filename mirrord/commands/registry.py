@@ -60,6 +60,7 @@ class Command:
     run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
     preview: called with the same; raises Failed where run would. inputs: arguments that are paths outside the tree;
     a request takes the bytes they have when it is made. dry: an argument that, if true, lets it change nothing.
+    is_long: its run also takes `progress`, a domain.progress.Progress.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Command:
     preview: Callable[..., Preview]
     inputs: tuple[str, ...] = ()
     dry: str | None = None
+    is_long: bool = False
 
 
 _ALL = (
@@ -92,7 +94,7 @@ _ALL = (
     Command("rename_source", rename_source, preview_rename_source),
     Command("delete_source", delete_source, preview_delete_source),
     Command("detect_speakers", detect_speakers, preview_detect_speakers),
-    Command("import_file", import_file, preview_import_file, inputs=("path",)),
-    Command("import_survey", import_survey, preview_import_survey, inputs=("path",)),
+    Command("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
+    Command("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
 )
 COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})
