@@ -146,10 +146,12 @@ def preview_import_file(
             "sha256": original.sha256,
             "duplicates": same,
         }
+        facts |= {} if copy else {"original": str(original.place)}
         kind = original.kind.name.lower()
+        linked = "" if copy else f", with a link to {original.place}"
         again = f"; the same file was imported before as {', '.join(map(repr, same))}" if same else ""
         sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
-        return Preview(f"{sentence}{names.where(place.folder)}{again}.", facts)
+        return Preview(f"{sentence}{names.where(place.folder)}{linked}{again}.", facts)
 
 
 def _check(original: Original, path: str, *, copy: bool) -> None:

@@ -34,7 +34,12 @@ def opened(session: Session, file_path: str) -> Iterator[tuple[str, int]]:
 def stage(session: Session, file_path: str) -> Input:
     """Keep the bytes that a file has now for a command that runs later."""
     with opened(session, file_path) as (name, descriptor), explained():
-        return Input(name, staging.keep(session.tree, descriptor, name))
+        return Input(name, staging.keep(session.tree, descriptor, name), str(place_of(descriptor)))
+
+
+def place_of(descriptor: int) -> Path:
+    """Where the file is, absolute, that a descriptor from outside is of."""
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
 @contextmanager
@@ -84,7 +89,7 @@ def _readable(session: Session, root: Path, relative: str) -> Iterator[int]:
             raise Refused("Only regular files can be attached.")
         descriptor = contained.opened(above, relative, contained.FILE, native=session.tree.native)
         held.callback(os.close, descriptor)
-        _check_place(session, Path(f"/proc/self/fd/{descriptor}").readlink(), os.fstat(descriptor).st_nlink)
+        _check_place(session, place_of(descriptor), os.fstat(descriptor).st_nlink)
         yield descriptor
 
 

@@ -200,6 +200,32 @@ def test_the_bytes_of_an_input_are_kept_as_they_were_when_it_was_asked_for(
     assert (root / "assets/plan.txt").read_bytes() == b"then"
 
 
+def test_a_file_that_stays_where_it_is_is_linked_as_it_was_asked_for(
+    connect: Open, root: Path, tmp_path: Path, gate: Gate
+) -> None:
+    source = tmp_path / "outside" / "Talk.txt"
+    source.parent.mkdir()
+    source.write_bytes(b"Ana: Hi.\n")
+    session = connect(attach_from=(source.parent,))
+
+    pending = asked(session, gate, "import_file", {"path": "Talk.txt", "copy": False})
+    assert f"with a link to {source}" in pending.preview["summary"]
+    source.write_bytes(b"others\n")
+    source.with_name("elsewhere").mkdir()
+
+    ((request, _),) = kept(root)
+    later = Session(
+        Tree(root), "acme", session.tenant_id, session.actor, "l", staged={"Talk.txt": request.inputs["path"]}
+    )
+    assert COMMANDS["import_file"].preview(later, **request.arguments).summary == pending.preview["summary"]
+    done = COMMANDS["import_file"].run(later, **request.arguments)
+    later.close()
+    text = (root / done.path).read_text()
+    assert f"original: {source.as_uri()}\n" in text
+    assert text.endswith("Ana: Hi.\n")
+    assert done.original is None
+
+
 @pytest.mark.parametrize("forged", ["another content", "a link", "nothing"])
 def test_staged_bytes_that_are_others_now_are_not_used(
     session: Session, root: Path, tmp_path: Path, forged: str
