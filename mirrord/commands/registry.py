@@ -39,10 +39,9 @@ from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.moves import move_page, preview_move_page
 from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
+from mirrord.commands.source_deletion import delete_source, preview_delete_source
 from mirrord.commands.sources import (
-    delete_source,
     move_source_to_folder,
-    preview_delete_source,
     preview_move_source_to_folder,
     preview_rename_source,
     rename_source,

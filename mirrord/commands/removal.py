@@ -1,7 +1,6 @@
 """The agent deletes pages, and brings them back from the trash."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from mirrord.mirror.journal import TRASH, Journal
 from mirrord.mirror.label import new_key
 from mirrord.mirror.layout import directory_of, page_path, parent_of, spot_of_file
 from mirrord.mirror.lock import lock_for
+from mirrord.mirror.plan import Removal
 from mirrord.mirror.scan import scan
 from mirrord.mirror.trash import Trashed
 from mirrord.mirror.tree import Tree
@@ -145,7 +145,6 @@ def below(tree: Tree, path: str) -> list[str]:
 def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
     """Move a page to the trash; its id, and what restore_page takes. Inside `writing()`; record what happened."""
     entry, trash_id = writing.page_id(session, page), new_key()
-    title = page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
     with explained():
         try:
             save = replace.remove(
@@ -153,7 +152,7 @@ def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[E
                 entry=entry,
                 over=page.digest,
                 reason=REASON,
-                title=title,
+                title=_title(page),
                 key=trash_id,
             )
         except Stale:
@@ -164,14 +163,18 @@ def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[E
     return entry, trash_id
 
 
-def let_follow(session: Session, journal: Journal, attachments: Sequence[str], trash_id: str) -> None:
-    """Move attachments to the trash after the page that used them; one that somebody changes just now stays."""
-    for path in attachments:
-        digest = writing.digest_now(session, path)
-        entry = writing.file_id(session, path)
-        with explained(), suppress(Stale, FileNotFoundError):
-            if digest is not None:
-                replace.remove(session.tree, journal, path, entry=entry, over=digest, reason=followed(trash_id))
+def removal_of(session: Session, page: writing.Page, trash_id: str) -> Removal:
+    """The same as a part of a plan."""
+    entry = writing.page_id(session, page)
+    return Removal(page.path, str(entry), page.digest.hex(), trash_id, REASON, _title(page))
+
+
+def follower(session: Session, path: str, trash_id: str) -> Removal | None:
+    """An attachment or record that goes to the trash after its page; None: it is gone, or somebody is writing it."""
+    digest = writing.digest_now(session, path)
+    if digest is None:
+        return None
+    return Removal(path, str(writing.file_id(session, path)), digest.hex(), new_key(), followed(trash_id))
 
 
 def followed(trash_id: str) -> str:
@@ -188,11 +191,22 @@ def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[Ent
 
 def tidy(tree: Tree, path: str) -> None:
     """Empty directories that belonged to the page go, its `assets` too."""
-    directory = directory_of(path, Kind.PAGE)
-    with suppress(FileNotFoundError, Refused, OSError):
-        found = [*scan(tree, Ignore(), directory).directories, directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
-        for one in sorted(found, key=lambda one: one.count("/"), reverse=True):
+    for one in directories_of(tree, path):
+        with suppress(Refused, OSError):
             tree.remove_directory(one)
+
+
+def directories_of(tree: Tree, path: str) -> list[str]:
+    """The directories that belong to the page, its `assets` too; what is inside of others comes before those."""
+    directory = directory_of(path, Kind.PAGE)
+    found = [directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
+    with suppress(Refused, OSError):
+        found += scan(tree, Ignore(), directory).directories
+    return sorted(found, key=lambda one: one.count("/"), reverse=True)
+
+
+def _title(page: writing.Page) -> str:
+    return page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
 
 
 def _bring_along(session: Session, journal: Journal, trash_id: str) -> None:
