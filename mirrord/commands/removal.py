@@ -4,6 +4,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
+from mirrord.codec.records import read
 from mirrord.codec.text import decode
 from mirrord.commands import events, paths, promotion, writing
 from mirrord.commands.difference import diff_lines
@@ -13,7 +14,8 @@ from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.event import Type
 from mirrord.domain.place import ASSETS
-from mirrord.errors import Damaged, Refused, Stale
+from mirrord.domain.record import Form, name_of_record
+from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import replace, trash
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.ignore import Ignore
@@ -46,11 +48,12 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A page that came back."""
+    """A page that came back. warnings: sentences about what went with it and did not, or not as it was."""
 
     page_id: str
     path: str
     digest: str
+    warnings: tuple[str, ...] = ()
 
 
 def delete_page(session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False) -> Deleted:
@@ -95,10 +98,10 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
         except Stale as error:
             raise writing.is_taken(error) from error
         trash.take_out(session.tree, found)
-        _bring_along(session, journal, trash_id)
+        warnings = _bring_along(session, journal, trash_id, target, entry)
         facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
         events.record(session, Type.PAGE_RESTORED, facts)
-        return Restored(str(entry), target, digest.hex())
+        return Restored(str(entry), target, digest.hex(), tuple(warnings))
 
 
 def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
@@ -209,17 +212,40 @@ def _title(page: writing.Page) -> str:
     return page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
 
 
-def _bring_along(session: Session, journal: Journal, trash_id: str) -> None:
-    """What went to the trash with a page comes back to where it was, unless something is there by now."""
+def _bring_along(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:
+    """What went to the trash with the page now at *target* comes back to its place; sentences about what does not."""
+    warnings = []
     for found in trash.contents_of(session.tree):
         if found.card is None or found.card.reason != followed(trash_id):
             continue
         path = found.card.path
-        with suppress(Stale, Damaged), lock_for(session.tree, [path]):
-            data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
-            session.tree.make_directories(parent_of(path))
-            replace.write(session.tree, journal, path, data, entry=found.label.entry, over=None)
-            trash.take_out(session.tree, found)
+        try:
+            with lock_for(session.tree, [path]):
+                data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
+                session.tree.make_directories(parent_of(path))
+                replace.write(session.tree, journal, path, data, entry=found.label.entry, over=None)
+        except (Stale, Damaged, Busy, Refused) as error:
+            warnings.append(f"{path}, which went with this page, stays in the trash: {error}")
+            continue
+        trash.take_out(session.tree, found)
+        warnings += _doubts(session, path, data, target, entry)
+    return warnings
+
+
+def _doubts(session: Session, path: str, data: bytes, target: str, entry: EntryId) -> list[str]:
+    """Why a record that came back may not count for the page at *target*."""
+    if name_of_record(path) is None:
+        return []
+    found = []
+    try:
+        read(Form.JSON, decode(data))
+    except Damaged as error:
+        found.append(f"{path} came back, but cannot be read: {error}. Mend that file.")
+    cards = list(session.catalogue.look().every.values())
+    others = [one for one, owner in session.catalogue.look().ids(cards).items() if owner == entry and one != target]
+    if others:
+        found.append(f"{others[0]} has the id of this page too; {path} counts for the one that keeps it.")
+    return found
 
 
 def _trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:

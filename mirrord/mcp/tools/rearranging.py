@@ -62,7 +62,8 @@ def _deleted(done: "Deleted") -> Wire:
 
 
 def _restored(done: "Restored") -> Wire:
-    return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest}
+    warnings = {"warnings": list(done.warnings)} if done.warnings else {}
+    return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest, **warnings}
 
 
 def _attached(done: "Attached") -> Wire:
@@ -109,7 +110,7 @@ RESTORE_PAGE = Tool(
     f"Brings a page back from the trash, to where it was or to another path.{_TOLD} Never over another page. "
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
-    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT}),
+    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "warnings?": listed(TEXT)}),
     wire=_restored,
     writes=True,
     idempotent=False,

@@ -283,7 +283,7 @@ def test_a_deleted_source_is_in_the_trash_with_all_that_is_its_own(root: Path, s
     assert preview.bases["Sources/Talks/assets/ana.docx"] == digest_of(b"docx").hex()
     assert preview.bases["Sources/Talks/Ana.md"] == digest_of(text.encode()).hex()
 
-    restore_page(session, done.trash_id)
+    assert restore_page(session, done.trash_id).warnings == ()
     assert (root / "Sources/Talks/Ana.md").read_text() == text
     assert (root / "Sources/Talks/assets/ana.docx").read_text() == "docx"
     assert segments.count(session, ana) == 12
@@ -301,8 +301,38 @@ def test_a_source_whose_segments_cannot_be_read_is_deleted_with_that_record_as_i
     assert (preview.facts["deleted_segments_count"], done.deleted_segments_count) == (0, 0)
     assert "cannot be read" in done.warnings[0]
     assert not record.exists()
-    restore_page(session, done.trash_id)
+    back = restore_page(session, done.trash_id)
     assert record.read_text() == "{ torn"
+    assert back.warnings[0].startswith(f"{segments.path_of(ana)} came back, but cannot be read: ")
+
+
+def test_a_source_that_comes_back_says_why_its_segments_do_not(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md")
+    with_segments(session, ana, 2)
+    text = (root / "Sources/Ana.md").read_text()
+    gone = delete_source(session, number_of(ana))
+    page(root, "Sources/Copy.md", text)
+    with_segments(session, ana, 1)
+
+    (warning,) = restore_page(session, gone.trash_id).warnings
+
+    assert warning.startswith(f"{segments.path_of(ana)}, which went with this page, stays in the trash: ")
+    assert segments.count(session, ana) == 1
+
+
+def test_a_source_that_comes_back_beside_a_page_of_its_id_says_whose_the_segments_may_be(
+    root: Path, session: Session
+) -> None:
+    ana = source(root, "Sources/Ana.md")
+    with_segments(session, ana, 2)
+    text = (root / "Sources/Ana.md").read_text()
+    gone = delete_source(session, number_of(ana))
+    page(root, "Sources/Copy.md", text)
+
+    (warning,) = restore_page(session, gone.trash_id).warnings
+
+    assert warning.startswith("Sources/Copy.md has the id of this page too; ")
+    assert segments.count(session, ana) == 2
 
 
 def test_a_file_that_somebody_is_writing_stays_and_that_is_said(root: Path, session: Session) -> None:
