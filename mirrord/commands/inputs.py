@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 
-from mirrord.commands.failure import Failed, explained
+from mirrord.commands.failure import Failed, explained, invalid
 from mirrord.commands.session import Session
 from mirrord.domain.approval import Input
 from mirrord.domain.entry import Kind
@@ -32,8 +32,12 @@ def opened(session: Session, file_path: str) -> Iterator[tuple[str, int]]:
 
 
 def stage(session: Session, file_path: str) -> Input:
-    """Keep the bytes that a file has now for a command that runs later."""
+    """Keep the bytes that a file has now for a command that runs later. Raises Failed, TOO_LARGE."""
     with opened(session, file_path) as (name, descriptor), explained():
+        size = os.fstat(descriptor).st_size
+        if size > staging.LIMIT:
+            sentence = f"{name!r} has {size} bytes; at most {staging.LIMIT} are kept until a person decides."
+            raise invalid("TOO_LARGE", sentence, "Ask the person to do this at the command line.")
         return Input(name, staging.keep(session.tree, descriptor, name), str(place_of(descriptor)))
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from mirrord.commands import inputs
 from mirrord.commands.failure import Failed
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS
@@ -224,6 +225,19 @@ def test_a_file_that_stays_where_it_is_is_linked_as_it_was_asked_for(
     assert f"original: {source.as_uri()}\n" in text
     assert text.endswith("Ana: Hi.\n")
     assert done.original is None
+
+
+def test_a_file_too_large_to_be_kept_until_a_person_decides_is_refused_when_it_is_asked_for(
+    connect: Open, root: Path, tmp_path: Path
+) -> None:
+    with (tmp_path / "long.mp4").open("wb") as file:
+        file.truncate(staging.LIMIT + 1)
+
+    with pytest.raises(Failed, match="until a person decides") as failed:
+        inputs.stage(connect(attach_from=(tmp_path,)), "long.mp4")
+
+    assert failed.value.code == "TOO_LARGE"
+    assert not list(root.rglob("staged/*"))
 
 
 @pytest.mark.parametrize("forged", ["another content", "a link", "nothing"])
