@@ -29,7 +29,7 @@ INSERT INTO mirrord.segment_anchor (tenant_id, page_id, page_version, record_ver
 INSERT INTO mirrord.blob (digest, part, bytes) VALUES ('x', 0, 'x');
 INSERT INTO mirrord.event (type) VALUES ('PageCreated');
 INSERT INTO mirrord.approval (id, mirror_id, command, arguments, arguments_digest, actor, preview, level, expires_at)
-    VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{}', '{}', 'REQUIRE', now());
+    VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{}', '{"summary": "x"}', 'REQUIRE', now());
 INSERT INTO mirrord.mirror_base (tenant_id, mirror_id, entry_id, kind, path, name, version)
     SELECT tenant_id, id, gen_random_uuid(), 'page', 'a.md', 'a', 1 FROM mirrord.mirror
      WHERE tenant_id = mirrord.current_tenant();

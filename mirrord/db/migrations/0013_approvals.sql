@@ -6,6 +6,7 @@ ALTER TABLE mirrord.approval
     DROP COLUMN base_digest,
     ALTER COLUMN mirror_id SET NOT NULL,
     ALTER COLUMN preview SET NOT NULL,
+    ADD CONSTRAINT preview_says_what_would_happen CHECK (preview ->> 'summary' IS NOT NULL),
     ALTER COLUMN expires_at SET NOT NULL,
     ADD COLUMN level      text NOT NULL CHECK (level IN ('SUGGEST', 'REQUIRE')),
     ADD COLUMN inputs     jsonb NOT NULL DEFAULT '{}',  -- by argument, the name and digest of a staged file
