@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 
 def previewed(desk: Desk, request: Request) -> Preview:
     """What a request would do as the tree is now. Raises Failed, STALE too where its asker saw something else."""
+    _check_places(desk, request)
     with _session(desk, request) as session:
         _check_bases(session, request.bases)
         preview = _guarded(request, lambda: _preview(session, request))
@@ -118,6 +120,17 @@ def _command(request: Request) -> "Command":
         sentence = f"There is no command {request.command!r}."
         raise Failed("UNKNOWN_COMMAND", "invalid", sentence, "Use a tool that is listed.")
     return COMMANDS[request.command]
+
+
+def _check_places(desk: Desk, request: Request) -> None:
+    """Whoever wrote the request looked whether its files are open to agents, but anybody may have written it."""
+    listed = desk.config.agents.attach_from
+    for one in request.inputs.values():
+        if one.place is None or listed is None:
+            continue
+        if not any(Path(one.place).is_relative_to(root.resolve()) for root in listed):
+            sentence = f"{one.place} is below none of the directories that the operator listed in mcp.attach_from."
+            raise Failed("REFUSED", "forbidden", sentence, "Ask for a file below one of those.")
 
 
 def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from mirrord.commands.failure import Failed
 from mirrord.db import approvals, attention
 from mirrord.db.approvals import Stored
 from mirrord.db.attention import Problem
-from mirrord.domain.approval import FOLDER, LIFETIME, Answer, Request, State
+from mirrord.domain.approval import FOLDER, LIFETIME, Answer, Request, State, input_facts
 from mirrord.domain.trust import DEFAULTS, Trust
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror import requests, staging
@@ -145,7 +145,7 @@ class Intake:
         desk, sides = self.desk, self.desk.sides
         try:
             desk.check_asker(request)
-            inputs = {name: one.name for name, one in request.inputs.items()}
+            inputs = {name: input_facts(one) for name, one in request.inputs.items()}
             check_storable({"arguments": dict(request.arguments), "inputs": inputs, "bases": dict(request.bases)})
         except (Refused, Damaged) as error:
             await self._list(path, f"{path!r} is no request that counts: {error}")

@@ -22,7 +22,7 @@ from mirrord.commands.imports import import_file
 from mirrord.commands.survey_sources import Collation
 from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.config import Config
-from mirrord.convert.running import Progress, unobserved
+from mirrord.domain.progress import Progress, unobserved
 from mirrord.errors import UserError
 
 _COLLATION = click.Choice([one.value for one in Collation])

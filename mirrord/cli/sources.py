@@ -12,8 +12,8 @@ from mirrord.cli.output import harmless
 from mirrord.cli.sessions import session_of
 from mirrord.commands.holdings import Reference, holdings
 from mirrord.commands.session import Session
+from mirrord.commands.source_deletion import delete_source
 from mirrord.commands.sources import (
-    delete_source,
     get_source_text,
     list_sources,
     move_source_to_folder,
@@ -112,6 +112,8 @@ def delete_command(config: Config, tenant: str | None, source: str) -> None:
     with session_of(config, tenant) as session:
         done = delete_source(session, meant(session, source))
     click.echo(f"In the trash, with {done.deleted_segments_count} segments, as {done.trash_id}.")
+    for warning in done.warnings:
+        click.echo(harmless(warning), err=True)
 
 
 @sources.command("speakers")

@@ -12,7 +12,7 @@ from mirrord.errors import Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.arrival import Arrival, arriving
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.relocation import Plan, Rename
+from mirrord.mirror.plan import Plan, Rename
 
 Told = tuple[Type, Mapping[str, object]]
 

@@ -9,7 +9,7 @@ from mirrord.commands import events, writing
 from mirrord.commands.cursor import cursor_of, start_of
 from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import MODIFIED, Failed
-from mirrord.commands.records import Broken, Kept, Shelf, V, every, load, record_id
+from mirrord.commands.records import Broken, Kept, Shelf, V, every, load
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.collection import Category, Collection
@@ -20,7 +20,7 @@ from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import Label, new_key
 from mirrord.mirror.layout import parent_of
-from mirrord.mirror.relocation import Plan, Removal, Rename
+from mirrord.mirror.plan import Plan, Removal, Rename, Rewrite
 
 REASON = "removed by a tool"
 LISTED = 100  # in an answer, so that a model can read it
@@ -215,7 +215,7 @@ def _write(session: Session, journal: Journal, edit: AnyEdit) -> None:
     before = edit.before.digest if edit.before is not None else None
     try:
         writing.put(
-            session, journal, edit.target, data, Label(record_id(session, edit.target), before, digest_of(data))
+            session, journal, edit.target, data, Label(writing.file_id(session, edit.target), before, digest_of(data))
         )
     except Stale as error:
         raise Failed("CONFLICT", "conflict", MODIFIED, "Look at it again, then retry.") from error
@@ -237,17 +237,17 @@ def _is_rewritten(edit: AnyEdit) -> bool:
     return edit.after is not None and edit.before is not None and edit.before.text != edit.text
 
 
-def _staged(session: Session, journal: Journal, edit: AnyEdit) -> relocation.Rewrite:
+def _staged(session: Session, journal: Journal, edit: AnyEdit) -> Rewrite:
     assert edit.before is not None
     assert edit.target is not None
-    entry = record_id(session, edit.before.path)
+    entry = writing.file_id(session, edit.before.path)
     return relocation.stage(journal, edit.target, entry, edit.before.digest, edit.text.encode())
 
 
 def _removal(session: Session, edit: AnyEdit) -> Removal:
     assert edit.before is not None
     path, key = edit.before.path, str(edit.event[1]["trash_id"])
-    return Removal(path, str(record_id(session, path)), edit.before.digest.hex(), key, REASON)
+    return Removal(path, str(writing.file_id(session, path)), edit.before.digest.hex(), key, REASON)
 
 
 def _again(session: Session, draft: Draft, path: str) -> tuple[Digest, bytes] | None:
@@ -258,7 +258,7 @@ def _event(session: Session, edit: AnyEdit) -> tuple[Type, Mapping[str, object]]
     kind, facts = edit.event
     value, path = edit.after or _before(edit), edit.target or edit.source
     assert path is not None
-    where = {"path": path, "record_id": str(record_id(session, edit.source or path))}
+    where = {"path": path, "record_id": str(writing.file_id(session, edit.source or path))}
     digest = {"digest": digest_of(edit.text.encode()).hex()} if edit.after is not None else {}
     return kind, {**told(value), **where, **digest, **facts}
 

@@ -17,18 +17,20 @@ from mirrord.commands.originals import Original
 from mirrord.commands.rendition import CODE, Body, body_of, page_of, unreadable
 from mirrord.commands.session import Session
 from mirrord.convert.kinds import Kind
-from mirrord.convert.running import Progress, unobserved
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import Digest, EntryId, digest_of, new_id
 from mirrord.domain.event import Type
 from mirrord.domain.number import number_of
 from mirrord.domain.place import clean, name_key, numbered
+from mirrord.domain.progress import Progress, part_of, unobserved
 from mirrord.domain.source import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE
 from mirrord.mirror import copies
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import attachment_path, is_temporary, page_path
+
+_TAKEN, _CONVERTED = 5, 95  # of a hundred parts of the work, when the file was read, when its text is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +89,18 @@ def import_file(
     with originals.taken(session, path, LIMIT) as original:
         _check(original, path, copy=copy)
         _placed(session, original, folder_id, name)  # before the work, which may take a minute
+        progress(_TAKEN, 100)
         with explained():
-            body = body_of(original, progress)
+            body = body_of(original, part_of(progress, _TAKEN, _CONVERTED))
+        progress(_CONVERTED, 100)
         with session.writing() as journal:
             found = holdings(session)
             place = _place(session, found, original, folder_id, name)
             same = originals.same_before(session, found, original.sha256)
             kept = _kept_at(session, place, original) if copy else None
-            return _brought(session, journal, place, original, body, kept, same)
+            done = _brought(session, journal, place, original, body, kept, same)
+        progress(100, 100)
+        return done
 
 
 def _brought(
@@ -140,10 +146,12 @@ def preview_import_file(
             "sha256": original.sha256,
             "duplicates": same,
         }
+        facts |= {} if copy else {"original": str(original.place)}
         kind = original.kind.name.lower()
+        linked = "" if copy else f", with a link to {original.place}"
         again = f"; the same file was imported before as {', '.join(map(repr, same))}" if same else ""
         sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
-        return Preview(f"{sentence}{names.where(place.folder)}{again}.", facts)
+        return Preview(f"{sentence}{names.where(place.folder)}{linked}{again}.", facts)
 
 
 def _check(original: Original, path: str, *, copy: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 
-from mirrord.commands.failure import Failed, explained
+from mirrord.commands.failure import Failed, explained, invalid
 from mirrord.commands.session import Session
 from mirrord.domain.approval import Input
 from mirrord.domain.entry import Kind
@@ -32,9 +32,18 @@ def opened(session: Session, file_path: str) -> Iterator[tuple[str, int]]:
 
 
 def stage(session: Session, file_path: str) -> Input:
-    """Keep the bytes that a file has now for a command that runs later."""
+    """Keep the bytes that a file has now for a command that runs later. Raises Failed, TOO_LARGE."""
     with opened(session, file_path) as (name, descriptor), explained():
-        return Input(name, staging.keep(session.tree, descriptor, name))
+        size = os.fstat(descriptor).st_size
+        if size > staging.LIMIT:
+            sentence = f"{name!r} has {size} bytes; at most {staging.LIMIT} are kept until a person decides."
+            raise invalid("TOO_LARGE", sentence, "Ask the person to do this at the command line.")
+        return Input(name, staging.keep(session.tree, descriptor, name), str(place_of(descriptor)))
+
+
+def place_of(descriptor: int) -> Path:
+    """Where the file is, absolute, that a descriptor from outside is of."""
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
 @contextmanager
@@ -84,7 +93,7 @@ def _readable(session: Session, root: Path, relative: str) -> Iterator[int]:
             raise Refused("Only regular files can be attached.")
         descriptor = contained.opened(above, relative, contained.FILE, native=session.tree.native)
         held.callback(os.close, descriptor)
-        _check_place(session, Path(f"/proc/self/fd/{descriptor}").readlink(), os.fstat(descriptor).st_nlink)
+        _check_place(session, place_of(descriptor), os.fstat(descriptor).st_nlink)
         yield descriptor
 
 

@@ -26,8 +26,8 @@ class Original:
     """
     A file that is imported.
 
-    name: what it is called. place: where it is, absolute; None: it was staged. copy: a private file with its bytes;
-    None: it is too large for that. digest, sha256: of its bytes, the latter in hex.
+    name: what it is called. place: where it is, absolute; None: it was staged, and that was not kept. copy: a private
+    file with its bytes; None: it is too large for that. digest, sha256: of its bytes, the latter in hex.
     """
 
     name: str
@@ -55,8 +55,15 @@ def taken(session: Session, file_path: str, most: int) -> Iterator[Original]:
                 raise Busy(f"{name!r} changed while it was read.")
         with os.fdopen(os.dup(descriptor), "rb") as stream:
             kind = kind_of(stream, name)
-        place = None if file_path in session.staged else Path(f"/proc/self/fd/{descriptor}").readlink()
-        yield Original(name, kind, before.size, digest, sha256, place, copy)
+        yield Original(name, kind, before.size, digest, sha256, _place(session, file_path, descriptor), copy)
+
+
+def _place(session: Session, file_path: str, descriptor: int) -> Path | None:
+    """Of what was staged, where it was when it was asked for: whoever took the request looked whether that is open."""
+    if file_path not in session.staged:
+        return inputs.place_of(descriptor)
+    place = session.staged[file_path].place
+    return Path(place) if place is not None else None
 
 
 def same_before(session: Session, found: Holdings, sha256: str) -> list[Source]:

@@ -12,7 +12,7 @@ from mirrord.codec.text import decode
 from mirrord.commands.failure import Failed, Kind, explained
 from mirrord.commands.session import Session
 from mirrord.domain.collection import Category, Collection, in_order, key_of
-from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path
+from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.record import name_of_record, record_path
 from mirrord.errors import Busy, Damaged
 from mirrord.mirror.card import LIMIT
@@ -150,12 +150,6 @@ def every(session: Session, shelf: Shelf[V]) -> tuple[list[Kept[V]], list[Broken
     found = {one.value.name: one for one in loaded if isinstance(one, Kept)}
     broken = [one for one in loaded if isinstance(one, Broken)]
     return [found[name] for name in in_order(one.value for one in found.values())], broken
-
-
-def record_id(session: Session, path: str) -> EntryId:
-    """The id by which Postgres knows the record at *path*, as far as that can be told from here."""
-    seen = session.catalogue.agreed.of([path]).get(path)
-    return seen.entry if seen is not None else id_of_path(session.tenant_id, path)
 
 
 def unreadable(shelf: Shelf[V], broken: Broken) -> Failed:

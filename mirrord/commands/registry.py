@@ -39,10 +39,9 @@ from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.moves import move_page, preview_move_page
 from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
+from mirrord.commands.source_deletion import delete_source, preview_delete_source
 from mirrord.commands.sources import (
-    delete_source,
     move_source_to_folder,
-    preview_delete_source,
     preview_move_source_to_folder,
     preview_rename_source,
     rename_source,
@@ -60,6 +59,7 @@ class Command:
     run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
     preview: called with the same; raises Failed where run would. inputs: arguments that are paths outside the tree;
     a request takes the bytes they have when it is made. dry: an argument that, if true, lets it change nothing.
+    is_long: its run also takes `progress`, a domain.progress.Progress.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Command:
     preview: Callable[..., Preview]
     inputs: tuple[str, ...] = ()
     dry: str | None = None
+    is_long: bool = False
 
 
 _ALL = (
@@ -92,7 +93,7 @@ _ALL = (
     Command("rename_source", rename_source, preview_rename_source),
     Command("delete_source", delete_source, preview_delete_source),
     Command("detect_speakers", detect_speakers, preview_detect_speakers),
-    Command("import_file", import_file, preview_import_file, inputs=("path",)),
-    Command("import_survey", import_survey, preview_import_survey, inputs=("path",)),
+    Command("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
+    Command("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
 )
 COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})

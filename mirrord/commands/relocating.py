@@ -15,7 +15,7 @@ from mirrord.domain.source import ORIGINAL
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.relocation import Plan, Rename, Rewrite
+from mirrord.mirror.plan import Plan, Rename, Rewrite
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """The agent deletes pages, and brings them back from the trash."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from mirrord.codec.records import read
 from mirrord.codec.text import decode
 from mirrord.commands import events, paths, promotion, writing
 from mirrord.commands.difference import diff_lines
@@ -14,7 +14,8 @@ from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.event import Type
 from mirrord.domain.place import ASSETS
-from mirrord.errors import Damaged, Refused, Stale
+from mirrord.domain.record import Form, name_of_record
+from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import replace, trash
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.ignore import Ignore
@@ -22,6 +23,7 @@ from mirrord.mirror.journal import TRASH, Journal
 from mirrord.mirror.label import new_key
 from mirrord.mirror.layout import directory_of, page_path, parent_of, spot_of_file
 from mirrord.mirror.lock import lock_for
+from mirrord.mirror.plan import Removal
 from mirrord.mirror.scan import scan
 from mirrord.mirror.trash import Trashed
 from mirrord.mirror.tree import Tree
@@ -46,11 +48,12 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A page that came back."""
+    """A page that came back. warnings: sentences about what went with it and did not, or not as it was."""
 
     page_id: str
     path: str
     digest: str
+    warnings: tuple[str, ...] = ()
 
 
 def delete_page(session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False) -> Deleted:
@@ -95,10 +98,10 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
         except Stale as error:
             raise writing.is_taken(error) from error
         trash.take_out(session.tree, found)
-        _bring_along(session, journal, trash_id)
+        warnings = _bring_along(session, journal, trash_id, target, entry)
         facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
         events.record(session, Type.PAGE_RESTORED, facts)
-        return Restored(str(entry), target, digest.hex())
+        return Restored(str(entry), target, digest.hex(), tuple(warnings))
 
 
 def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
@@ -145,7 +148,6 @@ def below(tree: Tree, path: str) -> list[str]:
 def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
     """Move a page to the trash; its id, and what restore_page takes. Inside `writing()`; record what happened."""
     entry, trash_id = writing.page_id(session, page), new_key()
-    title = page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
     with explained():
         try:
             save = replace.remove(
@@ -153,7 +155,7 @@ def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[E
                 entry=entry,
                 over=page.digest,
                 reason=REASON,
-                title=title,
+                title=_title(page),
                 key=trash_id,
             )
         except Stale:
@@ -164,14 +166,18 @@ def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[E
     return entry, trash_id
 
 
-def let_follow(session: Session, journal: Journal, attachments: Sequence[str], trash_id: str) -> None:
-    """Move attachments to the trash after the page that used them; one that somebody changes just now stays."""
-    for path in attachments:
-        digest = writing.digest_now(session, path)
-        entry = writing.file_id(session, path)
-        with explained(), suppress(Stale, FileNotFoundError):
-            if digest is not None:
-                replace.remove(session.tree, journal, path, entry=entry, over=digest, reason=followed(trash_id))
+def removal_of(session: Session, page: writing.Page, trash_id: str) -> Removal:
+    """The same as a part of a plan."""
+    entry = writing.page_id(session, page)
+    return Removal(page.path, str(entry), page.digest.hex(), trash_id, REASON, _title(page))
+
+
+def follower(session: Session, path: str, trash_id: str) -> Removal | None:
+    """An attachment or record that goes to the trash after its page; None: it is gone, or somebody is writing it."""
+    digest = writing.digest_now(session, path)
+    if digest is None:
+        return None
+    return Removal(path, str(writing.file_id(session, path)), digest.hex(), new_key(), followed(trash_id))
 
 
 def followed(trash_id: str) -> str:
@@ -188,24 +194,58 @@ def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[Ent
 
 def tidy(tree: Tree, path: str) -> None:
     """Empty directories that belonged to the page go, its `assets` too."""
-    directory = directory_of(path, Kind.PAGE)
-    with suppress(FileNotFoundError, Refused, OSError):
-        found = [*scan(tree, Ignore(), directory).directories, directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
-        for one in sorted(found, key=lambda one: one.count("/"), reverse=True):
+    for one in directories_of(tree, path):
+        with suppress(Refused, OSError):
             tree.remove_directory(one)
 
 
-def _bring_along(session: Session, journal: Journal, trash_id: str) -> None:
-    """What went to the trash with a page comes back to where it was, unless something is there by now."""
+def directories_of(tree: Tree, path: str) -> list[str]:
+    """The directories that belong to the page, its `assets` too; what is inside of others comes before those."""
+    directory = directory_of(path, Kind.PAGE)
+    found = [directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
+    with suppress(Refused, OSError):
+        found += scan(tree, Ignore(), directory).directories
+    return sorted(found, key=lambda one: one.count("/"), reverse=True)
+
+
+def _title(page: writing.Page) -> str:
+    return page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
+
+
+def _bring_along(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:
+    """What went to the trash with the page now at *target* comes back to its place; sentences about what does not."""
+    warnings = []
     for found in trash.contents_of(session.tree):
         if found.card is None or found.card.reason != followed(trash_id):
             continue
         path = found.card.path
-        with suppress(Stale, Damaged), lock_for(session.tree, [path]):
-            data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
-            session.tree.make_directories(parent_of(path))
-            replace.write(session.tree, journal, path, data, entry=found.label.entry, over=None)
-            trash.take_out(session.tree, found)
+        try:
+            with lock_for(session.tree, [path]):
+                data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
+                session.tree.make_directories(parent_of(path))
+                replace.write(session.tree, journal, path, data, entry=found.label.entry, over=None)
+        except (Stale, Damaged, Busy, Refused) as error:
+            warnings.append(f"{path}, which went with this page, stays in the trash: {error}")
+            continue
+        trash.take_out(session.tree, found)
+        warnings += _doubts(session, path, data, target, entry)
+    return warnings
+
+
+def _doubts(session: Session, path: str, data: bytes, target: str, entry: EntryId) -> list[str]:
+    """Why a record that came back may not count for the page at *target*."""
+    if name_of_record(path) is None:
+        return []
+    found = []
+    try:
+        read(Form.JSON, decode(data))
+    except Damaged as error:
+        found.append(f"{path} came back, but cannot be read: {error}. Mend that file.")
+    cards = list(session.catalogue.look().every.values())
+    others = [one for one, owner in session.catalogue.look().ids(cards).items() if owner == entry and one != target]
+    if others:
+        found.append(f"{others[0]} has the id of this page too; {path} counts for the one that keeps it.")
+    return found
 
 
 def _trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:

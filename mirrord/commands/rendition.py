@@ -12,7 +12,7 @@ from mirrord.commands.failure import Failed
 from mirrord.commands.originals import Original
 from mirrord.convert.encoding import text_of
 from mirrord.convert.kinds import PICTURES, Kind
-from mirrord.convert.running import Progress
+from mirrord.domain.progress import Progress
 from mirrord.errors import Damaged, Unavailable
 
 CODE = "SOURCE_NOT_IMPORTED"

@@ -14,6 +14,7 @@ from mirrord.commands.registry import COMMANDS, Command
 from mirrord.commands.session import Session
 from mirrord.domain.approval import LIFETIME, Answer, Preview, Request, State, as_facts
 from mirrord.domain.entry import new_id
+from mirrord.domain.progress import Progress, unobserved
 from mirrord.domain.trust import Trust
 from mirrord.mirror import requests
 from mirrord.mirror.lock import records_lock
@@ -42,7 +43,12 @@ Outcome = Done | Pending
 
 
 def run(
-    session: Session, gate: Gate, name: str, arguments: Mapping[str, Any], consent: Mapping[str, str] | None = None
+    session: Session,
+    gate: Gate,
+    name: str,
+    arguments: Mapping[str, Any],
+    consent: Mapping[str, str] | None = None,
+    progress: Progress = unobserved,
 ) -> Outcome:
     """
     Run a command as far as it is trusted.
@@ -50,14 +56,17 @@ def run(
     One that is not becomes a request; the same call finds it again, and once gets what became of it: later it is a new
     request. Raises Failed as the command does, also where a person refused, or nobody decided in time.
 
-    consent: the bases of the preview that a person was shown, and approved, in the asker's client.
+    consent: the bases of the preview that a person was shown, and approved, in the asker's client. progress: of a
+    command that is long, if it is run now.
     """
     command, level = COMMANDS[name], gate.levels[name]
     if _is_trusted(gate, name, arguments):
         with told(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
-            return Done(command.run(session, **arguments))
+            return _run(session, command, arguments, progress)
     if consent is not None:
-        return _consented(session, command, level, arguments, consent)
+        _check_consent(session, command, arguments, consent)
+        with told(session, {"trust": level.name, "channel": "elicitation"}):
+            return _run(session, command, arguments, progress)
     request = _request(session, gate, name, arguments)
     with explained(), records_lock(session.tree):
         if (known := _known(session, gate, request)) is not None:
@@ -99,13 +108,14 @@ def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
     return gate.levels[name] <= Trust.NOTIFY or bool(dry is not None and arguments.get(dry))
 
 
-def _consented(
-    session: Session, command: Command, level: Trust, arguments: Mapping[str, Any], bases: Mapping[str, str]
-) -> Done:
+def _run(session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress) -> Done:
+    more = {"progress": progress} if command.is_long else {}
+    return Done(command.run(session, **arguments, **more))
+
+
+def _check_consent(session: Session, command: Command, arguments: Mapping[str, Any], bases: Mapping[str, str]) -> None:
     if dict(command.preview(session, **arguments).bases) != dict(bases):
         raise Failed("CONFLICT", "conflict", MODIFIED, "Look at what is there now; if it is still right, call again.")
-    with told(session, {"trust": level.name, "channel": "elicitation"}):
-        return Done(command.run(session, **arguments))
 
 
 def _request(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Request:

@@ -1,4 +1,4 @@
-"""Segments of pages, in `.records/segments/`: read, counted, written, removed with their page."""
+"""Segments of pages, in `.records/segments/`: read, counted, written."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,6 @@ from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import parent_of
 from mirrord.mirror.lock import records_lock
 
-REASON = "its page was deleted by a tool"
 _TRIES = 5  # saves of others that may come between
 
 Change = Callable[[Sequence[Segment]], Sequence[Segment]]
@@ -31,6 +30,14 @@ class _Found:
 
     data: Mapping[str, object]
     digest: Digest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A record of segments. count: None where it cannot be read."""
+
+    path: str
+    count: int | None
 
 
 def segments_of(session: Session, page_id: UUID) -> list[Segment]:
@@ -66,37 +73,23 @@ def rewrite(session: Session, journal: Journal, page_id: UUID, change: Change) -
     raise Failed("BUSY", "busy", f"{path} is saved again and again.", "Try again in a moment.")
 
 
-def remove_all(session: Session, journal: Journal, page_id: UUID, *, reason: str = REASON) -> int:
-    """Move the segments of a page that goes to the trash; how many they were. Call it inside `writing()`."""
+def held(session: Session, page_id: UUID) -> Held | None:
+    """The record of a page's segments, broken or not; None: there is none."""
     path = path_of(page_id)
-    with explained(), records_lock(session.tree):
-        for _ in range(_TRIES):
-            digest, number = _counted(session, path)
-            if digest is None:
-                return 0
-            try:
-                replace.remove(session.tree, journal, path, entry=file_id(session, path), over=digest, reason=reason)
-            except Stale:
-                continue
-            return number
-    raise Failed("BUSY", "busy", f"{path} is saved again and again.", "Try again in a moment.")
+    try:
+        with explained():
+            data, _ = session.tree.read(path, LIMIT)
+    except FileNotFoundError:
+        return None
+    try:
+        return Held(path, len(decoded(read(Form.JSON, decode(data)))))
+    except Damaged:
+        return Held(path, None)
 
 
 def path_of(page_id: UUID) -> str:
     """The file that tells of a page's segments."""
     return record_path(f"segment/{page_id}")
-
-
-def _counted(session: Session, path: str) -> tuple[Digest | None, int]:
-    """What the file holds, readable or not, and how many segments that are."""
-    try:
-        data, _ = session.tree.read(path, LIMIT)
-    except FileNotFoundError:
-        return None, 0
-    try:
-        return digest_of(data), len(decoded(read(Form.JSON, decode(data))))
-    except Damaged:
-        return digest_of(data), 0
 
 
 def _load(session: Session, path: str) -> _Found:

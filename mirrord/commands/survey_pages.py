@@ -11,12 +11,12 @@ from mirrord.commands import events
 from mirrord.commands.bringing import Load
 from mirrord.commands.session import Session
 from mirrord.commands.survey_sources import BUILT, TEXTS, Links, Sources, Survey, Texts, free_name
-from mirrord.convert.running import Progress
 from mirrord.domain.case import ATTRIBUTES, CASE, SURVEY
 from mirrord.domain.entry import new_id
 from mirrord.domain.event import Type
 from mirrord.domain.number import number_of
 from mirrord.domain.place import ASSETS
+from mirrord.domain.progress import Progress
 from mirrord.domain.source import SHA256, TYPE
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX
 

@@ -15,16 +15,17 @@ from mirrord.commands.survey_pages import Pages
 from mirrord.commands.survey_sources import Collation, Survey, free_name
 from mirrord.commands.tables import CODE, Checked, Table, checked, opened
 from mirrord.convert.kinds import Kind
-from mirrord.convert.running import Progress, unobserved
 from mirrord.domain.approval import ABSENT, Preview
 from mirrord.domain.case import DIRECTORY
 from mirrord.domain.number import number_of
 from mirrord.domain.place import ASSETS, INDEX, clean, name_key
+from mirrord.domain.progress import Progress, part_of, unobserved
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.layout import is_temporary, page_path
 
 MOST = 1 << 30  # bytes of a survey
 _CELL = 40  # characters of a cell in a preview
+_CHECKED, _BUILT = 20, 95  # of a hundred parts of the work, when all rows were looked at, when all pages are written
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,17 @@ def import_survey(
     with originals.taken(session, path, MOST) as original:
         table = _table(original, delimiter, column_mappings, has_header=has_header)
         seen = checked(table)
+        progress(_CHECKED, 100)
         survey = _survey(session, original, table, collation)
         with session.writing() as journal:
             pass  # only opened: others may write while this one builds
         with building(session, journal, survey.directory) as load:
             pages = Pages(session, survey, load)
-            pages.build(seen.count, progress)
+            pages.build(seen.count, part_of(progress, _CHECKED, _BUILT))
             with session.writing():
                 _check_still_free(session, survey, pages)
                 bring(session, journal, load, lines=pages.told)
+        progress(100, 100)
         return _result(survey, pages, seen)
 
 

@@ -14,7 +14,8 @@ from mirrord.codec.splice import spliced
 from mirrord.codec.text import unix
 from mirrord.convert import archive, rtf, web
 from mirrord.convert.kinds import PICTURES, Kind
-from mirrord.convert.running import LOCKED, Progress, run, unobserved
+from mirrord.convert.running import LOCKED, run
+from mirrord.domain.progress import Progress, unobserved
 from mirrord.errors import Damaged, Unavailable
 
 MOST = 50 << 20  # bytes of a document

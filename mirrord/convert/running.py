@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import mirrord
+from mirrord.domain.progress import Progress, unobserved
 from mirrord.errors import Damaged
 
 CPU = 300  # seconds
@@ -17,12 +18,6 @@ WALL = 600.0  # seconds
 ADDRESS = 3 << 29  # bytes of memory: 1.5 GB
 LOCKED, BROKEN = 3, 4  # exit codes of our own: a document behind a password, one that cannot be read
 OUTPUT = 200 << 20  # bytes of one file
-
-Progress = Callable[[int, int], None]  # how many are done, of how many
-
-
-def unobserved(_: int, __: int) -> None:
-    """Progress that nobody looks at."""
 
 
 def run(arguments: Sequence[str], place: Path, progress: Progress = unobserved, cpu: int = CPU) -> int:

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
-from mirrord.domain.approval import LIFETIME, Input, Preview, Request, State, as_facts, storable
+from mirrord.domain.approval import LIFETIME, Preview, Request, State, as_facts, input_facts, input_of, storable
 from mirrord.domain.entry import Actor, Digest, MirrorId, TenantId
 from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
@@ -63,9 +63,7 @@ class Stored:
             id=self.id,
             command=self.command,
             arguments=self.arguments,
-            inputs={
-                name: Input(one["name"], Digest(bytes.fromhex(one["digest"]))) for name, one in self.inputs.items()
-            },
+            inputs={name: input_of(one) for name, one in self.inputs.items()},
             bases=self.bases,
             tenant_id=self.tenant,
             actor=self.asker,
@@ -95,7 +93,7 @@ async def add(
     connection: Connection, tenant: TenantId, mirror: MirrorId, request: Request, preview: Preview, level: Trust
 ) -> None:
     """Take a request in, for as long as it asks for; one that is known already stays as it is."""
-    inputs = {name: {"name": one.name, "digest": one.digest.hex()} for name, one in request.inputs.items()}
+    inputs = {name: input_facts(one) for name, one in request.inputs.items()}
     actor = {"kind": request.actor.kind, "name": request.actor.name}
     await connection.execute(
         "INSERT INTO mirrord.approval (tenant_id, id, mirror_id, command, arguments, arguments_digest, inputs, bases, "

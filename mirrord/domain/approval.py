@@ -72,10 +72,15 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file from outside the tree, as it was when it was asked for. name: what it was called."""
+    """
+    A file from outside the tree, as it was when it was asked for.
+
+    name: what it was called. place: where it was, absolute; None: that was not kept.
+    """
 
     name: str
     digest: Digest
+    place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class Request:
     @property
     def digest(self) -> Digest:
         """Of all that a person decides about."""
-        inputs = {name: [one.name, one.digest.hex()] for name, one in self.inputs.items()}
+        inputs = {name: list(input_facts(one).values()) for name, one in self.inputs.items()}
         return _digest([str(self.id), self.fingerprint.hex(), inputs, dict(self.bases)])
 
 
@@ -133,7 +138,7 @@ def encode(request: Request, answer: Answer) -> bytes:
         "id": str(request.id),
         "command": request.command,
         "arguments": dict(request.arguments),
-        "inputs": {key: {"name": one.name, "digest": one.digest.hex()} for key, one in request.inputs.items()},
+        "inputs": {key: input_facts(one) for key, one in request.inputs.items()},
         "bases": dict(request.bases),
         "tenant_id": str(request.tenant_id),
         "actor": {"kind": request.actor.kind, "name": request.actor.name},
@@ -176,7 +181,7 @@ def _request(raw: Mapping[str, object]) -> Request:
         id=UUID(_str(raw["id"])),
         command=_str(raw["command"]),
         arguments=_object(raw["arguments"]),
-        inputs={name: _input(_object(one)) for name, one in _object(raw["inputs"]).items()},
+        inputs={name: input_of(_object(one)) for name, one in _object(raw["inputs"]).items()},
         bases={path: _str(digest) for path, digest in _object(raw["bases"]).items()},
         tenant_id=TenantId(UUID(_str(raw["tenant_id"]))),
         actor=_actor(_object(raw["actor"])),
@@ -197,11 +202,19 @@ def _answer(raw: Mapping[str, object]) -> Answer:
     )
 
 
-def _input(raw: Mapping[str, object]) -> Input:
+def input_facts(one: Input) -> dict[str, str]:
+    """An input as JSON."""
+    facts = {"name": one.name, "digest": one.digest.hex()}
+    return facts if one.place is None else {**facts, "place": one.place}
+
+
+def input_of(raw: Mapping[str, object]) -> Input:
+    """The input that such JSON tells of. Raises KeyError, TypeError, ValueError for any other."""
     digest = bytes.fromhex(_str(raw["digest"]))
-    if len(digest) != 32:
+    place = _str(raw["place"]) if "place" in raw else None
+    if len(digest) != 32 or (place is not None and not place.startswith("/")):
         raise ValueError
-    return Input(_str(raw["name"]), Digest(digest))
+    return Input(_str(raw["name"]), Digest(digest), place)
 
 
 def _actor(raw: Mapping[str, object]) -> Actor:

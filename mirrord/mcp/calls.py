@@ -9,8 +9,9 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, InputRequiredResult
 
 from mirrord.commands.failure import Failed
+from mirrord.domain.progress import Progress
 from mirrord.errors import MirrordError
-from mirrord.mcp import replies
+from mirrord.mcp import progress, replies
 from mirrord.mcp.arguments import parsed
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tool import Tool, Wire
@@ -55,7 +56,7 @@ async def _performed(
     )
     if isinstance(consent, InputRequiredResult):
         return consent
-    return await caller.perform(partial(_run, caller, tool, for_command, consent))
+    return await caller.perform(partial(_run, caller, tool, for_command, consent, progress.told_to(context)))
 
 
 async def _consent(
@@ -74,8 +75,14 @@ async def _consent(
     return preview.bases if preview is not None and asked else None
 
 
-def _run(caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], consent: Mapping[str, str] | None) -> Wire:
+def _run(
+    caller: Caller,
+    tool: Tool[Any],
+    arguments: Mapping[str, Any],
+    consent: Mapping[str, str] | None,
+    observer: Progress,
+) -> Wire:
     from mirrord.commands.run import Pending, run  # noqa: PLC0415  (as above)
 
-    outcome = run(caller.session, caller.gate, tool.name, arguments, consent)
+    outcome = run(caller.session, caller.gate, tool.name, arguments, consent, observer)
     return replies.waiting(outcome) if isinstance(outcome, Pending) else tool.answered(outcome.result)

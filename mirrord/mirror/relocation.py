@@ -5,24 +5,23 @@ All new texts are in the journal (`r.…`) before the plan is; once the plan is 
 journal goes on with it. Either every rename is done, or none; a text is there in full, or the file is as it was.
 """
 
-import json
 import logging
 import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
 from dataclasses import replace as changed
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror import arrival, copies, kernel, replace
+from mirrord.mirror import arrival, copies, kernel, replace, trash
 from mirrord.mirror.appending import append
 from mirrord.mirror.journal import STAGED, TMP, Journal
-from mirrord.mirror.label import Label, label_of, name_of
+from mirrord.mirror.label import Label, name_of
 from mirrord.mirror.layout import ARRIVING, parent_of, printable
 from mirrord.mirror.lock import lock_for
+from mirrord.mirror.plan import Plan, Removal, Rename, Rewrite, decoded, encoded
 from mirrord.mirror.tree import Tree
 
 _PLAN = "t.plan"
@@ -31,65 +30,6 @@ _PAUSE = 0.05  # seconds between them
 _PIECE = 1 << 20  # bytes of lines added at once
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """A file or directory that gets another path; nothing is there yet. inode: what it is, to do it once."""
-
-    source: str
-    target: str
-    inode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """A file that goes to the trash. entry: its id; over: digest of what it holds, in hex; key: as for remove()."""
-
-    path: str
-    entry: str
-    over: str
-    key: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """A file that gets another text. path: where it is after the renames. staged: the text's name in the journal."""
-
-    path: str
-    staged: str
-
-    @property
-    def label(self) -> Label:
-        """Whose text it is, what it replaces, and what it is."""
-        found = label_of(self.staged)
-        assert found is not None
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """
-    What belongs together, in this order.
-
-    removal: comes first; none of the others is about its file. emptied: directories that go if nothing is left in them.
-    note: a file and the lines to be added to it at the end. told: the same, but the lines, however many, are those of
-    a file that waits in the journal.
-    """
-
-    renames: Sequence[Rename] = ()
-    rewrites: Sequence[Rewrite] = ()
-    emptied: Sequence[str] = ()
-    note: tuple[str, str] | None = None
-    removal: Removal | None = None
-    told: tuple[str, str] | None = None
-
-    @property
-    def paths(self) -> list[str]:
-        """Of the files it is about."""
-        removed = [self.removal.path] if self.removal is not None else []
-        return [*removed, *(one.source for one in self.renames), *(one.path for one in self.rewrites)]
 
 
 Again = Callable[[str], tuple[Digest, bytes] | None]
@@ -104,7 +44,7 @@ def stage(journal: Journal, path: str, entry: EntryId, over: Digest, data: bytes
 
 def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[str]:
     """
-    Do all of *plan*, under the write lock; the paths whose text could not be changed.
+    Do all of *plan*, under the write lock; the paths whose text could not be changed, or that could not follow.
 
     again: the digest and the new text of a file that somebody saved meanwhile; None: it is to stay as it is.
     Raises Stale, Busy or Refused if the removal or a rename is not possible any more: nothing is changed then.
@@ -119,7 +59,8 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
     except (Stale, Busy, Refused, OSError):
         _forget(journal)
         raise
-    left = _rewrite_all(tree, journal, plan, again)
+    left = [one.path for one in plan.followers if not _followed(tree, journal, one)]
+    left += _rewrite_all(tree, journal, plan, again)
     for path in plan.emptied:
         with suppress(OSError, Refused):
             tree.remove_directory(path)
@@ -144,7 +85,7 @@ def finish(tree: Tree, journal: Journal) -> None:
     """
     try:
         with journal.opened(_PLAN) as descriptor:
-            plan = _read(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+            plan = decoded(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
     except FileNotFoundError:
         plan = None
     if plan is None:
@@ -167,10 +108,36 @@ def _remove(tree: Tree, journal: Journal, removal: Removal) -> None:
     """Raises Stale if there is something else by now; that it is gone is what was wanted."""
     if tree.stat(removal.path) is None:
         return
-    entry, over = EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.over))
-    save = replace.remove(tree, journal, removal.path, entry=entry, over=over, reason=removal.reason, key=removal.key)
+    try:
+        save = replace.remove(
+            *(tree, journal, removal.path),
+            entry=EntryId(UUID(removal.entry)),
+            over=Digest(bytes.fromhex(removal.over)),
+            reason=removal.reason,
+            title=removal.title,
+            key=removal.key,
+        )
+    except Stale:
+        if trash.find(tree, removal.key) is None:
+            raise
+        return  # it went before this process came to it, and what is there is new
     if save is not None:
         raise Stale(f"{printable(removal.path)!r} was saved meanwhile.")
+
+
+def _followed(tree: Tree, journal: Journal, removal: Removal) -> bool:
+    """Whether it is gone. What somebody saved just now stays."""
+    for _ in range(_TRIES):
+        try:
+            _remove(tree, journal, removal)
+        except Busy:
+            time.sleep(_PAUSE)
+            continue
+        except (Stale, Refused, OSError) as error:
+            log.warning("not_removed", extra={"path": removal.path, "error": str(error)})
+            return False
+        return True
+    return False
 
 
 def _rename_all(tree: Tree, renames: Sequence[Rename]) -> None:
@@ -270,35 +237,11 @@ def _holds(tree: Tree, path: str, digest: Digest) -> bool:
 
 
 def _note(journal: Journal, plan: Plan) -> None:
-    facts = {
-        "renames": [[one.source, one.target, one.inode] for one in plan.renames],
-        "rewrites": [[one.path, one.staged] for one in plan.rewrites],
-        "emptied": list(plan.emptied),
-        "note": plan.note,
-        "told": plan.told,
-        "removal": astuple(plan.removal) if plan.removal is not None else None,
-    }
     unfinished = f"p.{_PLAN}"
     journal.discard(unfinished)
-    journal.create(unfinished, json.dumps(facts).encode())
+    journal.create(unfinished, encoded(plan))
     kernel.rename(journal.descriptor, unfinished, journal.descriptor, _PLAN)
     kernel.fsync(journal.descriptor)
-
-
-def _read(text: bytes) -> Plan | None:
-    """None: it is torn, so nothing of it was done."""
-    try:
-        raw = json.loads(text)
-        renames = [Rename(*one) for one in raw["renames"]]
-        rewrites = [Rewrite(*one) for one in raw["rewrites"]]
-        removal = Removal(*raw["removal"]) if raw.get("removal") else None
-        return Plan(renames, rewrites, raw["emptied"], _pair(raw["note"]), removal, _pair(raw.get("told")))
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def _pair(raw: list[str] | None) -> tuple[str, str] | None:
-    return (str(raw[0]), str(raw[1])) if raw else None
 
 
 def _forget(journal: Journal) -> None:

@@ -26,8 +26,6 @@ IDLE_MEGABYTES = 100.0
 NODE = Path(__file__).parents[1] / "conformance"
 FILE_SERVER = Path("node_modules", "@modelcontextprotocol", "server-filesystem", "dist", "index.js")
 
-Call = Callable[[Wire, str], dict[str, Any]]
-
 
 def figures(directory: Path, pages: int) -> list[Figure]:
     """Starts, calls and memory on a tree of *pages*, all in one run."""
@@ -36,8 +34,7 @@ def figures(directory: Path, pages: int) -> list[Figure]:
     paths = generate(tenant.root, pages)
     found = [_starts(directory)]
     with _ours(directory) as ours, _empty(directory) as empty:
-        nothing = _milliseconds(empty, paths, lambda wire, path: wire.call("nothing", path=path))
-        found += _calls(ours, paths, nothing, _bare_writes(directory))
+        found += _calls(ours, empty, paths, directory)
         megabytes_now = megabytes(ours.pid, "VmRSS")
         found.append(Figure("agents: server's memory", megabytes_now, "MB", Target(IDLE_MEGABYTES)))
     return [*found, *_beside_bare_files(directory, tenant, paths)]
@@ -60,42 +57,61 @@ def _start(directory: Path, server: Any, call: Callable[[Wire], object]) -> floa
         return (time.perf_counter() - began) * 1000
 
 
-def _calls(ours: Wire, paths: Sequence[str], nothing: float, write: float) -> list[Figure]:
-    read = _milliseconds(ours, paths, lambda wire, path: wire.call("read_page", path=path))
-    listed = _milliseconds(ours, paths, lambda wire, path: wire.call("list_pages", path=str(Path(path).parent)))
-    written = _milliseconds(ours, paths, lambda wire, path: wire.call("write_page", path=path, content=f"# {path}\n"))
+def _calls(ours: Wire, empty: Wire, paths: Sequence[str], directory: Path) -> list[Figure]:
+    """Each beside what it is compared with, call by call in turns: the machine is not equally quick all the time."""
+
+    def nothing(path: str) -> object:
+        return empty.call("nothing", path=path)
+
+    def read(path: str) -> object:
+        return ours.call("read_page", path=path)
+
+    def listed(path: str) -> object:
+        return ours.call("list_pages", path=str(Path(path).parent))
+
+    def written(path: str) -> object:
+        return ours.call("write_page", path=path, content=f"# {path}\n")
+
+    with _bare_writes(directory) as bare:
+        beside_read, reading = _in_turns(paths, nothing, read)
+        beside_list, listing = _in_turns(paths, nothing, listed)
+        beside_write, bare_write, writing = _in_turns(paths, nothing, bare, written)
+    target = Target(beside_write + WRITE * bare_write)
     return [
-        Figure("agents: read_page, p50", read, "ms", Target(READ * nothing), nothing),
-        Figure("agents: list_pages of a folder, p50", listed, "ms", Target(LIST * nothing), nothing),
-        Figure("agents: write_page, p50", written, "ms", Target(nothing + WRITE * write), nothing + write),
+        Figure("agents: read_page, p50", reading, "ms", Target(READ * beside_read), beside_read),
+        Figure("agents: list_pages of a folder, p50", listing, "ms", Target(LIST * beside_list), beside_list),
+        Figure("agents: write_page, p50", writing, "ms", target, beside_write + bare_write),
     ]
 
 
-def _milliseconds(wire: Wire, paths: Sequence[str], call: Call) -> float:
-    spans = []
+def _in_turns(paths: Sequence[str], *acts: Callable[[str], object]) -> list[float]:
+    """The p50 of each of *acts*, in milliseconds."""
+    spans: list[list[float]] = [[] for _ in acts]
     for path in paths[:CALLS]:
-        began = time.perf_counter()
-        call(wire, path)
-        spans.append((time.perf_counter() - began) * 1000)
-    return statistics.median(spans)
+        for act, taken in zip(acts, spans, strict=True):
+            began = time.perf_counter()
+            act(path)
+            taken.append((time.perf_counter() - began) * 1000)
+    return [statistics.median(taken) for taken in spans]
 
 
-def _bare_writes(directory: Path) -> float:
-    """The p50 of replacing a file durably and no more: write, fsync, rename, fsync of the directory."""
-    spans, place = [], directory / "bare"
+@contextmanager
+def _bare_writes(directory: Path) -> Iterator[Callable[[str], None]]:
+    """Replaces a file durably and does no more: write, fsync, rename, fsync of the directory."""
+    place = directory / "bare"
     place.mkdir()
     holder = os.open(place, os.O_RDONLY)
-    for number in range(CALLS):
-        began = time.perf_counter()
+
+    def write(path: str) -> None:
         descriptor = os.open(place / "new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.write(descriptor, f"# {number}\n".encode())
+        os.write(descriptor, f"# {path}\n".encode())
         os.fsync(descriptor)
         os.close(descriptor)
-        (place / "new").replace(place / f"{number % 20}.md")
+        (place / "new").replace(place / f"{len(path) % 20}.md")
         os.fsync(holder)
-        spans.append((time.perf_counter() - began) * 1000)
+
+    yield write
     os.close(holder)
-    return statistics.median(spans)
 
 
 def _beside_bare_files(directory: Path, tenant: Tenant, paths: Sequence[str]) -> list[Figure]:
@@ -114,10 +130,8 @@ def _beside_bare_files(directory: Path, tenant: Tenant, paths: Sequence[str]) ->
     start = _start(directory, files, lambda wire: wire.call("list_directory", path=str(tenant.root)))
     with files(directory) as wire:
         whole = {path: str(tenant.root / path) for path in paths}
-        read = _milliseconds(wire, paths, lambda wire, path: wire.call("read_text_file", path=whole[path]))
-        written = _milliseconds(
-            wire, paths, lambda wire, path: wire.call("write_file", path=whole[path], content="#\n")
-        )
+        (read,) = _in_turns(paths, lambda path: wire.call("read_text_file", path=whole[path]))
+        (written,) = _in_turns(paths, lambda path: wire.call("write_file", path=whole[path], content="#\n"))
     return [
         Figure("server-filesystem: start → first result", start, "ms"),
         Figure("server-filesystem: read, p50", read, "ms"),

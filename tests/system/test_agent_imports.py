@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult
 
-from tests.system.clients import Agent, on_stdio, process
+from mirrord.commands.gate import Gate
+from tests.system.clients import Agent, in_memory, on_stdio, process, tenant_in
 from tests.system.commands import commands
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
@@ -112,3 +115,39 @@ def test_a_person_imports_at_the_command_line_and_nobody_is_asked(
     assert done.out == "3 rows: 1 sources in Sources/Second, 3 cases in Cases/Second.\n"
     assert "Years: 34" in mirrord.file("Cases/Second/P1.md").read_text()
     assert told(mirrord, 1, cases_path="Cases/Second") == [("SurveyImported", "human")]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_that_asks_hears_how_far_an_import_is(tmp_path: Path, mode: str) -> None:
+    async def approve(_: ClientRequestContext, __: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="accept", content={})
+
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "Talk.html").write_text("<p>Hello.</p>")
+    rows = "".join(f"P{number};Because {number}.\n" for number in range(1_200))
+    (outside / "Wave.csv").write_text(f"Id;Why?\n{rows}")
+    tenant, gate = tenant_in(tmp_path / "mirror"), Gate(elicits=True)
+    async with in_memory(tenant, mode=mode, sets=["sources"], gate=gate, elicitation_callback=approve) as one:
+        document = await _heard(one, "import_file", path=str(outside / "Talk.html"))
+        columns = [MAPPINGS[0], MAPPINGS[2]]
+        survey = await _heard(one, "import_survey", path=str(outside / "Wave.csv"), column_mappings=columns)
+
+    for heard in (document, survey):
+        done = [share for share, _ in heard]
+        assert done == sorted(set(done))
+        assert len(done) > 1
+        assert heard[-1] == (100, 100)
+
+
+async def _heard(one: Agent, tool: str, **arguments: Any) -> list[tuple[float, float | None]]:
+    """What the client of a call was told: how much was done, of how much."""
+    heard = list[tuple[float, float | None]]()
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        assert message is None
+        heard.append((progress, total))
+
+    result = await one.client.call_tool(tool, arguments, progress_callback=hear)
+    assert not result.is_error, result.structured_content
+    return heard

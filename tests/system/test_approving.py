@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -183,6 +184,7 @@ async def test_every_tool_that_asks_by_default_is_done_when_a_person_approved(of
     (outside / "talk.txt").write_text(TURNS)
 
     brought = await _done(office, "import_file", {"path": str(outside / "talk.txt")})
+    linked = await _done(office, "import_file", {"path": str(outside / "talk.txt"), "copy": False, "name": "Far"})
     folder = await _done(office, "create_folder", {"name": "Talks"})
     renamed = await _done(office, "rename_folder", {"folder_id": folder["folder_id"], "new_name": "Interviews"})
     moved = {"source_id": brought["source_id"], "folder_id": folder["folder_id"]}
@@ -192,7 +194,23 @@ async def test_every_tool_that_asks_by_default_is_done_when_a_person_approved(of
     emptied = await _done(office, "delete_folder", {"folder_id": folder["folder_id"]})
     answers = await _done(office, "import_survey", {"path": str(survey), "column_mappings": COLUMNS})
 
+    assert (outside / "talk.txt").as_uri() in (office.agent.session.tree.root / linked["path"]).read_text()
     assert (renamed["old_name"], emptied["name"]) == ("Talks", "Interviews")
     assert (found["speakers"], found["count"]) == (["Ana", "Ben"], 2)
     assert gone["deleted_segments_count"] == 4
     assert (answers["rows_processed"], answers["cases_created"]) == (2, 2)
+
+
+async def test_a_place_that_no_operator_listed_is_not_linked(office: Office, tmp_path: Path) -> None:
+    talk = tmp_path / "talk.txt"
+    talk.write_text(TURNS)
+    office.agent.session.attach_from = (tmp_path,)
+    listed = replace(office.desk.config.agents, attach_from=(tmp_path / "listed",))
+    office.desk = replace(office.desk, config=replace(office.desk.config, agents=listed))
+
+    request = office.agent.asks("import_file", {"path": str(talk), "copy": False})
+    await office.work()
+
+    failure = office.agent.says(request)["failure"]
+    assert failure["code"] == "REFUSED"
+    assert "mcp.attach_from" in failure["sentence"]

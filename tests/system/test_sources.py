@@ -9,7 +9,8 @@ import pytest
 from mirrord.commands import segments
 from mirrord.commands.folders import create_folder, delete_folder, list_folders, rename_folder
 from mirrord.commands.removal import restore_page
-from mirrord.commands.sources import delete_source, list_sources, move_source_to_folder, rename_source
+from mirrord.commands.source_deletion import delete_source
+from mirrord.commands.sources import list_sources, move_source_to_folder, rename_source
 from mirrord.domain.entry import EntryId, new_id
 from mirrord.domain.number import number_of
 from mirrord.domain.segment import Segment

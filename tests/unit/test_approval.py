@@ -20,6 +20,7 @@ JSON = st.recursive(
     max_leaves=8,
 )
 OBJECTS = st.dictionaries(TEXT, JSON, max_size=4)
+PLACES = st.none() | TEXT.map("/{}".format)
 MOMENTS = st.datetimes(timezones=st.just(UTC))
 REQUEST = Request(
     *(new_id(), "delete_page", {"path": "A.md"}, {}, {"A.md": "00"}, TenantId(new_id()), Actor("agent", "local")),
@@ -27,10 +28,15 @@ REQUEST = Request(
 )
 
 
+NEAR = {"name": "x", "digest": "00" * 32, "place": "x"}
+
+
 @settings(max_examples=40)
 @given(
     arguments=OBJECTS,
-    inputs=st.dictionaries(TEXT, st.builds(lambda name: Input(name, digest_of(b"")), TEXT), max_size=2),
+    inputs=st.dictionaries(
+        TEXT, st.builds(lambda name, place: Input(name, digest_of(b""), place), TEXT, PLACES), max_size=2
+    ),
     bases=st.dictionaries(TEXT, TEXT, max_size=3),
     moment=MOMENTS,
     answer=st.builds(
@@ -60,6 +66,7 @@ def test_what_a_request_says_comes_back(
         (b"{}", "lacks 'id'"),
         (json.dumps({**json.loads(encode(REQUEST, Answer())), "state": "done"}).encode(), "a value of the wrong kind"),
         (json.dumps({**json.loads(encode(REQUEST, Answer())), "bases": {"A": 1}}).encode(), "of the wrong kind"),
+        (json.dumps({**json.loads(encode(REQUEST, Answer())), "inputs": {"path": NEAR}}).encode(), "of the wrong kind"),
     ],
 )
 def test_what_is_no_request_is_refused_with_the_reason(data: bytes, words: str) -> None:
@@ -79,6 +86,9 @@ def test_the_same_call_has_the_same_fingerprint_and_whatever_a_person_decides_ab
         {"actor": Actor("human", "local")},
         {"tenant_id": TenantId(new_id())},
     ]
+    staged = replace(REQUEST, inputs={"path": Input("x", digest_of(b"x"))})
+    linked = replace(REQUEST, inputs={"path": Input("x", digest_of(b"x"), "/x")})
+    assert staged.digest != linked.digest
     for changed in changes:
         assert replace(REQUEST, **changed).digest != REQUEST.digest
     assert replace(REQUEST, token=None).digest == REQUEST.digest

@@ -23,7 +23,7 @@ class Move(Arguments):
 
     source_path: PagePath
     destination_path: Annotated[str, Field(description="Its new path, such as Archive/Alpha.md.")]
-    rewrite_links: Annotated[bool, Field(description="Let links in other pages follow.")] = True
+    rewrite_links: Annotated[bool, Field(description="Let links to them follow.")] = True
     expected_digest: Digest = None
 
 
@@ -62,7 +62,8 @@ def _deleted(done: "Deleted") -> Wire:
 
 
 def _restored(done: "Restored") -> Wire:
-    return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest}
+    warnings = {"warnings": list(done.warnings)} if done.warnings else {}
+    return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest, **warnings}
 
 
 def _attached(done: "Attached") -> Wire:
@@ -106,10 +107,10 @@ DELETE_PAGE = Tool(
 RESTORE_PAGE = Tool(
     "restore_page",
     "Restore a deleted page",
-    f"Brings a page back from the trash, to where it was or to another path.{_TOLD} Never over another page. "
+    f"Brings a page back from the trash, to where it was or another path.{_TOLD} Never over another page. "
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
-    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT}),
+    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "warnings?": listed(TEXT)}),
     wire=_restored,
     writes=True,
     idempotent=False,
@@ -117,8 +118,8 @@ RESTORE_PAGE = Tool(
 ADD_ATTACHMENT = Tool(
     "add_attachment",
     "Attach a file to a page",
-    "Copies a file (50 MB at most) into the page's assets folder, never over another, and returns the Markdown to "
-    "put into the page. Only from directories the operator allows. "
+    "Copies a file (50 MB at most) into the page's assets folder, never over another, and returns the Markdown "
+    "for the page. Only from directories the operator allows. "
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
     result({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),

@@ -102,7 +102,7 @@ DELETE_SOURCE = Tool(
     "Moves a source to the trash with its segments and the files only it uses; restore_page brings them back by "
     'trash_id. Example: {"source_id": 4}.',
     Delete,
-    result({"success": FLAG, "deleted_segments_count": COUNT, "trash_id?": TEXT}),
+    result({"success": FLAG, "deleted_segments_count": COUNT, "trash_id?": TEXT, "warnings?": listed(TEXT)}),
     writes=True,
     destructive=True,
     idempotent=False,

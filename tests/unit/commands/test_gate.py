@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from mirrord.commands import inputs
 from mirrord.commands.failure import Failed
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS
@@ -198,6 +199,45 @@ def test_the_bytes_of_an_input_are_kept_as_they_were_when_it_was_asked_for(
     COMMANDS["add_attachment"].run(later, **request.arguments)
     later.close()
     assert (root / "assets/plan.txt").read_bytes() == b"then"
+
+
+def test_a_file_that_stays_where_it_is_is_linked_as_it_was_asked_for(
+    connect: Open, root: Path, tmp_path: Path, gate: Gate
+) -> None:
+    source = tmp_path / "outside" / "Talk.txt"
+    source.parent.mkdir()
+    source.write_bytes(b"Ana: Hi.\n")
+    session = connect(attach_from=(source.parent,))
+
+    pending = asked(session, gate, "import_file", {"path": "Talk.txt", "copy": False})
+    assert f"with a link to {source}" in pending.preview["summary"]
+    source.write_bytes(b"others\n")
+    source.with_name("elsewhere").mkdir()
+
+    ((request, _),) = kept(root)
+    later = Session(
+        Tree(root), "acme", session.tenant_id, session.actor, "l", staged={"Talk.txt": request.inputs["path"]}
+    )
+    assert COMMANDS["import_file"].preview(later, **request.arguments).summary == pending.preview["summary"]
+    done = COMMANDS["import_file"].run(later, **request.arguments)
+    later.close()
+    text = (root / done.path).read_text()
+    assert f"original: {source.as_uri()}\n" in text
+    assert text.endswith("Ana: Hi.\n")
+    assert done.original is None
+
+
+def test_a_file_too_large_to_be_kept_until_a_person_decides_is_refused_when_it_is_asked_for(
+    connect: Open, root: Path, tmp_path: Path
+) -> None:
+    with (tmp_path / "long.mp4").open("wb") as file:
+        file.truncate(staging.LIMIT + 1)
+
+    with pytest.raises(Failed, match="until a person decides") as failed:
+        inputs.stage(connect(attach_from=(tmp_path,)), "long.mp4")
+
+    assert failed.value.code == "TOO_LARGE"
+    assert not list(root.rglob("staged/*"))
 
 
 @pytest.mark.parametrize("forged", ["another content", "a link", "nothing"])

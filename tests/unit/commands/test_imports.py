@@ -11,7 +11,8 @@ from mirrord.commands.folders import create_folder
 from mirrord.commands.holdings import holdings
 from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.session import Session
-from mirrord.commands.sources import delete_source, get_source_text
+from mirrord.commands.source_deletion import delete_source
+from mirrord.commands.sources import get_source_text
 from mirrord.domain.entry import digest_of
 from tests.unit.commands.conftest import Open, events, page
 from tests.unit.convert import documents as made

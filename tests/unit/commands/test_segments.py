@@ -89,17 +89,6 @@ def test_a_save_that_comes_between_is_kept(session: Session, root: Path) -> None
     assert [one.id for one in segments.segments_of(session, PAGE)] == ["b", "hers"]
 
 
-def test_all_go_to_the_trash_with_their_page(session: Session, root: Path) -> None:
-    add(session, made("a", 0, 4), made("b", 5, 6))
-
-    with session.writing() as journal:
-        removed = [segments.remove_all(session, journal, PAGE) for _ in range(2)]
-
-    assert removed == [2, 0]
-    assert segments.count(session, PAGE) == 0
-    assert list((root / ".mirrord/trash").glob("d.*"))
-
-
 def test_whoever_holds_the_records_is_waited_for_two_seconds_at_most(session: Session, root: Path) -> None:
     (root / ".records").mkdir()
     descriptor = os.open(root / ".records", os.O_RDONLY)

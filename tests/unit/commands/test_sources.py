@@ -1,5 +1,8 @@
 """Sources: what there is, their text, and what people and agents do with them."""
 
+import shutil
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,22 +15,23 @@ from mirrord.commands.moves import move_page
 from mirrord.commands.pages import create_page, read_page
 from mirrord.commands.removal import restore_page
 from mirrord.commands.session import Session
+from mirrord.commands.source_deletion import delete_source, preview_delete_source
 from mirrord.commands.sources import (
-    delete_source,
     get_source_text,
     list_sources,
     move_source_to_folder,
-    preview_delete_source,
     preview_move_source_to_folder,
     preview_rename_source,
     rename_source,
 )
 from mirrord.domain.approval import ABSENT
-from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
+from mirrord.domain.entry import Actor, EntryId, digest_of, id_of_path, new_id
 from mirrord.domain.number import number_of
 from mirrord.domain.segment import Segment
+from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import TENANT, Open, events, page
 from tests.unit.commands.test_folders import files
+from tests.unit.kills import killed_at
 
 
 def source(root: Path, path: str, body: str = "Said.\n", **keys: str) -> EntryId:
@@ -279,10 +283,111 @@ def test_a_deleted_source_is_in_the_trash_with_all_that_is_its_own(root: Path, s
     assert preview.bases["Sources/Talks/assets/ana.docx"] == digest_of(b"docx").hex()
     assert preview.bases["Sources/Talks/Ana.md"] == digest_of(text.encode()).hex()
 
-    restore_page(session, done.trash_id)
+    assert restore_page(session, done.trash_id).warnings == ()
     assert (root / "Sources/Talks/Ana.md").read_text() == text
     assert (root / "Sources/Talks/assets/ana.docx").read_text() == "docx"
     assert segments.count(session, ana) == 12
+
+
+def test_a_source_whose_segments_cannot_be_read_is_deleted_with_that_record_as_it_is(
+    root: Path, session: Session
+) -> None:
+    ana = source(root, "Sources/Ana.md")
+    record = page(root, segments.path_of(ana), "{ torn")
+    preview = preview_delete_source(session, number_of(ana))
+    done = delete_source(session, number_of(ana))
+
+    assert preview.summary == "The source 'Ana' would go to the trash with a record of segments that cannot be read."
+    assert (preview.facts["deleted_segments_count"], done.deleted_segments_count) == (0, 0)
+    assert "cannot be read" in done.warnings[0]
+    assert not record.exists()
+    back = restore_page(session, done.trash_id)
+    assert record.read_text() == "{ torn"
+    assert back.warnings[0].startswith(f"{segments.path_of(ana)} came back, but cannot be read: ")
+
+
+def test_a_source_that_comes_back_says_why_its_segments_do_not(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md")
+    with_segments(session, ana, 2)
+    text = (root / "Sources/Ana.md").read_text()
+    gone = delete_source(session, number_of(ana))
+    page(root, "Sources/Copy.md", text)
+    with_segments(session, ana, 1)
+
+    (warning,) = restore_page(session, gone.trash_id).warnings
+
+    assert warning.startswith(f"{segments.path_of(ana)}, which went with this page, stays in the trash: ")
+    assert segments.count(session, ana) == 1
+
+
+def test_a_source_that_comes_back_beside_a_page_of_its_id_says_whose_the_segments_may_be(
+    root: Path, session: Session
+) -> None:
+    ana = source(root, "Sources/Ana.md")
+    with_segments(session, ana, 2)
+    text = (root / "Sources/Ana.md").read_text()
+    gone = delete_source(session, number_of(ana))
+    page(root, "Sources/Copy.md", text)
+
+    (warning,) = restore_page(session, gone.trash_id).warnings
+
+    assert warning.startswith("Sources/Copy.md has the id of this page too; ")
+    assert segments.count(session, ana) == 2
+
+
+def test_a_file_that_somebody_is_writing_stays_and_that_is_said(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md", original="./assets/ana.docx")
+    original = page(root, "Sources/assets/ana.docx", "docx")
+    with original.open("a"):
+        done = delete_source(session, number_of(ana))
+    assert original.read_text() == "docx"
+    assert done.warnings == ("Sources/assets/ana.docx was saved just now, or is open, and stays.",)
+
+
+def test_a_source_that_somebody_saves_just_then_stays_with_all_that_is_its_own(root: Path, session: Session) -> None:
+    ana = source(root, "Sources/Ana.md", original="./assets/ana.docx")
+    page(root, "Sources/assets/ana.docx", "docx")
+    with_segments(session, ana, 1)
+    with (root / "Sources/Ana.md").open("a"), pytest.raises(Failed):
+        delete_source(session, number_of(ana))
+    assert files(root) == {"Sources/Ana.md", "Sources/assets/ana.docx"}
+    assert (segments.count(session, ana), events(root)) == (1, [])
+
+
+def test_a_source_is_deleted_with_all_that_is_its_own_or_not_at_all_wherever_that_stops(tmp_path: Path) -> None:
+    prepared = tmp_path / "prepared" / "acme"
+    prepared.mkdir(parents=True)
+    ana = source(prepared, "Sources/Talks/Ana.md", original="./assets/ana.docx")
+    page(prepared, "Sources/Talks/assets/ana.docx", "docx")
+    page(prepared, "Sources/Talks/_index.md", "talks")
+    with closing(opened(prepared, "first")) as session:
+        with_segments(session, ana, 2)
+    own = {"Sources/Talks/Ana.md", "Sources/Talks/assets/ana.docx", segments.path_of(ana)}
+    outcomes = set()
+    for number in range(1, 400, 2):
+        root = tmp_path / f"run-{number}" / "acme"
+        shutil.copytree(prepared, root)
+        if not killed_at(number, root, partial(_delete, number_of(ana))):
+            break
+        with closing(opened(root, "next")) as session, session.writing():
+            pass
+        left = {path for path in own if (root / path).exists()}
+        told = {kind for kind, _ in events(root)}
+        assert left in (set(), own), f"killed at call {number}"
+        assert told == (set() if left else {"SourceDeleted"}), f"killed at call {number}"
+        held = [file.read_bytes() for file in (root / ".mirrord").rglob("[dm].*") if file.suffix != ".json"]
+        assert left or {b"docx", (prepared / segments.path_of(ana)).read_bytes()} <= set(held)
+        outcomes.add(len(left))
+    assert outcomes == {0, len(own)}
+
+
+def _delete(number: int, root: Path) -> None:
+    with closing(opened(root, "dead")) as session:
+        delete_source(session, number)
+
+
+def opened(root: Path, writer: str) -> Session:
+    return Session(Tree(root), "acme", TENANT, Actor("agent", "tester"), writer)
 
 
 def test_what_another_page_was_made_from_stays(root: Path, session: Session) -> None:

@@ -10,7 +10,7 @@ from mirrord.mirror import copies, relocation, replace, trash
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import Label, label_of
-from mirrord.mirror.relocation import Plan, Rename
+from mirrord.mirror.plan import Plan, Rename
 from mirrord.mirror.tree import Tree
 
 ENTRY = new_id()

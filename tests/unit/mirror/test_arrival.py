@@ -10,7 +10,7 @@ from mirrord.mirror import relocation
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.arrival import Arrival, arriving
 from mirrord.mirror.journal import TMP, Journal
-from mirrord.mirror.relocation import Plan, Rename
+from mirrord.mirror.plan import Plan, Rename
 from mirrord.mirror.tree import Tree
 from tests.unit.kills import killed_at
 

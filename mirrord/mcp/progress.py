@@ -1,0 +1,36 @@
+"""Telling a client how far a call is, where it asked for that."""
+
+import time
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import anyio.from_thread
+from mcp.server.mcpserver import Context
+
+from mirrord.domain.progress import Progress, unobserved
+
+_PAUSE = 0.1  # seconds between two notices: a client shows a bar
+
+
+def told_to(context: Context[None, Any] | None) -> Progress:
+    """What hears of the progress of a call, in a thread that `Caller.perform` started, and tells its client."""
+    return unobserved if context is None else _Teller(context)  # the SDK tells only who sent a token
+
+
+class _Teller:
+    """Each notice tells of more than the one before, as the protocol wants it."""
+
+    def __init__(self, context: Context[None, Any]) -> None:
+        self._context = context
+        self._done = -1
+        self._told = -_PAUSE  # by the monotonic clock
+
+    def __call__(self, done: int, of: int, /) -> None:
+        now = time.monotonic()
+        if done <= self._done or (now - self._told < _PAUSE and done < of):
+            return
+        self._done, self._told = done, now
+        with suppress(CancelledError, anyio.RunFinishedError):  # nobody waits any more, but what was begun is finished
+            anyio.from_thread.run(self._context.report_progress, done, of)
