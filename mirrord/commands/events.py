@@ -20,11 +20,16 @@ def record(session: Session, kind: Type, data: Mapping[str, object]) -> None:
 
 
 def lines(session: Session, happened: Sequence[tuple[Type, Mapping[str, object]]]) -> tuple[str, str]:
-    """The file, and the lines to be added to it, that say what *session*'s actor did."""
+    """
+    The file, and the lines to be added to it, that say what *session*'s actor did.
+
+    A microsecond lies between two of them: rows are read in the order of their moments, and ids do not tell it.
+    """
     now = datetime.now(UTC)
     made = [
-        Event(new_id(), kind, now, session.tenant_name, session.actor, {**data, **session.told})
-        for kind, data in happened
+        Event(new_id(), kind, moment, session.tenant_name, session.actor, {**data, **session.told})
+        for number, (kind, data) in enumerate(happened)
+        for moment in [now + timedelta(microseconds=number)]
     ]
     return file_of(now, os.uname().nodename), b"".join(map(encode, made)).decode()
 
