@@ -11,6 +11,7 @@ from contextlib import ExitStack
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -20,6 +21,10 @@ from mirrord.db.embedded import Embedded
 from mirrord.db.migrate import migrate
 from mirrord.domain.entry import TenantId
 from tests.system.rows import Connection
+
+# Machines here are shared and noisy: laws hold or do not, however long it takes.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 TEMPLATE = "migrated"
 

@@ -22,7 +22,7 @@ def answer(text: str) -> str:
     """What somebody answered, as paragraphs of Markdown."""
     clean = _UNSPEAKABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " "))
     lines = [line.strip() for line in clean.strip().split("\n")]
-    return "\n".join(line and _line(line) for line in lines)
+    return "\n".join(line and _line(line, several=len(lines) > 1) for line in lines)
 
 
 def front_matter(keys: Mapping[str, Value | Mapping[str, Value]]) -> str:
@@ -54,8 +54,10 @@ def link(path: Sequence[str], heading: str | None = None) -> str:
     return f"{place}#{quote(heading, safe='')}" if heading is not None else place
 
 
-def _line(line: str) -> str:
-    return line if _PROSE.fullmatch(line) else escaped(line, "\n", "\n", wary=False)
+def _line(line: str, *, several: bool) -> str:
+    """*several*: there are more lines, in which what begins here could end: math, or a link."""
+    wary = several and any(sign in line for sign in "$[]")
+    return line if _PROSE.fullmatch(line) else escaped(line, "\n", "\n", wary=wary)
 
 
 def _label(text: str) -> str:

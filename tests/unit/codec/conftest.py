@@ -3,14 +3,9 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests import corpora
 from tests.corpora import Example
-
-# how long one example takes says nothing on a machine that does other things too
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).parents[3]
 

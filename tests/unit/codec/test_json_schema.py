@@ -70,7 +70,7 @@ def test_any_markdown_is_read_as_a_valid_document(text: str) -> None:
 
 
 @given(documents)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_any_document_is_read_as_a_valid_one_where_markdown_has_a_form_for_it(content: Document) -> None:
     wanted = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
     try:

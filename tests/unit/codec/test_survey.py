@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrord.codec import cases
@@ -150,6 +150,8 @@ ANSWERS = st.text("ab#*_`[]()<>!&;~=$%^|\\-+1.) \n:\"'漢é{}\t")
 
 
 @given(ANSWERS)
+@example("$1\n1$")
+@example("[a\nb](c)")
 def test_an_answer_means_its_letters(text: str) -> None:
     written = cases.answer(text)
     lines = [line.strip() for line in text.strip().split("\n")]
