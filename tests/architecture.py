@@ -60,8 +60,7 @@ EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__"
 
 BROAD_EXCEPT = {
     "mirrord.sync.passes": 1,  # one item must not stop the others
-    "mirrord.mcp.calls": 1,  # one call must not end the connection
-    "mirrord.approving.execution": 1,  # one request must not end the daemon
+    "mirrord.commands.failure": 1,  # one command must not end a connection, nor the daemon
 }
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400

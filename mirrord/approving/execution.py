@@ -1,7 +1,6 @@
 """Commands run by the daemon: only to see what they would do, or because a person approved them."""
 
 import json
-import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from mirrord.approving.desk import Desk
-from mirrord.commands.failure import Failed, explained
+from mirrord.commands.failure import Failed, contained, explained
 from mirrord.domain.approval import ABSENT, Preview, Request, storable
 from mirrord.domain.entry import Digest
 from mirrord.domain.event import FOLDER
-from mirrord.errors import Busy, MirrordError
 from mirrord.mirror.tree import Tree
 
 # Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
@@ -29,15 +27,12 @@ PAUSE = 0.25  # seconds between them
 
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
-
 
 def previewed(desk: Desk, request: Request) -> Preview:
     """What a request would do as the tree is now. Raises Failed, STALE too where its asker saw something else."""
     _check_places(desk, request)
     with _session(desk, request) as session:
-        _check_bases(session, request.bases)
-        preview = _guarded(request, lambda: _preview(session, request))
+        preview = _patiently(request, lambda: _preview(session, request))
         if dict(preview.bases) != dict(request.bases):
             sentence = f"{request.command} would be about other files now than when it was asked for."
             raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
@@ -50,10 +45,7 @@ def executed(desk: Desk, request: Request, level: str) -> dict[str, Any]:
 
     try:
         with _session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
-            _check_bases(session, request.bases)
-            command = _command(request)
-            result = _guarded(request, lambda: asdict(command.run(session, **request.arguments)))
-            return {"result": storable(result)}
+            return {"result": storable(_patiently(request, lambda: _run(session, request)))}
     except Failed as failed:
         return {"failure": failure(failed)}
 
@@ -110,7 +102,13 @@ def _session(desk: Desk, request: Request) -> "Iterator[Session]":
 
 
 def _preview(session: "Session", request: Request) -> Preview:
+    _check_bases(session, request.bases)
     return _command(request).preview(session, **request.arguments)
+
+
+def _run(session: "Session", request: Request) -> dict[str, Any]:
+    _check_bases(session, request.bases)
+    return asdict(_command(request).run(session, **request.arguments))
 
 
 def _command(request: Request) -> "Command":
@@ -135,8 +133,7 @@ def _check_places(desk: Desk, request: Request) -> None:
 
 def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
     for path, digest in bases.items():
-        with explained():
-            now = _digest(session.tree, path)
+        now = _digest(session.tree, path)
         if now != digest:
             what = "changed" if now != ABSENT else "was deleted"
             what = what if digest != ABSENT else "was made"
@@ -151,35 +148,27 @@ def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
 
 def _digest(tree: Tree, path: str) -> str:
     """What there is now; ABSENT: nothing."""
-    for attempt in range(TRIES):
-        try:
-            return tree.digest(path)[0].hex()
-        except FileNotFoundError:
-            return ABSENT
-        except Busy:
-            if attempt == TRIES - 1:
-                raise
-            time.sleep(PAUSE)
-    raise AssertionError("the last attempt returns or raises")
+    try:
+        return tree.digest(path)[0].hex()
+    except FileNotFoundError:
+        return ABSENT
 
 
-def _guarded(request: Request, work: Callable[[], T]) -> T:
+def _patiently(request: Request, work: Callable[[], T]) -> T:
     """Do *work*, again while somebody has a file open. Raises Failed for whatever goes wrong."""
-    for attempt in range(TRIES):
+    for _ in range(TRIES - 1):
         try:
-            with explained():
-                return work()
+            return _contained(request, work)
         except Failed as failed:
-            if failed.kind != "busy" or attempt == TRIES - 1:
+            if failed.kind != "busy":
                 raise
-            time.sleep(PAUSE)
-        except MirrordError as error:
-            raise Failed("REFUSED", "forbidden", str(error), "Look at the page again, then decide.") from error
-        except Exception as error:  # one request must not end the daemon
-            log.exception("command_failed", extra={"request": str(request.id), "command": request.command})
-            sentence = f"{request.command} failed because of an error in mirrord; it is in the daemon's log."
-            raise Failed("INTERNAL_ERROR", "unavailable", sentence, "Look whether something changed.") from error
-    raise AssertionError("the last attempt returns or raises")
+        time.sleep(PAUSE)
+    return _contained(request, work)
+
+
+def _contained(request: Request, work: Callable[[], T]) -> T:
+    with contained(request.command), explained():
+        return work()
 
 
 def _event(line: bytes) -> dict[str, Any]:

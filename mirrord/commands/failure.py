@@ -1,13 +1,14 @@
 """Why a command was not done: a code for programs, a sentence and an instruction for whoever asked."""
 
 import errno
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal, get_args
 
 from mirrord.codec.missed import Missed
-from mirrord.errors import Busy, Damaged, MirrordError, Refused, Unavailable
+from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable, UserError
 
 _General = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable", "no_session"]
 _OfCollections = Literal[
@@ -25,6 +26,8 @@ KINDS: tuple[Kind, ...] = (*get_args(_General), *get_args(_OfCollections))
 
 MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+log = logging.getLogger(__name__)
 
 
 class Failed(MirrordError):
@@ -107,21 +110,48 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (Refused, Damaged, Busy, Unavailable) as error:
-        raise _explanation(error) from error
+        raise failed_by(error) from error
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise
     except OSError as error:
         raise _of_system(error) from error
 
 
-def _explanation(error: MirrordError) -> Failed:
+@contextmanager
+def contained(command: str) -> Iterator[None]:
+    """
+    Let whatever goes wrong while *command* is done be Failed, for the length of a `with`.
+
+    It must end neither an agent's connection nor the daemon, and what is inside is for the log only.
+    """
+    try:
+        yield
+    except Failed:
+        raise
+    except MirrordError as error:
+        raise failed_by(error) from error
+    except Exception as error:  # one command must not end what serves many
+        log.exception("command_failed", extra={"command": command})
+        sentence = f"{command} failed because of an error in mirrord; it is in mirrord's log."
+        instruction = "Look whether something changed before you try again."
+        raise Failed("INTERNAL_ERROR", "unavailable", sentence, instruction) from error
+
+
+def failed_by(error: MirrordError) -> Failed:
+    """An error of mirrord's as a failure. What is out of reach is not named: that may be a path of the host."""
     match error:
+        case Failed():
+            return error
         case Refused():
             return Failed("REFUSED", "forbidden", str(error), "Use another path: this one is not open to pages.")
         case Damaged():
             return Failed("INVALID_PAGE", "invalid", _sentence(error), "Mend the text, then try again.")
         case Busy():
             return Failed("BUSY", "busy", str(error), "Try again in a moment.")
+        case Stale():
+            return Failed("CONFLICT", "conflict", str(error), "Look at the page again, then decide.")
+        case UserError():
+            return Failed("INVALID", "invalid", str(error), "Look at the page again, then decide.")
         case _:
             sentence = "The tenant's tree cannot be opened."  # the error's own names its place
             return Failed("UNAVAILABLE", "unavailable", sentence, "Try again later; an operator may have to help.")

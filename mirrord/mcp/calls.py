@@ -1,6 +1,5 @@
 """One call of a tool, from its arguments to its reply."""
 
-import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -8,15 +7,12 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, InputRequiredResult
 
-from mirrord.commands.failure import Failed
+from mirrord.commands.failure import Failed, contained
 from mirrord.domain.progress import Progress
-from mirrord.errors import MirrordError
 from mirrord.mcp import progress, replies
 from mirrord.mcp.arguments import parsed
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tool import Tool, Wire
-
-log = logging.getLogger(__name__)
 
 
 async def perform(
@@ -24,13 +20,11 @@ async def perform(
 ) -> CallToolResult | InputRequiredResult:
     """Do what *tool* does for whoever calls; whatever goes wrong becomes a reply. context: by which to ask a person."""
     try:
-        done = await _performed(callers.current(), tool, given, context)
-        return done if isinstance(done, InputRequiredResult) else replies.success(done)
-    except MirrordError as error:
-        return replies.failure(replies.explained(error))
-    except Exception:  # one call must not end the connection, nor tell what is inside
-        log.exception("call_failed", extra={"tool": tool.name})
-        return replies.failure(replies.internal(tool.name))
+        with contained(tool.name):
+            done = await _performed(callers.current(), tool, given, context)
+            return done if isinstance(done, InputRequiredResult) else replies.success(done)
+    except Failed as failed:
+        return replies.failure(failed)
 
 
 async def _performed(
@@ -51,9 +45,7 @@ async def _performed(
     if tool.run is not None:
         return await caller.perform(partial(tool.run, caller.session, arguments), waits=tool.waits)
     for_command = arguments.for_command()
-    consent = (
-        await _consent(caller, tool, for_command, context) if caller.gate.elicits and context is not None else None
-    )
+    consent = await _consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
         return consent
     return await caller.perform(partial(_run, caller, tool, for_command, consent, progress.told_to(context)))
@@ -63,10 +55,12 @@ async def _consent(
     caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], context: Context[None, Any] | None
 ) -> Mapping[str, str] | InputRequiredResult | None:
     """What a person who approves in the client was shown; None: nobody did. Or what the client has to ask first."""
+    if context is None or not caller.gate.elicits:
+        return None
     from mirrord.commands.run import question  # noqa: PLC0415  (all commands: loaded by the first that changes)
     from mirrord.mcp import consents  # noqa: PLC0415  (only where an operator allows it)
 
-    if context is None or not consents.can_ask(context):
+    if not consents.can_ask(context):
         return None
     preview = await caller.perform(partial(question, caller.session, caller.gate, tool.name, arguments))
     asked = await consents.ask(context, preview) if preview is not None else None

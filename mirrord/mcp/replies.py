@@ -7,19 +7,10 @@ import orjson
 from mcp_types import CallToolResult, TextContent
 from pydantic.alias_generators import to_camel
 
-from mirrord.commands.failure import Failed, Kind
-from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, UserError
+from mirrord.commands.failure import Failed
 
 if TYPE_CHECKING:
     from mirrord.commands.run import Pending
-
-_KINDS: dict[type[MirrordError], tuple[str, Kind]] = {
-    Refused: ("REFUSED", "forbidden"),
-    UserError: ("INVALID", "invalid"),
-    Damaged: ("INVALID_PAGE", "invalid"),
-    Stale: ("CONFLICT", "conflict"),
-    Busy: ("BUSY", "busy"),
-}
 
 _LONGEST = 2_000  # characters of a sentence
 
@@ -52,28 +43,6 @@ def told(failed: Failed) -> dict[str, object]:
     facts = {to_camel(key): value for key, value in failed.facts.items()}
     said = {"error": _short(str(failed)), "instruction": _short(failed.instruction)}
     return {"code": failed.code, "error_type": failed.kind, **said, **facts}
-
-
-def explained(error: MirrordError) -> Failed:
-    """Any other error of mirrord's as a failure. What is out of reach is not named: that may be a path of the host."""
-    if isinstance(error, Failed):
-        return error
-    for kind, (code, error_type) in _KINDS.items():
-        if isinstance(error, kind):
-            return Failed(code, error_type, str(error), "Look at the page again, then decide.")
-    return Failed(
-        "UNAVAILABLE", "unavailable", "The tree is out of reach.", "Try again later; an operator may have to help."
-    )
-
-
-def internal(tool: str) -> Failed:
-    """A failure of mirrord itself; what it was is in the log, not in the reply."""
-    return Failed(
-        "INTERNAL_ERROR",
-        "unavailable",
-        f"{tool} failed because of an error in mirrord; it is in the server's log.",
-        "Look with read_page or list_pages whether something changed before you try again.",
-    )
 
 
 def _short(text: str) -> str:

@@ -14,10 +14,10 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from mirrord.commands.failure import Failed
+from mirrord.commands.failure import Failed, failed_by
 from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
-from mirrord.mcp import replies, uris
+from mirrord.mcp import uris
 from mirrord.mcp.callers import Caller, Callers
 
 MARKDOWN = "text/markdown"
@@ -38,8 +38,7 @@ def register(server: MCPServer[None], callers: Callers) -> None:
             caller = callers.current()
             return (await caller.perform(partial(read_page, caller.session, path))).content
         except MirrordError as error:
-            failed = replies.explained(error)
-            raise _resource_error(failed) from error
+            raise _resource_error(failed_by(error)) from error
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it so
     async def complete(

@@ -85,10 +85,9 @@ class Queue:
         done = [place for place in _places(dirty.paths, dirty.entries) if place in self._noticed]
         if not done:  # as mostly: what was carried over is told
             return
-        later = [one for _, _, one in self._later]
-        waiting = self._paths.union(*(one.paths for one in later)), self._entries.union(*(one.entries for one in later))
+        later = [places for _, _, one in self._later for places in (one.paths, one.entries)]
         for place in done:
-            if not any(place in places for places in waiting):
+            if not any(place in places for places in (self._paths, self._entries, *later)):
                 del self._noticed[place]
 
     def take(self, most: int) -> Dirty:
