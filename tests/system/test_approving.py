@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,9 +17,11 @@ from mirrord.commands.failure import Failed
 from mirrord.config import Agents, Config
 from mirrord.db import approvals, leases
 from mirrord.db.connect import Database
-from mirrord.domain.entry import TenantId
+from mirrord.domain.approval import Answer, Request
+from mirrord.domain.entry import TenantId, new_id
 from mirrord.errors import Locked
 from mirrord.mcp.tools import ALL, tools_of
+from mirrord.mirror import requests
 from tests.system.approvals import Asker
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
@@ -97,6 +100,31 @@ async def test_a_request_that_was_claimed_by_one_that_died_before_it_began_is_ru
     assert office.pages() == ["Alpha.md"]
     assert (await office.stored(request)).state == "executed"
     assert isinstance(office.agent.calls("create_page", CALL), dict)
+
+
+async def test_a_request_that_breaks_its_command_is_told_so_and_the_next_is_taken_in(office: Office) -> None:
+    forged = Request(
+        id=new_id(),
+        command="create_page",
+        arguments={"title": 5},  # by hand: no tool lets a number through
+        inputs={},
+        bases={},
+        tenant_id=office.desk.sides.tenant,
+        actor=office.agent.session.actor,
+        token=None,
+        requested_at=datetime.now(UTC),
+    )
+    requests.put(office.desk.sides.tree, forged, Answer())
+
+    request = await office.approved()
+    await office.work()
+
+    found = requests.read(office.desk.sides.tree, requests.path_of(forged.id))
+    assert isinstance(found, tuple)
+    assert found[1].state == "failed"
+    assert found[1].failure is not None
+    assert found[1].failure["code"] == "INTERNAL_ERROR"
+    assert (await office.stored(request)).state == "executed"
 
 
 async def test_an_outcome_that_could_not_be_written_down_is_kept_and_not_made_again(
