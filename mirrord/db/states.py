@@ -52,7 +52,7 @@ async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId,
     # one statement a kind of key, all sent together: with OR between them no index serves
     cursors = [
         await connection.execute(
-            f"{_OF_MIRROR} AND b.{column} = ANY ({_KEYS.format(_AS_KEY[column])})",
+            bases_by(column),
             {"tenant": tenant, "mirror": mirror, "keys": _as_json(keys)},
         )
         for column, keys in asked.items()
@@ -60,6 +60,11 @@ async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId,
     ]
     found = [_base(row) for cursor in cursors for row in await cursor.fetchall()]
     return list({base.entry: base for base in found}.values())
+
+
+def bases_by(column: str) -> str:
+    """The query for bases by path, entry_id or digest."""
+    return f"{_OF_MIRROR} AND b.{column} = ANY ({_KEYS.format(_AS_KEY[column])})"
 
 
 async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:

@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 
 from mirrord.codec.views import Views
-from mirrord.db import blobs, states
+from mirrord.db import blobs, states, statistics
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
@@ -79,6 +79,8 @@ async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[st
         chunk = ordered[start : start + BATCH]
         prepared = await asyncio.to_thread(_read, sides, chunk, views, outcome)
         outcome.add(await _write_together(sides, prepared))
+    if len(ordered) >= BATCH:
+        await statistics.keep(sides.database, sides.tenant)
     return outcome
 
 

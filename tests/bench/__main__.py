@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import agents, figures, finding, imports, latency
+from tests.bench import agents, figures, finding, imports, latency, pace
 from tests.bench.figures import Figure
 from tests.bench.vault import generate
 from tests.system.harness import Mirrord
@@ -42,12 +42,14 @@ class Run:
 def main() -> int:
     """The exit code: 0 unless something could not be measured."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
-    run = Run()
+    run, before = Run(), pace.Times.now()
     with tempfile.TemporaryDirectory(prefix="mirrord-bench-", ignore_cleanup_errors=True) as directory:
         _measure_small(run, Path(directory, "small"))
         _measure_large(run, Path(directory, "large"))
+    stolen = pace.Times.now().stolen_since(before)
     Console(width=120).print(figures.shown(run.figures))
-    RESULT.write_text(json.dumps(_result(run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    Console(width=120).print(pace.sentence(stolen), style="dim")
+    RESULT.write_text(json.dumps(_result(run, stolen), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return 1 if run.failures else 0
 
 
@@ -88,8 +90,13 @@ def _installed(directory: Path) -> Iterator[Mirrord]:
         yield mirrord
 
 
-def _result(run: Run) -> dict[str, object]:
-    machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
+def _result(run: Run, stolen: float) -> dict[str, object]:
+    machine = {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "stolen": round(stolen, 3),
+    }
     return {"machine": machine, "figures": figures.as_json(run.figures), "failures": run.failures}
 
 
