@@ -16,6 +16,7 @@ from mirrord.commands.carrying import Carried, carry
 from mirrord.commands.incoming import Survey, survey
 from mirrord.commands.session import Session
 from mirrord.config import Config
+from mirrord.domain.omission import Omission
 from mirrord.domain.progress import Progress
 from mirrord.errors import Unavailable, UserError
 from mirrord.mirror.heartbeat import Heartbeat, ask_flush
@@ -39,6 +40,18 @@ class _Outcome:
     found: Survey
     carried: Carried | None
     taken_in: bool | None
+
+    @property
+    def same(self) -> int:
+        return self.found.same + (self.carried.same if self.carried else 0)
+
+    @property
+    def differing(self) -> list[Omission]:
+        return [*self.found.differing, *(self.carried.differing if self.carried else ())]
+
+    @property
+    def left(self) -> list[Omission]:
+        return [*self.found.left, *(self.carried.left if self.carried else ())]
 
 
 @click.command("import")
@@ -72,9 +85,7 @@ def import_command(
         _print(outcome)
     if outcome.taken_in is False:
         raise Unavailable(f"After {timeout:g} s not all of it is in rows yet; `mirrord status` says what waits.")
-    carried = outcome.carried or Carried()
-    is_whole = not (outcome.found.differing or outcome.found.left or carried.differing or carried.left)
-    return 0 if is_whole else DIFFERENT
+    return DIFFERENT if outcome.differing or outcome.left else 0
 
 
 def _opened(source: Path, root: Path) -> Tree:
@@ -105,6 +116,8 @@ def _taken_in(config: Config, tenant: str, timeout: float) -> bool | None:
             ask_flush(config.mirror, timeout, _watching(heart, tenant, report))
         except TimeoutError:
             return False
+        except Unavailable:  # it ended meanwhile
+            return None
     return True
 
 
@@ -125,37 +138,32 @@ def _watching(heart: Heartbeat, tenant: str, report: Progress) -> Callable[[], N
 
 def _print(outcome: _Outcome) -> None:
     found, carried = outcome.found, outcome.carried
-    same = found.same + (carried.same if carried else 0)
-    differing = [*found.differing, *(carried.differing if carried else ())]
-    left = [*found.left, *(carried.left if carried else ())]
     what = f"{carried.landed} files imported" if carried else f"{len(found.new)} files are new"
-    click.echo(
-        f"{outcome.tenant}: {what}, {same} were there already, {len(differing)} differ, {len(left)} cannot come."
-    )
+    click.echo(f"{outcome.tenant}: {what}, {outcome.same} were there already.")
     for kind, count in sorted(found.passed.items()):
         told = _PASSED.get(kind, f"{kind} files that are neither pages nor in an assets folder")
         click.echo(f"  passed over: {count} {harmless(told)}")
     for copy in found.copies:
         click.echo(f"  {harmless(copy.path)} has the id of {harmless(copy.elsewhere)}: it becomes a page of its own")
-    echo_omissions(differing, "differ, and stay as they are in the mirror")
-    echo_omissions(left, "cannot come in")
+    echo_omissions(outcome.differing, "differ, and stay as they are in the mirror")
+    echo_omissions(outcome.left, "cannot come in")
     if carried is not None and outcome.taken_in is None:
         click.echo("No daemon is running: the files are taken into rows at the next `mirrord up`.")
 
 
 def _print_json(source: Path, into: str, outcome: _Outcome) -> None:
-    found, carried = outcome.found, outcome.carried or Carried()
+    found, carried = outcome.found, outcome.carried
     facts = {
         "tenant": outcome.tenant,
         "directory": str(source),
         "into": into,
-        "dry_run": outcome.carried is None,
+        "dry_run": carried is None,
         "new": len(found.new),
-        "imported": carried.landed,
+        "imported": carried.landed if carried else 0,
         "folders": len(found.folders),
-        "same": found.same + carried.same,
-        "differing": [asdict(one) for one in (*found.differing, *carried.differing)],
-        "left": [asdict(one) for one in (*found.left, *carried.left)],
+        "same": outcome.same,
+        "differing": [asdict(one) for one in outcome.differing],
+        "left": [asdict(one) for one in outcome.left],
         "passed": dict(found.passed),
         "copies": [asdict(one) for one in found.copies],
         "taken_in": outcome.taken_in,

@@ -9,7 +9,7 @@ from mirrord.codec.text import decode
 from mirrord.commands import paths
 from mirrord.commands.failure import explained
 from mirrord.commands.session import Session
-from mirrord.domain.entry import Digest, EntryId, Kind, digest_of, parse_id
+from mirrord.domain.entry import Digest, EntryId, Kind, parse_id
 from mirrord.domain.omission import Omission
 from mirrord.domain.place import RECORDS, name_key
 from mirrord.domain.progress import Progress

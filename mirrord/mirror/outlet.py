@@ -153,7 +153,7 @@ class Outlet:
         """Let what was built be in its place, and say that this is all."""
         self.land()
         others = {path: known[-1] for path, known in self._ledger.known.items() if path not in self._meant}
-        others = {path: digest for path, digest in others.items() if self._is_there(path)}
+        others = {path: digest for path, digest in others.items() if self._is_file(path)}
         self._landing.seal()
         digest = self._ledger.settle(self._meant | others)
         facts = replace(self._facts, complete=not self.tally.left, counts=counts, digest=digest.hex())
@@ -192,13 +192,14 @@ class Outlet:
     def _hinder(self, path: str, why: Hindrance) -> None:
         self.leave(path, f"cannot be written: {reason_of(why).rstrip('.')}")
 
-    def _is_there(self, path: str) -> bool:
+    def _is_file(self, path: str) -> bool:
         with suppress(OSError, Refused):
-            return self._tree.stat(path) is not None
+            stat = self._tree.stat(path)
+            return stat is not None and stat.is_file
         return False
 
     def _withdraw(self, path: str) -> bool | None:
-        """Remove a file that is as an export wrote it. False: it is not, and stays; None: nothing is there."""
+        """Remove a file that is as an export wrote it. False: it is not, and stays; None: no file is there."""
         return withdraw(self._tree, path, self._ledger.known[path], self._ledger.building)
 
     def _remove_empty(self, directories: Collection[str], kept: Collection[str]) -> None:

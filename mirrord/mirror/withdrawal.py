@@ -16,16 +16,18 @@ _ASIDE = "w."  # how names of what was taken out of its place begin
 
 def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> bool | None:
     """
-    Remove the file at *path* if it has one of *digests*. False: it has not, and stays; None: nothing is there.
+    Remove the file at *path* if it has one of *digests*. False: it has not, and stays; None: no file is there.
 
     aside: descriptor of a directory of the same file system, where it is looked at. A save that cannot go back into
     its place, because that is taken again, stays there; so does one that this process dies over.
     """
     name, hidden = path.rpartition("/")[2], f"{_ASIDE}{secrets.token_hex(8)}"
     try:
-        found = digest_in(tree, path)
-        if found not in digests:
-            return None if found is None else False
+        stat = tree.stat(path)
+        if stat is None or stat.is_directory:
+            return None
+        if digest_in(tree, path) not in digests:
+            return False
         with tree.directory(parent_of(path)) as directory:
             tree.rename_new(directory, name, aside, hidden)
             if drop(aside, hidden, digests):
