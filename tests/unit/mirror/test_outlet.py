@@ -158,7 +158,7 @@ def test_a_directory_with_other_things_is_refused_and_merged_only_by_force(tmp_p
     root.mkdir()
     (root / "C.md").write_bytes(b"mine")
     (root / "A.md").write_bytes(b"a")
-    with pytest.raises(Refused, match="not empty.*--force"):
+    with pytest.raises(Refused, match=r"not empty.*--force"):
         export(root, BEFORE)
     assert sorted(path.name for path in root.iterdir()) == ["A.md", "C.md"]
 
