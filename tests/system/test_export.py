@@ -78,10 +78,7 @@ def add_blob(app: Connection, data: bytes) -> bytes:
     """The bytes of an attachment, in parts, as an app inserts them; their digest."""
     for part in range(max(1, -(-len(data) // 2**20))):
         piece = data[part * 2**20 : (part + 1) * 2**20]
-        app.execute(
-            "INSERT INTO mirrord.blob (digest, part, bytes) VALUES (%s, %s, %b) ON CONFLICT DO NOTHING",
-            [digest_of(data), part, piece],
-        )
+        app.execute(INSERT_BLOB, [digest_of(data), part, piece])
     return digest_of(data)
 
 
