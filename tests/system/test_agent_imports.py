@@ -1,5 +1,6 @@
 """Agents and people import files and surveys: what becomes of them is in Postgres, with who did it."""
 
+import json
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -151,3 +152,32 @@ async def _heard(one: Agent, tool: str, **arguments: Any) -> list[tuple[float, f
     result = await one.client.call_tool(tool, arguments, progress_callback=hear)
     assert not result.is_error, result.structured_content
     return heard
+
+
+def test_a_person_imports_a_tree_and_exports_it_again(mirrord: Mirrord, admin_dsn: str, tmp_path: Path) -> None:
+    run = commands(admin_dsn, mirrord.tenant, mirrord.directory)
+    for path, text in {
+        "Home.md": "# Home\n",
+        "Work/Plan.md": "plan\n",
+        "map.png": "PNG",
+        "Welcome.md": "other\n",
+    }.items():
+        save(tmp_path / "vault" / path, text)
+
+    looked = run("import", str(tmp_path / "vault"), "--dry-run")
+    assert (looked.code, looked.out.splitlines()[0]) == (1, "imports: 2 files are new, 0 were there already.")
+    assert "'Welcome.md' is in the mirror with other bytes" in looked.err
+    assert "passed over: 1 .png files that are neither pages nor in an assets folder" in looked.out
+
+    (tmp_path / "vault/Welcome.md").unlink()
+    done = run("import", str(tmp_path / "vault"), "--json")
+
+    facts = json.loads(done.out)
+    assert (done.code, facts["imported"], facts["taken_in"]) == (0, 2, True)
+    page = mirrord.page("Work/Plan")
+    assert page is not None
+    assert page.markdown == "of the vault: Work/Plan.md\n"
+    assert run("export", str(tmp_path / "out")).code == 0
+    assert (tmp_path / "out/Work/Plan.md").read_text() == page.markdown
+    inside = run("import", str(mirrord.root / "Work"))
+    assert (inside.code, "needs no import" in inside.err) == (2, True)
