@@ -156,7 +156,7 @@ async def test_what_cannot_be_exported_is_told_and_all_else_is_exported(
 
     assert {one.path for one in done.left} == {"Unwritable.md", "Broken.md", "assets/lost.bin", "assets/wrong.bin"}
     found = shown(tmp_path / "out")
-    assert (found.keys(), found["Broken.md"]) == ({"Fine.md", "Broken.md"}, b"---\n: [\n---\nbefore\n")
+    assert ({*found}, found["Broken.md"]) == ({"Fine.md", "Broken.md"}, b"---\n: [\n---\nbefore\n")
     assert json.loads((tmp_path / "out" / FACTS).read_text())["complete"] is False
 
 

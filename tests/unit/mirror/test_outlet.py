@@ -3,7 +3,7 @@
 import fcntl
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from mirrord.mirror.manifest import DIRECTORY, Manifest
 from mirrord.mirror.outlet import Tally
 from tests.unit.kills import killed_at
 
-Files = Mapping[str, bytes]
+Files = dict[str, bytes]
 
 BEFORE: Files = {"A.md": b"a", "Gone.md": b"gone", "Old/B.md": b"b", "Work/C.md": b"c", "Work/assets/d": b"d"}
 AFTER: Files = {"A.md": b"changed", "New/B.md": b"b", "Work/C.md": b"c", "Work/assets/d/e": b"e"}
@@ -83,13 +83,17 @@ def test_what_was_exported_already_is_not_written_again(tmp_path: Path) -> None:
     assert {path: (tmp_path / "out" / path).stat() for path in BEFORE} == stats
 
 
+def export_after(root: Path) -> None:
+    export(root, AFTER, FOLDERS)
+
+
 def test_killed_at_any_call_the_next_export_goes_on_and_ends_equal(tmp_path: Path) -> None:
     number = 0
     while True:
         number += 1
         root = tmp_path / f"run-{number}"
         export(root, BEFORE, ["Box"])
-        was_killed = killed_at(number, root, lambda root: export(root, AFTER, FOLDERS) and None)
+        was_killed = killed_at(number, root, export_after)
         assert all(data in (BEFORE.get(path), AFTER.get(path)) for path, data in shown(root).items())
         tally = export(root, AFTER, FOLDERS)
         assert tally.left == []
