@@ -82,7 +82,7 @@ class Landing:
                 with self._tree.directory(directory) as into:
                     hindered |= self._land_in(into, group)
             except (OSError, Refused) as error:
-                _raise_fatal(error)
+                raise_fatal(error)
                 hindered |= dict.fromkeys(group, error)
         for path in hindered:
             with suppress(FileNotFoundError):
@@ -116,11 +116,12 @@ class Landing:
             try:
                 self._tree.rename_new(self._building, self._waiting[path], directory, path.rpartition("/")[2])
             except OSError as error:
-                _raise_fatal(error)
+                raise_fatal(error)
                 hindered[path] = error
         return hindered
 
 
-def _raise_fatal(error: Hindrance) -> None:
+def raise_fatal(error: Hindrance) -> None:
+    """Raise what hinders every file: a disk that is full, read-only or broken."""
     if isinstance(error, OSError) and error.errno in _FATAL:
         raise error

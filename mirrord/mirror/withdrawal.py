@@ -8,6 +8,7 @@ from contextlib import suppress
 from mirrord.domain.entry import Digest
 from mirrord.errors import Refused
 from mirrord.mirror import contained, contents, kernel
+from mirrord.mirror.landing import raise_fatal
 from mirrord.mirror.layout import parent_of
 from mirrord.mirror.tree import Tree
 
@@ -19,7 +20,8 @@ def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> 
     Remove the file at *path* if it has one of *digests*. False: it has not, and stays; None: no file is there.
 
     aside: descriptor of a directory of the same file system, where it is looked at. A save that cannot go back into
-    its place, because that is taken again, stays there; so does one that this process dies over.
+    its place, because that is taken again, stays there; so does one that this process dies over. Raises OSError where
+    the disk is full, read-only or broken.
     """
     name, hidden = path.rpartition("/")[2], f"{_ASIDE}{secrets.token_hex(8)}"
     try:
@@ -36,8 +38,8 @@ def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> 
                 tree.rename_new(aside, hidden, directory, name)
     except FileNotFoundError:
         return None
-    except Refused:
-        pass
+    except (OSError, Refused) as error:
+        raise_fatal(error)
     return False
 
 
