@@ -30,14 +30,15 @@ from mirrord.mirror.watch import watch
 from mirrord.sync.anchoring import Anchorer
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
-from mirrord.sync.derive import Deriver, Recent, Workers
+from mirrord.sync.derive import BATCH, Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.linking import Linker
-from mirrord.sync.lulls import is_due
+from mirrord.sync.lulls import LONGEST, is_due
 from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
+from mirrord.sync.workers import Workers
 from mirrord.telemetry.pulses import pulse_of
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ GRACE = 10.0  # seconds after which an embedded server that is gone is started a
 MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
 LINK = 0.1  # seconds without work after which links are looked at
+LINK_MANY = 30.0  # seconds that links wait for documents at most
 STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
 
 
@@ -303,20 +305,30 @@ class Daemon:
             worked.engine.written.clear()
             linked = False
             try:
-                while not self.stop.is_set() and worked.engine.pending < MANY and await worked.deriver.derive_some():
+                while not self.stop.is_set() and worked.engine.pending < MANY:
+                    held = await worked.deriver.derive_some()
+                    if not held:
+                        break
                     worked.derived = False
-                    await self._link(worked)
+                    await self._link(worked, many=held == BATCH)
                 worked.derived = worked.engine.pending < MANY
                 linked = worked.derived and await self._link(worked)
             except (Unavailable, Fenced):
                 await self._sleep(RETRY)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._either(worked.engine.written), 5.0 if linked else LINK)
+        with suppress(Unavailable, Fenced):
+            await worked.deriver.finish()
 
-    async def _link(self, worked: Worked) -> bool:
-        """Say what links mean, and where segments are, if it is time for that; whether it was."""
+    async def _link(self, worked: Worked, *, many: bool = False) -> bool:
+        """
+        Say what links mean, and where segments are, if it is time for that; whether it was.
+
+        many: documents come in masses, and each would have its page looked at once more.
+        """
         now = time.monotonic()
-        if not is_due(now, worked=worked.engine.conclusion.done_at, last=worked.linked_at, quiet=LINK):
+        worked_at, longest = (now, LINK_MANY) if many else (worked.engine.conclusion.done_at, LONGEST)
+        if not is_due(now, worked=worked_at, last=worked.linked_at, quiet=LINK, longest=longest):
             return False
         worked.linked_at = now
         while not self.stop.is_set() and await worked.linker.link_some():
