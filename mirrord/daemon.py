@@ -27,13 +27,13 @@ from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
-from mirrord.sync.anchoring import Anchorer
+from mirrord.sync.anchoring import anchor_some
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
 from mirrord.sync.derive import Deriver, Recent, Workers
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
-from mirrord.sync.linking import Linker
+from mirrord.sync.linking import link_some
 from mirrord.sync.lulls import is_due
 from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
@@ -56,8 +56,6 @@ class Worked:
     opened: app.Opened
     engine: Engine
     deriver: Deriver
-    linker: Linker
-    anchorer: Anchorer
     events: EventReader
     approver: Approver
     derived: bool = False  # every document is there, every link resolved, every segment in its place
@@ -171,8 +169,7 @@ class Daemon:
         engine = Engine(opened.sides, adopting=opened.adopting)
         deriver = Deriver(opened.sides, self._workers, self._recent)
         approver = Approver(Desk(opened.sides, self.config), lambda: engine.root.suspended is None)
-        linker, anchorer, events = Linker(opened.sides), Anchorer(opened.sides), EventReader(opened.sides)
-        self.worked[name] = Worked(opened, engine, deriver, linker, anchorer, events, approver)
+        self.worked[name] = Worked(opened, engine, deriver, EventReader(opened.sides), approver)
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -319,9 +316,9 @@ class Daemon:
         if not is_due(now, worked=worked.engine.conclusion.done_at, last=worked.linked_at, quiet=LINK):
             return False
         worked.linked_at = now
-        while not self.stop.is_set() and await worked.linker.link_some():
+        while not self.stop.is_set() and await link_some(worked.opened.sides):
             pass
-        while not self.stop.is_set() and await worked.anchorer.anchor_some():
+        while not self.stop.is_set() and await anchor_some(worked.opened.sides):
             pass
         return True
 
