@@ -19,8 +19,8 @@ class Done:
     """What a command answered. code: its exit code."""
 
     code: int
-    out: str
-    err: str
+    out: str = ""
+    err: str = ""
 
 
 class Near(Mirrord):
@@ -35,9 +35,15 @@ class Near(Mirrord):
 def commands(dsn: str, tenant: object, directory: Path) -> Command:
     """Runs `mirrord` commands for one tenant, named or by its id."""
 
+    run = commands_on_files(directory)
+    return lambda *arguments: run(*arguments, "--dsn", dsn, "--tenant", str(tenant))
+
+
+def commands_on_files(directory: Path) -> Command:
+    """Runs those that need neither Postgres nor, where there is only one, a tenant's name."""
+
     def run(*arguments: str) -> Done:
-        places = ["--dsn", dsn, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")]
-        return _run([*arguments, *places, "--tenant", str(tenant)])
+        return _run([*arguments, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")])
 
     return run
 
