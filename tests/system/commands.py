@@ -27,7 +27,9 @@ class Near(Mirrord):
     """A whole mirrord, its daemon in a process of its own, but whose commands run in this one."""
 
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
-        """As Mirrord.run(), but that nobody watches over *seconds*."""
+        """As Mirrord.run(), but that nobody watches over *seconds*; a daemon has a process of its own."""
+        if arguments[0] == "up":
+            return super().run(*arguments, seconds=seconds)
         done = _run([*arguments, *self._places()])
         return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
 

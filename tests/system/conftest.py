@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.commands import Near
 from tests.system.guests import Host, hosting
 from tests.system.harness import Mirrord
 
@@ -12,14 +13,14 @@ from tests.system.harness import Mirrord
 @pytest.fixture
 def here(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """One host's installation; its daemon is down."""
-    with Mirrord(tmp_path / "here", dsn=fresh_dsn) as installed:
+    with Near(tmp_path / "here", dsn=fresh_dsn) as installed:
         yield installed
 
 
 @pytest.fixture
 def there(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """Another host's, of the same tenant."""
-    with Mirrord(tmp_path / "there", dsn=fresh_dsn) as installed:
+    with Near(tmp_path / "there", dsn=fresh_dsn) as installed:
         yield installed
 
 
