@@ -12,34 +12,37 @@ _AT_ONCE = 5_000  # rows a fetch
 
 _LIVING = """
 SELECT id, kind, parent_id, coalesce(name, ''), index, name_key IS NOT NULL, version, digest, ahead,
-       CASE WHEN name_key IS NULL THEN title END, coalesce(octet_length(markdown), 0), created_at
+       CASE WHEN name_key IS NULL THEN title END, coalesce(octet_length(markdown), 0),
+       CASE WHEN name_key IS NULL THEN created_at END
   FROM mirrord.page WHERE tenant_id = %(tenant)s AND deleted_at IS NULL
 UNION ALL
-SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, version, digest, '{}', NULL, size, created_at
+SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, version, digest, '{}', NULL, size,
+       CASE WHEN name_key IS NULL THEN created_at END
   FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND deleted_at IS NULL
 UNION ALL
 SELECT id, 'record', NULL, kind || '/' || key, false, true, version, digest, ahead, NULL,
-       coalesce(octet_length(text), 0), created_at
+       coalesce(octet_length(text), 0), NULL
   FROM mirrord.record WHERE tenant_id = %(tenant)s AND deleted_at IS NULL"""
 
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """An entry. size: of its text or bytes, as the row says. made_at: by Postgres' clock."""
+    """An entry. size: of its text or bytes, as the row says. made_at: None where it has a place already."""
 
     row: Row
     size: int
-    made_at: datetime
+    made_at: datetime | None
 
 
 async def everything(connection: Connection, tenant: TenantId) -> AsyncIterator[Living]:
     """All that lives; titles only of what has no place yet. Call it inside a snapshot."""
+    parents: dict[EntryId | None, EntryId | None] = {None: None}  # one object each: there may be 100,000 children
     async with connection.cursor(name="everything") as cursor:
         cursor.itersize = _AT_ONCE
         await cursor.execute(_LIVING, {"tenant": tenant})
         async for entry, kind, parent, name, index, placed, version, digest, ahead, title, size, made_at in cursor:
             known = NO_TEXT if kind == Kind.FOLDER else Digest(digest) if digest is not None else None
-            place = Place(parent, name, index)
+            place = Place(parents.setdefault(parent, parent), name, index)
             row = Row(EntryId(entry), Kind(kind), place, placed, version, known, False, frozenset(ahead), title)
             yield Living(row, size, made_at)
 

@@ -121,7 +121,7 @@ def _put(out: Outlet, items: Sequence[Item], texts: dict[EntryId, bytes]) -> Non
         elif digest != item.digest:
             out.leave(item.path, "has a row whose text is not that of its digest; `mirrord check --fix` mends that")
         else:
-            out.write(item.path, data, digest)
+            out.write(item.path, data, item.digest)
 
 
 async def _load_texts(work: _Work, items: Sequence[Item]) -> dict[EntryId, bytes]:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 
 from mirrord.db.living import Living
@@ -72,7 +73,7 @@ def _as_rendered(row: Row) -> Row:
 def _named(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> dict[EntryId, Row]:
     """Clean and free names for what has none yet; of equal names the later row gets a number."""
     named: dict[EntryId, Row] = {}
-    waiting = sorted(unplaced, key=lambda one: (one.made_at, one.row.entry))
+    waiting = sorted(unplaced, key=_age)
     if not waiting:
         return named
     taken: defaultdict[_Shelf, set[str]] = defaultdict(set)
@@ -86,6 +87,11 @@ def _named(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> dict[Entr
             keys.add(name_key(name))
             named[row.entry] = replace(row, place=replace(row.place, name=name), placed=True)
     return named
+
+
+def _age(one: Living) -> tuple[datetime, EntryId]:
+    assert one.made_at is not None
+    return one.made_at, one.row.entry
 
 
 def _shelf(row: Row) -> _Shelf:
