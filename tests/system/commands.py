@@ -28,7 +28,7 @@ class Near(Mirrord):
 
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
         """As Mirrord.run(), but that nobody watches over *seconds*."""
-        done = _run([*arguments, *self._places()])
+        done = run_command(*arguments, *self.places)
         return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
 
 
@@ -37,15 +37,16 @@ def commands(dsn: str, tenant: object, directory: Path) -> Command:
 
     def run(*arguments: str) -> Done:
         places = ["--dsn", dsn, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")]
-        return _run([*arguments, *places, "--tenant", str(tenant)])
+        return run_command(*arguments, *places, "--tenant", str(tenant))
 
     return run
 
 
-def _run(arguments: list[str]) -> Done:
+def run_command(*arguments: str) -> Done:
+    """Run `mirrord` with these arguments."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
     with redirect_stdout(out), redirect_stderr(err):
-        code = cli.main(arguments, prog_name="mirrord", standalone_mode=False)
+        code = cli.main(list(arguments), prog_name="mirrord", standalone_mode=False)
     return Done(code or os.EX_OK, _said(out), _said(err))
 
 
