@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mirrord.db.backups import tenant_of
 from mirrord.db.connect import Database
 from mirrord.domain.backup import Manifest
 from mirrord.domain.entry import TenantId, new_id
-from mirrord.errors import Refused, UserError
+from mirrord.errors import Damaged, Refused, UserError
 from mirrord.mirror.backups import Backups, Listed
 from mirrord.mirror.tree import Tree
 from mirrord.sync.backup import Made, prune
@@ -29,6 +30,15 @@ from mirrord.sync.backup_restore import restore as bring_back
 
 _DIRECTORY = click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 _SHOWN = 20  # files, for people
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A new backup, and those that were let go for it; obstacle: why old objects stay, None: they went, too."""
+
+    made: Made
+    gone: Sequence[Listed]
+    obstacle: str | None
 
 
 @click.group()
@@ -46,11 +56,14 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
     """
     Keep every tenant, or one, in DIR as it is now; what earlier backups have is not stored again.
 
-    Exit code 1: files of the mirror could not be read; all else is kept.
+    Exit code 1: files of the mirror could not be read, or old objects not be removed; all else is kept.
     """
     backups = Backups(directory.absolute())
 
-    async def work() -> list[tuple[Made, list[Listed]]]:
+    if backups.directory.is_relative_to(config.mirror):
+        raise UserError(f"{directory} is below {config.mirror}, so a backup would hold itself. Name one elsewhere.")
+
+    async def work() -> list[_Done]:
         with backups.writing():
             async with app.opened(config) as database:
                 return [
@@ -60,11 +73,11 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
 
     found = run(work())
     if as_json:
-        click.echo(json.dumps([_facts_made(made, gone) for made, gone in found], indent=2))
+        click.echo(json.dumps([_facts_made(one) for one in found], indent=2))
     else:
-        for made, gone in found:
-            _tell_made(made, gone)
-    return DIFFERENT if any(made.manifest.unread for made, _ in found) else 0
+        for one in found:
+            _tell_made(one)
+    return DIFFERENT if any(one.made.manifest.unread or one.obstacle for one in found) else 0
 
 
 @backup.command("list")
@@ -147,14 +160,17 @@ async def _chosen(database: Database, config: Config, tenant: str | None) -> dic
 
 async def _create(
     database: Database, backups: Backups, config: Config, name: str, tenant: TenantId, keep: int | None
-) -> tuple[Made, list[Listed]]:
+) -> _Done:
     root = config.mirror / name
     with ExitStack() as opened:
         tree = Tree(root) if root.is_dir() else None
         if tree is not None:
             opened.callback(tree.close)
         made = await make(database, backups, tenant, tree, opened.enter_context(bar(f"Keeping {name}")))
-    return made, prune(backups, name, keep) if keep is not None else []
+    try:
+        return _Done(made, prune(backups, made.manifest.tenant, keep) if keep is not None else [], None)
+    except Damaged as error:
+        return _Done(made, [], f"{error} So no old objects were removed; `mirrord backup verify` tells more.")
 
 
 def _one(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> Listed:
@@ -212,10 +228,11 @@ def _facts_of(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _facts_made(made: Made, gone: Sequence[Listed]) -> dict[str, Any]:
-    manifest = made.manifest
+def _facts_made(done: _Done) -> dict[str, Any]:
+    manifest, made = done.made.manifest, done.made
     about = {"tenant": manifest.tenant, "number": manifest.number} | _facts_of(manifest)
-    return about | {"added": made.added, "added_bytes": made.added_bytes, "removed": [one.number for one in gone]}
+    about |= {"added": made.added, "added_bytes": made.added_bytes, "removed": [one.number for one in done.gone]}
+    return about | {"obstacle": done.obstacle}
 
 
 def _content_line(manifest: Manifest | None) -> str:
@@ -229,13 +246,15 @@ def _counts(manifest: Manifest) -> str:
     return f"{pages} pages, {versions} versions, {manifest.files.rows} files that no row has"
 
 
-def _tell_made(made: Made, gone: Sequence[Listed]) -> None:
-    manifest = made.manifest
+def _tell_made(done: _Done) -> None:
+    manifest, made = done.made.manifest, done.made
     megabytes = made.added_bytes / 1e6
     click.echo(f"{manifest.tenant}: backup {manifest.number}, {_counts(manifest)}", nl=False)
     click.echo(f"; {made.added} new objects, {megabytes:.1f} MB.")
-    if gone:
-        click.echo(f"{manifest.tenant}: {len(gone)} older let go.")
+    if done.gone:
+        click.echo(f"{manifest.tenant}: {len(done.gone)} older let go.")
+    if done.obstacle:
+        click.echo(done.obstacle, err=True)
     for path in manifest.unread[:_SHOWN]:
         click.echo(f"{manifest.tenant}/{harmless(path)} cannot be read, and is not in the backup.", err=True)
     if len(manifest.unread) > _SHOWN:
@@ -248,6 +267,8 @@ def _tell_checked(found: Sequence[Checked]) -> None:
         click.echo(f"{verdict:<8} {one.backup.number:>6}  {one.backup.tenant}")
         for damage in one.damages:
             click.echo(f"         {damage}")
+    if any(one.damages for one in found):
+        click.echo("Remove damaged objects: the next `mirrord backup create` stores anew what it finds again.")
 
 
 def _tell_restored(manifest: Manifest, name: str, done: Restored) -> None:

@@ -11,6 +11,7 @@ from mirrord.db.connect import Connection, Database
 from mirrord.domain.backup import Chunk, Cutter, Manifest, Table
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.progress import Progress
+from mirrord.errors import Damaged
 from mirrord.mirror.backups import Backups, Listed
 from mirrord.mirror.layout import printable
 from mirrord.mirror.strays import COLUMNS, keep, stray_of
@@ -69,14 +70,16 @@ def prune(backups: Backups, tenant: str, most: int) -> list[Listed]:
     """
     Let all but the newest *most* backups of a tenant go, and every object that no backup names any more.
 
-    Objects stay while the list of any backup is damaged: nobody knows which ones it names.
+    Raises Damaged where nobody knows which objects a backup names: then all objects stay.
     """
     gone = backups.listed(tenant)[:-most]
     backups.remove(gone)
-    left = backups.listed()
-    manifests = [one.manifest for one in left if one.manifest is not None]
-    if len(manifests) == len(left):
-        backups.remove_unnamed({bytes.fromhex(name) for one in manifests for name in objects_of(one, backups)})
+    named: set[bytes] = set()
+    for one in backups.listed():
+        if one.manifest is None:
+            raise Damaged(f"{one.path} is damaged.")
+        named |= {bytes.fromhex(name) for name in objects_of(one.manifest, backups)}
+    backups.remove_unnamed(named)
     return gone
 
 

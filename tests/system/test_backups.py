@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg import errors, sql
-from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import daemon_dsn
@@ -248,11 +248,11 @@ def test_a_flipped_byte_anywhere_is_found_and_nothing_is_restored(kept: Kept, fr
     ]
     assert missed == []
     (rows, *_) = [path for path in files if path.suffix == ".gz"]
-    done = _flipped(rows, -20, lambda: _restore(kept, fresh_dsn, tmp_path))
+    done = _flipped(rows, 10, lambda: _restore(kept, fresh_dsn, tmp_path))
     assert done.code == 4
     assert "is damaged, so nothing was restored" in done.err
     assert rows.name in done.err
-    assert rows.name in _flipped(rows, 30, lambda: run_command("backup", "verify", str(kept.directory))).out
+    assert rows.name in _flipped(rows, 12, lambda: run_command("backup", "verify", str(kept.directory))).out
     with psycopg.connect(daemon_dsn(fresh_dsn)) as connection:
         assert value(connection, "SELECT count(*) FROM mirrord.tenant") == 0
     assert _damages(backups) == []
@@ -279,16 +279,24 @@ def _damages(backups: Backups) -> list[str]:
     return [damage for one in backups.listed() for damage in reader.check(one, lambda _, __: None).damages]
 
 
-def test_an_object_that_is_gone_is_missed(kept: Kept) -> None:
-    (raw, *_) = [path for path in kept.directory.rglob("objects/*/*") if path.suffix == ""]
-    data = raw.read_bytes()
-    raw.unlink()
-    try:
-        done = run_command("backup", "verify", str(kept.directory), "--json")
-    finally:
-        raw.write_bytes(data)
+def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_anew(
+    kept: Kept, tmp_path: Path
+) -> None:
+    directory = tmp_path / "kept"
+    assert _create(kept.mirrord, directory, "--tenant", "demo").code == 0
+    (manifest,) = [one.manifest for one in Backups(directory).listed()]
+    assert manifest is not None
+    chunk = directory / "objects" / manifest.files.chunks[0].name[:2] / f"{manifest.files.chunks[0].name}.gz"
+    chunk.write_bytes(b"something else")
+    done = _create(kept.mirrord, directory, "--tenant", "demo", "--keep", "1")
+    assert (done.code, f"{chunk} is damaged" in done.err) == (1, True)
+    chunk.unlink()
+    done = run_command("backup", "verify", str(directory), "--json")
     assert done.code == 1
-    assert json.loads(done.out)[0]["damages"] == [f"{raw} is gone."]
+    assert json.loads(done.out)[0]["damages"] == [f"{chunk} is gone."]
+    (again,) = json.loads(_create(kept.mirrord, directory, "--tenant", "demo", "--json").out)
+    assert (again["added"], again["obstacle"]) == (1, None)
+    assert run_command("backup", "verify", str(directory)).code == 0
 
 
 def test_of_two_at_once_the_second_says_so(kept: Kept) -> None:
@@ -364,9 +372,22 @@ def test_rows_are_stored_as_they_are_only_in_a_tenant_that_has_none(
         daemon_connection.execute("SELECT mirrord.begin_restore()")
 
 
+def test_columns_that_a_backup_did_not_know_yet_get_their_defaults(daemon_connection: Connection) -> None:
+    event = uuid4()
+    with daemon_connection.transaction():
+        daemon_connection.execute("SELECT mirrord.begin_restore()")
+        rows = json.dumps([{"id": str(event), "type": "PageCreated"}])
+        query = "SELECT mirrord.restore_rows('event', '{id,type}', %s::text::json)"
+        assert value(daemon_connection, query, rows) == 1
+        daemon_connection.execute("SELECT mirrord.end_restore(5)")
+    assert value(daemon_connection, "SELECT channel FROM mirrord.event WHERE id = %s", event) == "app"
+
+
 def test_without_a_tenant_there_is_nothing_to_keep(fresh_dsn: str, tmp_path: Path) -> None:
-    done = run_command("backup", "create", str(tmp_path / "kept"), *_places(make_conninfo(fresh_dsn), tmp_path))
+    done = run_command("backup", "create", str(tmp_path / "kept"), *_places(fresh_dsn, tmp_path))
     assert done.code == 2
     assert "There is no tenant yet" in done.err
+    done = run_command("backup", "create", str(tmp_path / "mirror" / "kept"), *_places(fresh_dsn, tmp_path))
+    assert (done.code, "would hold itself" in done.err) == (2, True)
     done = run_command("backup", "list", str(tmp_path))
     assert (done.code, "holds no backups" in done.err) == (2, True)
