@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import psycopg
-from psycopg import AsyncConnection, IsolationLevel, sql
+from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 
 from mirrord.db import tenants
@@ -17,8 +17,10 @@ from mirrord.errors import Refused
 
 _IS_FILLED = "MR002"
 # Texts that mean the same whatever a server's or a role's settings are; and however long it takes.
-_SETTINGS = ("TimeZone = 'UTC'", "DateStyle = 'ISO, MDY'", "bytea_output = 'hex'", "extra_float_digits = 3")
-_PATIENT = ("statement_timeout = 0", "idle_in_transaction_session_timeout = 0", "plan_cache_mode = auto")
+_SETTINGS = (
+    *("TimeZone = 'UTC'", "DateStyle = 'ISO, MDY'", "bytea_output = 'hex'", "extra_float_digits = 3"),
+    *("statement_timeout = 0", "idle_in_transaction_session_timeout = 0"),
+)
 
 _COLUMNS = """
 SELECT attname FROM pg_attribute
@@ -48,21 +50,9 @@ class Snapshot:
     seq: int
 
 
-@asynccontextmanager
-async def snapshot(database: Database, tenant: TenantId) -> AsyncIterator[Connection]:
-    """A connection that sees one moment of one tenant, for as long as it takes."""
-    with translated():
-        async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
-            await _set(connection, (*_SETTINGS, *_PATIENT))
-            await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
-            await connection.set_read_only(True)
-            async with connection.transaction():
-                await set_tenant(connection, tenant)
-                yield connection
-
-
 async def look(connection: Connection, tenant: TenantId) -> Snapshot:
-    """What the tenant is in this snapshot."""
+    """What the tenant is in this snapshot; from now on the connection writes texts as a backup keeps them."""
+    await _set(connection, _SETTINGS)
     row = await (await connection.execute(_NOW, {"tenant": tenant})).fetchone()
     assert row is not None
     return Snapshot(await schema_number(connection), *row)
@@ -154,7 +144,7 @@ async def filling(database: Database, tenant: TenantId, name: str) -> AsyncItera
     """One transaction that stores rows as they are in a tenant that has none. Raises Refused if it has some."""
     with translated():
         async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
-            await _set(connection, (*_SETTINGS, *_PATIENT))
+            await _set(connection, _SETTINGS)
             async with connection.transaction():
                 await set_tenant(connection, tenant)
                 await connection.execute("SET CONSTRAINTS ALL DEFERRED")

@@ -8,6 +8,7 @@ import orjson
 
 from mirrord.db import backups as rows_of
 from mirrord.db.connect import Connection, Database
+from mirrord.db.snapshot import snapshot
 from mirrord.domain.backup import Chunk, Cutter, Manifest, Table
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.progress import Progress
@@ -45,7 +46,7 @@ async def create(database: Database, backups: Backups, tenant: TenantId, tree: T
     Files are looked at after the rows: what is saved meanwhile is in neither or in both, never lost.
     """
     before, bytes_before = backups.added, backups.added_bytes
-    async with rows_of.snapshot(database, tenant) as connection:
+    async with snapshot(database, tenant) as connection:
         seen = await rows_of.look(connection, tenant)
         tables = await _tables(connection, tenant, backups, progress)
         known = {Digest(digest) for digest in await rows_of.digests(connection, tenant)}
