@@ -30,14 +30,15 @@ from mirrord.mirror.watch import watch
 from mirrord.sync.anchoring import Anchorer
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
-from mirrord.sync.derive import Deriver, Recent, Workers
+from mirrord.sync.derive import BATCH, Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.linking import Linker
-from mirrord.sync.lulls import is_due
+from mirrord.sync.lulls import LONGEST, is_due
 from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
+from mirrord.sync.workers import Workers
 from mirrord.telemetry.pulses import pulse_of
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ GRACE = 10.0  # seconds after which an embedded server that is gone is started a
 MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
 LINK = 0.1  # seconds without work after which links are looked at
+UNCHANGED = 5.0  # seconds between looks at whether rows changed that no engine had to carry over
+LINK_MANY = 30.0  # seconds that links wait for documents at most
 STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
 
 
@@ -301,22 +304,33 @@ class Daemon:
         """Documents and links follow the texts; during an import all texts come first."""
         while not self.stop.is_set():
             worked.engine.written.clear()
-            linked = False
+            seq, linked = worked.engine.feed.cursor, False
             try:
-                while not self.stop.is_set() and worked.engine.pending < MANY and await worked.deriver.derive_some():
+                while not self.stop.is_set() and worked.engine.pending < MANY:
+                    held = await worked.deriver.derive_some()
+                    if not held:
+                        break
                     worked.derived = False
-                    await self._link(worked)
+                    await self._link(worked, many=held == BATCH)
                 worked.derived = worked.engine.pending < MANY
                 linked = worked.derived and await self._link(worked)
             except (Unavailable, Fenced):
                 await self._sleep(RETRY)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._either(worked.engine.written), 5.0 if linked else LINK)
+            await self._either(worked.engine.written, UNCHANGED if linked else LINK)
+            while linked and self._is_quiet(worked, seq):
+                await self._either(worked.engine.written, UNCHANGED)
+        with suppress(Unavailable, Fenced):
+            await worked.deriver.finish()
 
-    async def _link(self, worked: Worked) -> bool:
-        """Say what links mean, and where segments are, if it is time for that; whether it was."""
+    async def _link(self, worked: Worked, *, many: bool = False) -> bool:
+        """
+        Say what links mean, and where segments are, if it is time for that; whether it was.
+
+        many: documents come in masses, and each would have its page looked at once more.
+        """
         now = time.monotonic()
-        if not is_due(now, worked=worked.engine.conclusion.done_at, last=worked.linked_at, quiet=LINK):
+        worked_at, longest = (now, LINK_MANY) if many else (worked.engine.conclusion.done_at, LONGEST)
+        if not is_due(now, worked=worked_at, last=worked.linked_at, quiet=LINK, longest=longest):
             return False
         worked.linked_at = now
         while not self.stop.is_set() and await worked.linker.link_some():
@@ -325,10 +339,15 @@ class Daemon:
             pass
         return True
 
-    async def _either(self, event: asyncio.Event) -> None:
+    def _is_quiet(self, worked: Worked, seq: int) -> bool:
+        """Whether no row changed since the feed was at *seq*: of many tenants most are asleep."""
+        return not self.stop.is_set() and not worked.engine.written.is_set() and worked.engine.feed.cursor == seq
+
+    async def _either(self, event: asyncio.Event, seconds: float) -> None:
+        """Until *event*, the end, or so many *seconds* have passed."""
         waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.stop.wait())]
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()

@@ -16,9 +16,10 @@ from mirrord.errors import Fenced
 from mirrord.sync import guard
 from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
-from mirrord.sync.derive import Deriver, Recent, Workers
+from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import Linker
+from mirrord.sync.workers import Workers
 from tests.system.editors import save
 from tests.system.entries import add_page, change, delete, value
 from tests.system.rows import Connection
