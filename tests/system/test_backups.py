@@ -181,6 +181,17 @@ def test_every_column_comes_back_and_the_tree_is_written_from_them(kept: Kept, f
         add(restored.app, "event", type="PageCreated")
 
 
+def test_python_alone_gets_the_text_of_every_page_as_the_guide_says(kept: Kept, tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    script = guide.partition("### Without mirrord")[2].partition("```python\n")[2].partition("```")[0]
+    (listed,) = (kept.directory / "backups" / "demo").iterdir()
+    subprocess.run([sys.executable, "-I", "-S", "-c", script, listed, tmp_path], check=True)
+    found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.md")}
+    assert found.keys() == {"Page.md", "Folder/Child.md", "By an app.md"}
+    assert found["Folder/Child.md"] == kept.mirrord.text("Folder/Child.md")
+    assert found["Page.md"] == "# Page\n\ntwo, see [[Child]]\n"
+
+
 def test_a_copy_under_another_name_is_the_same_but_for_its_tenant(kept: Kept, tmp_path: Path) -> None:
     dsn = kept.mirrord.dsn
     assert dsn is not None
