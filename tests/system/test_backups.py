@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -215,14 +216,33 @@ def test_what_is_there_already_is_not_restored_over(kept: Kept, tmp_path: Path) 
     assert not (tmp_path / "mirror" / "demo").exists()
 
 
-def test_a_tree_with_other_files_keeps_to_its_own(kept: Kept, fresh_dsn: str, tmp_path: Path) -> None:
-    save(tmp_path / "mirror" / "demo" / "notes.txt", "mine\n")
+def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_it_was(
+    kept: Kept, fresh_dsn: str, tmp_path: Path
+) -> None:
+    shutil.copytree(kept.mirrord.mirror, tmp_path / "mirror", symlinks=True)
+    save(tmp_path / "mirror/demo/notes.txt", "newer than the backup\n")
+    save(tmp_path / "mirror/demo/Folder/Child.md", "newer than the backup\n")
+    before = _listing(tmp_path / "mirror/demo")
     done = _restore(kept, fresh_dsn, tmp_path, "--json")
     assert done.code == 0, done.err
     beside = tmp_path / "mirror" / "demo.from-backup-1"
     assert json.loads(done.out)["into"] == str(beside)
     assert (beside / "notes.txt").read_text() == "not synced\n"
-    assert (tmp_path / "mirror" / "demo" / "notes.txt").read_text() == "mine\n"
+    assert _listing(tmp_path / "mirror/demo") == before
+
+    with Near(tmp_path, dsn=fresh_dsn) as restored:
+        restored.up()
+        restored.flush()
+        assert restored.check() == {}
+        came = {path.partition(" (conflict")[0] for path in _listing(restored.root) - before}
+        assert came == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
+        assert restored.text("notes.txt") == "newer than the backup\n"
+        assert len(_texts_that_end(restored.app, "newer than the backup\n")) == 1
+
+
+def _listing(root: Path) -> set[str]:
+    found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    return {path for path in found if not path.startswith((".mirrord", ".records"))}
 
 
 def test_what_did_not_change_is_not_stored_again_and_old_backups_go(kept: Kept, tmp_path: Path) -> None:
