@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db import views
 from mirrord.db.connect import Database
 from mirrord.domain.entry import EntryId, TenantId
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import add_page, change, render, row_of
 from tests.system.harness import Mirrord, eventually
@@ -23,7 +24,7 @@ TEXT = "# Plan\n\nThe first paragraph.\n\n- one\n- two\n\nThe last paragraph.\n"
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """A running installation; only it uses its database."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         installed.up()
         yield installed
 
