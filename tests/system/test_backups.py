@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,14 +17,17 @@ import pytest
 from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
-from mirrord.db.connect import daemon_dsn
+from mirrord.db.connect import Database, app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.backups import Backups
+from mirrord.mirror.tree import Tree
 from mirrord.sync.backup_check import Reader
+from mirrord.sync.check import Verdict, check
 from tests.system.commands import Done, Near, run_command
 from tests.system.editors import save
 from tests.system.entries import add, add_page, change, history, row_of, value
 from tests.system.harness import eventually
+from tests.system.mirrors import opened_mirror
 from tests.system.rows import Connection
 
 # All other tables with a tenant: what follows from the feed, and what a mirror remembers, which belongs to its host.
@@ -216,28 +220,36 @@ def test_what_is_there_already_is_not_restored_over(kept: Kept, tmp_path: Path) 
     assert not (tmp_path / "mirror" / "demo").exists()
 
 
-def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_it_was(
-    kept: Kept, fresh_dsn: str, tmp_path: Path
-) -> None:
-    shutil.copytree(kept.mirrord.mirror, tmp_path / "mirror", symlinks=True)
-    save(tmp_path / "mirror/demo/notes.txt", "newer than the backup\n")
-    save(tmp_path / "mirror/demo/Folder/Child.md", "newer than the backup\n")
-    before = _listing(tmp_path / "mirror/demo")
+@pytest.fixture
+def survivor(kept: Kept, fresh_dsn: str, tmp_path: Path) -> Path:
+    """A tree that people went on with after the backup from which its rows came back."""
+    root = tmp_path / "mirror" / "demo"
+    shutil.copytree(kept.mirrord.root, root, symlinks=True)
+    save(root / "notes.txt", "newer than the backup\n")
+    save(root / "Folder/Child.md", "newer than the backup\n")
+    before = _listing(root)
     done = _restore(kept, fresh_dsn, tmp_path, "--json")
     assert done.code == 0, done.err
     beside = tmp_path / "mirror" / "demo.from-backup-1"
     assert json.loads(done.out)["into"] == str(beside)
     assert (beside / "notes.txt").read_text() == "not synced\n"
-    assert _listing(tmp_path / "mirror/demo") == before
+    assert _listing(root) == before
+    return root
 
-    with Near(tmp_path, dsn=fresh_dsn) as restored:
-        restored.up()
-        restored.flush()
-        assert restored.check() == {}
-        came = {path.partition(" (conflict")[0] for path in _listing(restored.root) - before}
-        assert came == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
-        assert restored.text("notes.txt") == "newer than the backup\n"
-        assert len(_texts_that_end(restored.app, "newer than the backup\n")) == 1
+
+async def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_it_was(
+    kept: Kept, fresh_dsn: str, survivor: Path, connect: Callable[[str], Connection]
+) -> None:
+    before = _listing(survivor)
+    app = connect(app_dsn(fresh_dsn, kept.tenant))
+    async with Database(fresh_dsn) as database, opened_mirror(database, app, survivor.parent, kept.tenant):
+        tree = Tree(survivor)
+        assert [one for one in await check(database, kept.tenant, tree) if one.verdict is not Verdict.OK] == []
+        tree.close()
+    came = {path.partition(" (conflict")[0] for path in _listing(survivor) - before}
+    assert came == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
+    assert (survivor / "notes.txt").read_text() == "newer than the backup\n"
+    assert len(_texts_that_end(app, "newer than the backup\n")) == 1
 
 
 def _listing(root: Path) -> set[str]:
@@ -356,7 +368,7 @@ def test_a_restore_that_is_killed_is_done_by_the_next(
     kept: Kept, fresh_dsn: str, tmp_path: Path, connect: Callable[[str], Connection]
 ) -> None:
     watcher, holder = connect(fresh_dsn), connect(fresh_dsn)
-    for table in ("page_revision", "conflict"):
+    for table in ("entry_feed", "page_revision", "conflict"):
         with holder.transaction():
             holder.execute(sql.SQL("LOCK TABLE mirrord.{}").format(sql.Identifier(table)))
             _killed_when_it_waits(kept, fresh_dsn, tmp_path, watcher)
@@ -372,12 +384,17 @@ _WAITING = _BACKENDS + " AND wait_event_type = 'Lock'"
 
 
 def _killed_when_it_waits(kept: Kept, dsn: str, into: Path, watcher: Connection) -> None:
-    command = [sys.executable, "-m", "mirrord.cli", "backup", "restore", str(kept.directory), *_places(dsn, into)]
-    with subprocess.Popen(command) as process:
+    child = os.fork()
+    if child == 0:
         try:
-            eventually(lambda: value(watcher, _WAITING) == 1, "a restore that waits for the lock")
+            _restore(kept, dsn, into)
         finally:
-            process.kill()
+            os._exit(0)
+    try:
+        eventually(lambda: value(watcher, _WAITING) == 1, "a restore that waits for the lock")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
 
 
 def test_rows_are_stored_as_they_are_only_in_a_tenant_that_has_none(
