@@ -9,6 +9,7 @@ from mirrord.mirror.process import prepare_process
 _COMMANDS = {
     "adopt": "mirrord.cli.halts:adopt",
     "approvals": "mirrord.cli.approvals:approvals",
+    "backup": "mirrord.cli.backups:backup",
     "categories": "mirrord.cli.collections:categories",
     "check": "mirrord.cli.check:check",
     "collections": "mirrord.cli.collections:collections",
