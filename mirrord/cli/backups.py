@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from mirrord import app
-from mirrord.cli.bars import bar
 from mirrord.cli.options import DIFFERENT, configured, run, tenant_option, the_tenant
 from mirrord.cli.output import harmless
+from mirrord.cli.progress import bar
 from mirrord.config import Config
 from mirrord.db import tenants
 from mirrord.db.backups import tenant_of

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from mirrord.cli import folders
-from mirrord.cli.bars import bar
 from mirrord.cli.options import configured, tenant_option
 from mirrord.cli.output import harmless
 from mirrord.cli.progress import bar
