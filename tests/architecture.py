@@ -73,6 +73,12 @@ parsed = cache(ast.parse)  # every rule looks at all sources
 
 
 @cache
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """All that a source consists of."""
+    return tuple(ast.walk(parsed(source)))
+
+
+@cache
 def sources() -> dict[str, str]:
     """Every module of mirrord."""
     found = {}
@@ -84,7 +90,7 @@ def sources() -> dict[str, str]:
 
 def imports(module: str, sources: Sources) -> Iterator[str]:
     """What *module* imports, anywhere in it; of a package's attribute that is a module, that module."""
-    return _imported(ast.walk(parsed(sources[module])), module, sources)
+    return _imported(nodes(sources[module]), module, sources)
 
 
 def loaded(module: str, sources: Sources) -> Iterator[str]:
@@ -190,7 +196,7 @@ def _is_pure(module: str) -> bool:
 
 
 def _effects_called(source: str) -> Iterator[str]:
-    for node in ast.walk(parsed(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EFFECTS_WITHOUT_IMPORT:
             yield f"{node.func.id}()"
 
@@ -199,7 +205,7 @@ def broad_excepts(sources: Sources) -> list[str]:
     """Handlers that catch everything, beyond those that are allowed; to clean up there is `ExitStack`."""
     found = []
     for module, source in sources.items():
-        handlers = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.ExceptHandler)]
+        handlers = [node for node in nodes(source) if isinstance(node, ast.ExceptHandler)]
         lines = [handler.lineno for handler in handlers if _catches_everything(handler)]
         found += [f"{module}:{line}" for line in sorted(lines)[BROAD_EXCEPT.get(module, 0) :]]
     return found
@@ -221,7 +227,7 @@ def oversized(sources: Sources) -> list[str]:
 
 
 def _functions(module: str, source: str) -> Iterator[tuple[str, int, int]]:
-    for node in ast.walk(parsed(source)):
+    for node in nodes(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield f"{module}.{node.name}", lines, MAX_FUNCTION_LINES

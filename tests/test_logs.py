@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from mirrord.telemetry.logs import log_to
-from tests.architecture import Sources, sources
+from tests.architecture import Sources, nodes, sources
 
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 # What is said of an event; each of them names, counts or measures.
@@ -28,7 +28,7 @@ TEXTS = {
 
 def log_calls(known: Sources) -> Iterator[tuple[str, ast.Call]]:
     for module, source in known.items():
-        for node in ast.walk(ast.parse(source)):
+        for node in nodes(source):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LEVELS:
                 receiver = node.func.value
                 if isinstance(receiver, ast.Name) and receiver.id in ("log", "logger", "logging"):

@@ -16,6 +16,7 @@ import psycopg
 
 import mirrord
 from mirrord.db.embedded import Embedded
+from tests.system.loaded import Copy
 from tests.system.rows import Connection, Page, page_at
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ class Mirrord:
         self.log = directory / "daemon.log"
         self.postgres = Embedded(self.data)
         self.surroundings: dict[str, str] = {}  # environment variables, besides ours
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Copy | None = None
         self._groups: list[int] = []  # the process group of every daemon started here
         self._log_begin = 0
         self._app: Connection | None = None
@@ -90,18 +91,24 @@ class Mirrord:
         """Start the daemon and return at once; *arguments* are added to `mirrord up`."""
         assert not self.running, "the daemon runs already"
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._log_begin = self.log.stat().st_size if self.log.exists() else 0
+        self._process = self._begun("up", "--plain", "--tenant", self.tenant, *self.places, *arguments)
+        self._groups.append(self._process.pid)
+
+    def _begun(self, *words: str) -> subprocess.Popen[bytes] | Copy:
         with self.log.open("ab") as log:
-            self._log_begin = log.tell()
-            self._process = subprocess.Popen(
-                [*self.command, "up", "--plain", "--tenant", self.tenant, *self.places, *arguments],
+            return subprocess.Popen(
+                [*self.command, *words],
                 cwd=self.directory,
-                env={**_environment(), **self.surroundings},
+                env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        self._groups.append(self._process.pid)
+
+    def _environment(self) -> dict[str, str]:
+        return {**_environment(), **self.surroundings}
 
     def wait_ready(self, seconds: float = 60.0) -> None:
         """Return when the daemon started last has compared everything once. Raises Awaited if it ended instead."""

@@ -57,9 +57,11 @@ def settled(mirrord: Mirrord, path: str) -> list[tuple[object, ...]]:
     return mirrord.app.execute(query, [path]).fetchall()
 
 
-def open_conflicts(mirrord: Mirrord) -> int:
-    count: int = value(mirrord.app, "SELECT count(*) FROM mirrord.conflict WHERE resolved_at IS NULL")
-    return count
+def open_conflicts(mirrord: Mirrord, path: str) -> int:
+    query = "SELECT count(*) FROM mirrord.conflict WHERE path = %s AND resolved_at IS NULL"
+    row = mirrord.app.execute(query, [path]).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_the_app_s_change_and_the_editor_s_are_both_kept_and_noted(mirrord: Mirrord) -> None:
@@ -85,7 +87,7 @@ def test_the_editor_may_go_on_saving_its_text_in_place(mirrord: Mirrord) -> None
         save_in_place(mirrord.file("Going on.md"), text)
         wait_for(mirrord, "Going on.md", text.replace(*CALL))
     assert len(settled(mirrord, "Going on.md")) == 3
-    assert open_conflicts(mirrord) == 0
+    assert open_conflicts(mirrord, "Going on.md") == 0
 
 
 def test_a_text_older_by_several_changes_of_the_row_is_found_too(mirrord: Mirrord) -> None:
@@ -143,7 +145,7 @@ def test_where_no_merge_is_sure_the_editor_s_text_is_kept_beside_the_page(mirror
     eventually(lambda: mirrord.page("Clash.md"), "the row")
     new = app_writes(mirrord, "Clash.md", "x = 1", "x = 7")
     save(mirrord.file("Clash.md"), CODE.replace("y = 2", "y = 3"))
-    eventually(lambda: open_conflicts(mirrord) == 1, "a conflict")
+    eventually(lambda: open_conflicts(mirrord, "Clash.md") == 1, "a conflict")
     wait_for(mirrord, "Clash.md", new)
     beside = "SELECT count(*) FROM mirrord.page WHERE name LIKE 'Clash (conflict%%' AND markdown LIKE '%%y = 3%%'"
     assert value(mirrord.app, beside) == 1

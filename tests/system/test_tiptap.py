@@ -15,7 +15,8 @@ from mirrord.codec.render import Wanted, render
 from mirrord.codec.text import decode
 from mirrord.codec.vocabulary import MARKS, NODES, attributes_of
 from tests.guide import examples, name_of
-from tests.system.tiptap import TipTap, installed, running
+from tests.system import node
+from tests.system.tiptap import SOURCE, TipTap, running
 from tests.unit.codec.documents import documents, markdown
 from tests.unit.codec.test_json_schema import is_valid
 
@@ -28,8 +29,8 @@ PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=list(He
 
 
 @pytest.fixture(scope="module")
-def tiptap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TipTap]:
-    with running(installed(tmp_path_factory.mktemp("tiptap"))) as editor:
+def tiptap() -> Iterator[TipTap]:
+    with running(node.installed(SOURCE)) as editor:
         yield editor
 
 

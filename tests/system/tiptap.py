@@ -1,7 +1,6 @@
 """The real TipTap in a Node process: documents go in, and what an editor makes of them comes back."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +10,8 @@ from typing import cast
 
 from mirrord.codec.document import Document
 from mirrord.codec.properties import Json
-from tests.system import node
 
 SOURCE = Path(__file__).parents[1] / "tiptap"
-FILES = ("package.json", "package-lock.json", ".npmrc", "mirrord.js", "roundtrip.js")
 
 Schema = dict[str, dict[str, dict[str, Json]]]
 
@@ -45,17 +42,6 @@ class TipTap:
         answer: dict[str, object] = json.loads(self._process.stdout.readline())
         assert "error" not in answer, f"{answer['error']}: {json.dumps(request)}"
         return answer
-
-
-def installed(cache: Path) -> Path:
-    """A directory with TipTap in it, ours or *cache*; skips where there is no Node or nowhere to get TipTap from."""
-    node.available()
-    if node.is_current(SOURCE):
-        return SOURCE
-    for name in FILES:
-        shutil.copy(SOURCE / name, cache)
-    node.install(cache)
-    return cache
 
 
 @contextmanager

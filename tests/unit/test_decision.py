@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import pytest
@@ -25,12 +26,11 @@ def moved_states() -> Iterator[State]:
         yield replace(content, file=shown, row=said)
 
 
-STATES = list(moved_states())
-
-
-def decisions() -> Iterator[Decision]:
-    for situation, adopting in product(STATES, (False, True)):
-        yield decide(situation, seen=None, adopting=adopting)
+@cache
+def decisions() -> tuple[Decision, ...]:
+    """For every state, in an adoption and without; made once, and not when tests are collected."""
+    states = list(moved_states())
+    return tuple(decide(state, seen=None, adopting=adopting) for state, adopting in product(states, (False, True)))
 
 
 def test_nothing_is_done_only_where_neither_content_nor_place_has_a_move() -> None:

@@ -6,12 +6,6 @@ import pytest
 
 from mirrord.domain.folding import FOLDING
 
-ONE_TO_ONE = {
-    code: ord(folded)
-    for code in range(sys.maxunicode + 1)
-    if len(folded := chr(code).casefold()) == 1 and ord(folded) != code
-}
-
 
 def test_a_folded_letter_folds_no_further() -> None:
     assert not FOLDING.keys() & set(FOLDING.values())
@@ -27,4 +21,9 @@ def test_the_table_is_that_of_unicode_14() -> None:
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other Pythons know other versions of Unicode")
 def test_where_full_folding_gives_one_letter_the_table_gives_the_same() -> None:
-    assert {code: FOLDING.get(code) for code in ONE_TO_ONE} == ONE_TO_ONE
+    one_to_one = {
+        code: ord(folded)
+        for code in range(sys.maxunicode + 1)
+        if len(folded := chr(code).casefold()) == 1 and ord(folded) != code
+    }
+    assert {code: FOLDING.get(code) for code in one_to_one} == one_to_one

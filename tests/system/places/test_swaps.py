@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId
-from tests.system.entries import change
+from tests.system.entries import change, value
 from tests.system.mirrors import Mirror
 
 LEAVES = {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"}
@@ -117,6 +117,24 @@ async def test_texts_that_were_copied_over_each_other_are_the_same_pages_under_n
     await mirror.settle()
     assert mirror.ids("b", "a") == [a, b]
     assert mirror.files() == {"a.md": "B\n", "b.md": "A\n", "c.md": "C\n"}
+
+
+@pytest.mark.parametrize("names", [{"a": "b", "b": "a"}, {"a": "c", "b": "a"}], ids=["swap", "shift"])
+async def test_what_lies_in_a_directory_belongs_to_the_page_whose_file_is_beside_it_now(
+    mirror: Mirror, names: dict[str, str]
+) -> None:
+    pages, inside = {"a.md": "A\n", "b.md": "B\n"}, {"a/One.md": "one\n", "b/Other.md": "other\n", "a/assets/x": "x\n"}
+    mirror.write(pages | inside)
+    await mirror.settle()
+    a, b, *children = mirror.ids("a", "b", "a/One", "b/Other")
+    mirror.rename(*((f"{old}.md", f"{old} aside") for old in names))
+    mirror.rename(*((f"{old} aside", f"{new}.md") for old, new in names.items()))
+    await mirror.settle()
+    assert mirror.ids(*names.values()) == [a, b]
+    assert mirror.files() == renamed(pages, names) | inside
+    assert mirror.ids("a/One", "b/Other") == children
+    assert value(mirror.app, "SELECT parent_id FROM mirrord.attachment") == b
+    assert mirror.problems() == {}
 
 
 async def test_careful_saves_that_reuse_inodes_are_edits(mirror: Mirror) -> None:

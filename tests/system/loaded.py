@@ -1,0 +1,136 @@
+"""
+A process that has loaded mirrord once, and of which every daemon of a test worker begins as a copy.
+
+A daemon on its own loads for a second of CPU before it does anything; tests start some two hundred. From then on it is
+the same: a session of its own, its own log, environment and directory, ended by signals, its exit code told.
+"""
+
+import atexit
+import gc
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mirrord
+
+_PROGRAM = "from tests.system.loaded import serve; serve({descriptor})"
+
+
+class Copy:
+    """A daemon that was begun, with what tests use of Popen."""
+
+    def __init__(self, arguments: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str]) -> None:
+        self._told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        log.touch()  # as soon as it began, its log is read
+        asked = {"arguments": list(arguments), "log": str(log), "cwd": str(cwd), "env": dict(env)}
+        with theirs:
+            socket.send_fds(_loaded(), [json.dumps(asked).encode()], [theirs.fileno()])
+        self.pid = int(self._told.recv(32))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code, as Popen has it; None: it runs."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """As Popen.wait()."""
+        if self.returncode is None:
+            self._told.settimeout(timeout)
+            try:
+                self.returncode = int(self._told.recv(32))
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired("mirrord up", timeout or 0) from None
+            self._told.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """As Popen.send_signal(): nothing happens to what has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+@cache
+def _loaded() -> socket.socket:
+    """The way to the process of this test worker; it ends with the worker."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM.format(descriptor=theirs.fileno())],
+            env={**os.environ, "PYTHONPATH": str(Path(mirrord.__file__).parents[1])},
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+        )
+    atexit.register(process.wait)
+    atexit.register(ours.close)  # the last that is registered is the first that is called
+    return ours
+
+
+def serve(descriptor: int) -> None:
+    """Begin a daemon for each request, and tell how each ended, until nobody asks any more."""
+    from mirrord.cli import up  # noqa: F401, PLC0415  (here, and not where tests ask, the daemon is loaded)
+    from mirrord.cli.commands import cli  # noqa: PLC0415
+
+    gc.freeze()  # a copy that looks at these for garbage would copy them all
+    with socket.socket(fileno=descriptor) as asking:
+        asked = _begin_and_tell(asking)
+    if asked is not None:
+        _become(asked)
+        sys.exit(cli.main(asked["arguments"], prog_name="mirrord", standalone_mode=False) or 0)
+
+
+def _begin_and_tell(asking: socket.socket) -> dict[str, Any] | None:
+    """In each daemon what it was asked to be; in the process that began them None, when nobody asks any more."""
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(asking, selectors.EVENT_READ)
+        while True:
+            for key, _ in waiting.select():
+                if key.data is not None:
+                    waiting.unregister(key.fd)
+                    _tell(key.fd, *key.data)
+                    continue
+                message, descriptors, *_ = socket.recv_fds(asking, 1 << 16, 1)
+                if not message:
+                    return None
+                told = socket.socket(fileno=descriptors[0])
+                if (child := os.fork()) == 0:
+                    told.close()
+                    _close([key for key in waiting.get_map().values() if key.data is not None])
+                    asked: dict[str, Any] = json.loads(message)
+                    return asked
+                told.send(str(child).encode())
+                waiting.register(os.pidfd_open(child), selectors.EVENT_READ, (child, told))
+
+
+def _tell(descriptor: int, child: int, told: socket.socket) -> None:
+    os.close(descriptor)
+    _, status = os.waitpid(child, 0)
+    with told, suppress(OSError):  # whoever asked may be gone
+        told.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _close(keys: Sequence[selectors.SelectorKey]) -> None:
+    for key in keys:
+        os.close(key.fd)
+        key.data[1].close()
+
+
+def _become(asked: Mapping[str, Any]) -> None:
+    """What Popen would have done before the program began."""
+    os.setsid()
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    for output in (1, 2):
+        os.dup2(log, output)
+    os.close(log)
