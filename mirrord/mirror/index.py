@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from mirrord.domain.entry import Digest, EntryId
+from mirrord.domain.place import ASSETS
 from mirrord.mirror.kernel import Stat
+from mirrord.mirror.layout import INDEX_FILE
 from mirrord.mirror.state import Seen
 
 Inode = tuple[int, int]  # device, inode
@@ -49,6 +51,16 @@ class Index:
             pending += self._children.get(path, ())
             if path in self._seen:
                 yield path
+
+    def inside(self, directory: str) -> Iterator[str]:
+        """The paths of what belongs to whoever owns *directory*: its pages, folders and attachments, not theirs."""
+        for path in self._children.get(directory, ()):
+            if path.endswith(f"/{ASSETS}"):
+                yield from self.below(path)
+                continue
+            for own in (path, f"{path}/{INDEX_FILE}"):
+                if own in self._seen:
+                    yield own
 
     def differs(self, path: str, stat: Stat) -> bool:
         """Whether what is at *path* is not what was last seen there. A directory differs when it is another one."""

@@ -5,6 +5,8 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 
 from mirrord.domain.entry import EntryId
+from mirrord.domain.state import File
+from mirrord.mirror.layout import directory_of
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.apply import Applied, path_of, where
 from mirrord.sync.decision import Decision
@@ -63,6 +65,7 @@ class Conclusion:
             self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
         self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
         self._queue.mark(applied.taken | applied.reformed, forced=True)
+        self._queue.mark(self._beside_renamed(applied.done), forced=True)
         self._queue.mark(applied.unsure)
         self._queue.mark(observation.unowned, applied.entries, forced=True)
         for row, path, over, displaced in applied.displaced:
@@ -71,6 +74,17 @@ class Conclusion:
         settled = {*idle, *(one.state.entry for one in applied.done)}
         await self._problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember(applied)
+
+    def _beside_renamed(self, done: Iterable[Decision]) -> set[str]:
+        """What lies in directories beside which another page's file is now, though it is where it was."""
+        index, found = self._sides.looker.index, set[str]()
+        for one in done:
+            file, base = one.state.file, one.state.base
+            if not isinstance(file, File) or base is None or base.path in (None, file.path):
+                continue
+            for directory in (directory_of(base.path, base.kind), directory_of(file.path, file.kind)):
+                found.update(index.inside(directory))
+        return found
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]
