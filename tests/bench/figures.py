@@ -107,7 +107,7 @@ def _aim(goal: Goal | None, unit: str) -> str:
     if goal is None:
         return ""
     sign = "≥" if goal.at_least else "≤"
-    limits = [f"{sign} {goal.limit:g} {unit}"] if goal.limit is not None else []
+    limits = [f"{sign} {goal.limit:.4g} {unit}"] if goal.limit is not None else []
     limits += [f"≤ {goal.times:g} ×"] if goal.times is not None else []
     return ", ".join(limits) if goal.gated else f"({', '.join(limits)})"
 

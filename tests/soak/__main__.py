@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from mirrord.mirror.process import prepare_process
 from tests.faults.world import Cluster
 from tests.soak.flat import RULE
 from tests.soak.hours import Rates, live
@@ -17,6 +18,7 @@ from tests.soak.hours import Rates, live
 def main() -> int:
     """The exit code: 0 only if nothing was lost, both sides are equal, and nothing grew."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
+    prepare_process()  # trees are read here too, at the end
     given = _arguments()
     seed = given.seed if given.seed is not None else random.randrange(1 << 20)
     directory = Path(tempfile.mkdtemp(prefix="mirrord-soak-"))

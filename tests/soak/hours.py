@@ -23,9 +23,7 @@ SAMPLES = 180  # in the whole time, but at most one a second
 DECIDE = 10.0  # seconds between two looks at what waits for a person
 TENANT = "soak"
 
-_DECIDE = """UPDATE mirrord.halt SET decision = 'apply', decided_at = clock_timestamp()
-              WHERE tenant_id = %s AND closed_at IS NULL AND decision IS NULL RETURNING id"""
-_OPEN = "SELECT count(*) FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL"
+_OPEN = "SELECT id, decision FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,16 @@ class _Soak:
 
     def decide(self) -> None:
         """A person looks at what stopped, and means it."""
+        for halt, decision in self.open_halts():
+            if decision is None:
+                done = self.world.mirrors[0].run("resume", str(halt), "--apply", "--tenant", TENANT)
+                assert done.returncode == 0, f"`mirrord resume` failed: {done.stderr}"
+                self.halts += 1
+
+    def open_halts(self) -> list[tuple[int, str | None]]:
+        """Their numbers, and what was decided; None: nothing yet."""
         with self.world.cluster.administered() as connection:
-            self.halts += len(connection.execute(_DECIDE, [self.world.tenant]).fetchall())
+            return connection.execute(_OPEN, [self.world.tenant]).fetchall()
 
     def _take(self, chosen: acts.Choice) -> None:
         try:
@@ -138,9 +144,7 @@ def _end(soak: _Soak, gauges: list[Gauge]) -> list[str]:
     leave_no_halves(world, soak.ledger)
     for _ in range(10):  # what is decided brings more deletions to light
         world.quiesce()
-        with world.cluster.administered() as connection:
-            row = connection.execute(_OPEN, [world.tenant]).fetchone()
-        if row == (0,):
+        if not soak.open_halts():
             break
         soak.decide()
     found = [sentence for gauge in gauges for sentence in gauge.growth()]
