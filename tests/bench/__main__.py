@@ -2,6 +2,7 @@
 
 import argparse
 import itertools
+import os
 import signal
 import sys
 import tempfile
@@ -28,7 +29,8 @@ def main() -> int:
     file = asked.json or (record.place() if asked.scale == 1 else None)
     measured = _measured(parts, asked.scale, file)
     Console(width=140).print(figures.shown((one.part, one.figures) for one in measured))
-    Console(width=140).print(pace.sentence(max(one.stolen for one in measured)), style="dim")
+    worst = pace.sentence(max(one.stolen for one in measured), max(one.load for one in measured))
+    Console(width=140).print(worst, style="dim")
     return 1 if any(one.failure for one in measured) else 0
 
 
@@ -69,14 +71,15 @@ def _measured(parts: list[Part], scale: float, file: Path | None) -> list[Measur
 def _measure(part: Part, made: Ground) -> Measured:
     """If it fails, the others are measured all the same."""
     _said.print(f"measuring {part.name}: {part.what} …", style="dim")
-    before, began, failure = pace.Times.now(), time.monotonic(), None
+    before, began, failure, load = pace.Times.now(), time.monotonic(), None, os.getloadavg()[0]
     taken: list[figures.Figure] = []
     try:
         taken = part.act(made)
     except Exception as error:  # of any measurement, for any reason
         failure = f"{type(error).__name__}: {error}"
         _said.print(f"! {part.name}: {failure}", markup=False)
-    return Measured(part.name, taken, time.monotonic() - began, pace.Times.now().stolen_since(before), failure)
+    stolen = pace.Times.now().stolen_since(before)
+    return Measured(part.name, taken, time.monotonic() - began, stolen, load, failure)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,18 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One part. stolen: the host's share, as tests.bench.pace counts it. failure: why there are no figures."""
+    """
+    One part.
+
+    stolen: the host's share, as tests.bench.pace counts it. load: processes that wanted a core before it began.
+    failure: why there are no figures.
+    """
 
     part: str
     figures: Sequence[Figure]
     seconds: float
     stolen: float
+    load: float
     failure: str | None = None
 
 
@@ -49,6 +55,7 @@ def _as_json(measured: Measured) -> dict[str, Any]:
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(measured.seconds, 1),
         "stolen": round(measured.stolen, 3),
+        "load": round(measured.load, 1),
         "failure": measured.failure,
         "figures": figures.as_json(measured.figures),
     }
