@@ -25,7 +25,5 @@ class Times:
 
 def sentence(stolen: float, load: float) -> str:
     """For people, below the figures. load: how many processes wanted a core before something was measured."""
-    return (
-        f"The host took {stolen:.0%} of the cores' time for other machines, and up to {load:.1f} processes wanted a core "
-        "before a part began; the more, the worse the figures."
-    )
+    host = f"The host took {stolen:.0%} of the cores' time for other machines"
+    return f"{host}, and {load:.1f} processes wanted a core before a part began; the more, the worse the figures."
