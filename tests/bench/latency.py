@@ -15,8 +15,9 @@ from psycopg.types.json import Jsonb
 from tests.bench import bare
 from tests.bench.figures import Figure, Goal, median, tail
 from tests.bench.ground import Ground
+from tests.bench.processes import cpu_seconds
 from tests.system.editors import save, save_in_place
-from tests.system.harness import eventually
+from tests.system.harness import Mirrord, eventually
 from tests.system.rows import Connection, Page, page_of
 
 EDITS = 200
@@ -37,14 +38,23 @@ Write = Callable[[Connection, Page, str], None]
 def edits_to_rows(ground: Ground, edits: int = EDITS) -> list[Figure]:
     """From just before an editor saves until another connection sees the new row; half the saves are in place."""
     mirrord, ids = ground.imported(), ground.ids()
-    ours, theirs = [], []
+    ours, theirs, name = [], [], f"edit → row, {ground.pages:,} pages"
     with _bare_rows(ground, edits) as loop:
+        before = computed(mirrord)
         for number, path in enumerate(ground.nearest(PAGE, edits)):
             ours.append(edit_to_row(mirrord.app, mirrord.file(path), ids[path], number))
             theirs.append(loop.edit(number))
-    name = f"edit → row, {ground.pages:,} pages"
-    goal = Goal(EDIT_P50, EDIT_TIMES)
-    return [median(name, ours, goal, theirs), tail(name, ours, EDIT_P99, theirs)]
+        cpu = (computed(mirrord) - before) / edits * 1000
+    return [
+        median(name, ours, Goal(EDIT_P50, EDIT_TIMES), theirs),
+        tail(name, ours, EDIT_P99, theirs),
+        Figure(f"{name}, CPU of the daemon", cpu, "ms"),
+    ]
+
+
+def computed(mirrord: Mirrord) -> float:
+    """CPU seconds of a daemon and its workers until now."""
+    return cpu_seconds([mirrord.pid, *mirrord.workers()])
 
 
 def edit_to_row(app: Connection, file: Path, entry: UUID, number: int) -> float:

@@ -14,7 +14,7 @@ from tests.bench import bare
 from tests.bench.figures import Figure, Goal, median, percentile, tail
 from tests.bench.ground import PATIENCE, Ground
 from tests.bench.idle import idle_share
-from tests.bench.latency import EDIT_TIMES, bare_rows, edit_to_row
+from tests.bench.latency import EDIT_TIMES, bare_rows, computed, edit_to_row
 from tests.bench.load import Arrived, Spot, in_bare_rows, in_rows, spread
 from tests.bench.noise import noise
 from tests.bench.processes import megabytes
@@ -81,12 +81,18 @@ def _one_at_a_time(ground: Ground, spots: list[Spot], tenants: int) -> list[Figu
     ours, theirs = [], []
     dsn = app_dsn(ground.dsn, TenantId(tenant))
     with bare_rows(ground, copies) as loop, psycopg.connect(dsn, autocommit=True) as app:
+        before = computed(ground.mirrord)
         for number in range(EDITS):
             spot = mine[number % len(mine)]
             ours.append(edit_to_row(app, spot.file, spot.entry, number))
             theirs.append(loop.edit(number % len(mine)))
+        cpu = (computed(ground.mirrord) - before) / EDITS * 1000
     name = f"edit → row, {tenants:,} tenant{'s' if tenants > 1 else ''}"
-    return [median(name, ours, Goal(times=EDIT_TIMES), theirs), tail(name, ours, bare=theirs)]
+    return [
+        median(name, ours, Goal(times=EDIT_TIMES), theirs),
+        tail(name, ours, bare=theirs),
+        Figure(f"{name}, CPU of the daemon", cpu, "ms"),
+    ]
 
 
 class _Turns(NamedTuple):
