@@ -93,7 +93,7 @@ class Mirrord:
         with self.log.open("ab") as log:
             self._log_begin = log.tell()
             self._process = subprocess.Popen(
-                [*self.command, "up", "--plain", "--tenant", self.tenant, *self._places(), *arguments],
+                [*self.command, "up", "--plain", "--tenant", self.tenant, *self.places, *arguments],
                 cwd=self.directory,
                 env={**_environment(), **self.surroundings},
                 stdin=subprocess.DEVNULL,
@@ -173,7 +173,7 @@ class Mirrord:
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
         """Run a `mirrord` command on this installation, to its end."""
         return subprocess.run(
-            [*self.command, *arguments, *self._places()],
+            [*self.command, *arguments, *self.places],
             cwd=self.directory,
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -259,7 +259,9 @@ class Mirrord:
         os.kill(self.pid, signal.SIGCONT)
         return False
 
-    def _places(self) -> list[str]:
+    @property
+    def places(self) -> list[str]:
+        """The flags that name this installation."""
         named = ["--mirror", str(self.mirror), "--data", str(self.data)]
         return named if self.dsn is None else [*named, "--dsn", self.dsn]
 
