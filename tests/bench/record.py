@@ -64,5 +64,5 @@ def _as_json(measured: Measured) -> dict[str, Any]:
 def _commit() -> str:
     """What was measured; with a `+` where the product differs from it."""
     asked = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    same = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "mirrord"], cwd=ROOT, check=False)
+    same = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "mirrord"], cwd=ROOT, capture_output=True)
     return (asked.stdout.strip() or "unknown") + ("+" if same.returncode else "")
