@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench bench-codec fault full-fault demo-agent demo-research
+.PHONY: help run test lint types smoke bench bench-codec soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -49,8 +49,8 @@ demo-agent: $(EVERYTHING) ## Watch an agent work: each call, its result, the row
 demo-research: $(EVERYTHING) ## Watch an agent organise research, and a person approve
 	@$(BIN)/python -m tests.research
 
-bench: $(EVERYTHING) ## Measure
-	@$(BIN)/python -m tests.bench
+bench: $(EVERYTHING) ## Measure (PARTS="latency import"; ARGS="--help" lists them)
+	@$(BIN)/python -m tests.bench $(ARGS) $(PARTS)
 
 # SECONDS is the shell's too: only the command line's counts.
 fault: $(EVERYTHING) ## Play faults for SECONDS=60; docs/faults.md says how to replay one
@@ -63,6 +63,11 @@ full-fault: $(EVERYTHING) ## Go on with the full fault campaign for SECONDS=3600
 	@$(BIN)/python -m tests.faults.full \
 	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) \
 	    $(if $(PART),--part $(PART))
+
+soak: $(EVERYTHING) ## Edit both sides for SECONDS=3600, FILES=5 ROWS=5 CALLS=1 a second; nothing may grow or be lost
+	@$(BIN)/python -m tests.soak \
+	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(FILES),--files $(FILES)) \
+	    $(if $(ROWS),--rows $(ROWS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
 bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
 	@$(BIN)/python -m tests.bench.codec $(ARGS)

@@ -1,103 +1,85 @@
-"""`python -m tests.bench`: a table of figures, and the same as `bench.json` in the working directory."""
+"""`python -m tests.bench [PART …]`: one table, and the same as JSON in docs/benchmarks."""
 
-import json
+import argparse
+import itertools
 import os
-import platform
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
 from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import agents, figures, finding, imports, latency, pace
-from tests.bench.figures import Figure
-from tests.bench.vault import generate
-from tests.system.harness import Mirrord
+from tests.bench import figures, pace, record
+from tests.bench.ground import Ground, ground
+from tests.bench.parts import PARTS, Part, minutes
+from tests.bench.record import Measured
 
-RESULT = Path("bench.json")
-SMALL, LARGE = 1_000, 10_000  # files
-
-
-class Run:
-    """What has been measured so far, and what could not be."""
-
-    def __init__(self) -> None:
-        self.figures: list[Figure] = []
-        self.failures: list[str] = []
-        self._console = Console(stderr=True)
-
-    def measure(self, name: str, act: Callable[[], list[Figure]]) -> None:
-        """Add what *act* measures; if it fails, the others are measured all the same."""
-        self._console.print(f"measuring {name} …", style="dim")
-        try:
-            self.figures += act()
-        except Exception as error:  # of any measurement, for any reason
-            self.failures.append(f"{name}: {type(error).__name__}: {error}")
-            self._console.print(f"! {self.failures[-1]}", markup=False)
+_said = Console(stderr=True)
 
 
 def main() -> int:
     """The exit code: 0 unless something could not be measured."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
-    run, before = Run(), pace.Times.now()
-    with tempfile.TemporaryDirectory(prefix="mirrord-bench-", ignore_cleanup_errors=True) as directory:
-        _measure_small(run, Path(directory, "small"))
-        _measure_large(run, Path(directory, "large"))
+    asked = _asked()
+    parts = [part for part in PARTS if part.name in asked.parts or not asked.parts]
+    names = ", ".join(part.name for part in parts)
+    _said.print(f"{names}: about {minutes(parts) * asked.scale:.0f} minutes on two cores", style="dim")
+    file = asked.json or (record.place() if asked.scale == 1 else None)
+    measured = _measured(parts, asked.scale, file)
+    Console(width=140).print(figures.shown((one.part, one.figures) for one in measured))
+    worst = pace.sentence(max(one.stolen for one in measured), max(one.load for one in measured))
+    Console(width=140).print(worst, style="dim")
+    return 1 if any(one.failure for one in measured) else 0
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description="Measure mirrord, and beside it in the same run loops that do nothing else.",
+        epilog="parts:\n" + "\n".join(f"  {part.name:<14}{part.minutes:>4g} min  {part.what}" for part in PARTS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="only these; all by default")
+    parser.add_argument("--scale", type=float, default=1.0, help="a share of all sizes, to try a part; not recorded")
+    parser.add_argument("--json", type=Path, help="record into this file instead of docs/benchmarks")
+    asked = parser.parse_args()
+    if unknown := set(asked.parts) - {part.name for part in PARTS}:
+        parser.error(f"there is no part {', '.join(sorted(unknown))}; --help lists them")
+    if not 0 < asked.scale <= 1:
+        parser.error("--scale is more than 0 and at most 1")
+    return asked
+
+
+def _measured(parts: list[Part], scale: float, file: Path | None) -> list[Measured]:
+    """Parts on equally many pages share a ground, unless it has none. file: where each part is recorded at once."""
+    found = []
+    for pages, group in itertools.groupby(parts, key=lambda part: part.pages or part.name):
+        size = round(pages * scale) if isinstance(pages, int) else 0
+        with (
+            tempfile.TemporaryDirectory(prefix="mirrord-bench-", ignore_cleanup_errors=True) as directory,
+            ground(Path(directory, "ground"), size, scale) as made,
+        ):
+            for part in group:
+                found.append(_measure(part, made))
+                if file is not None:
+                    record.add(file, found[-1], [part.name for part in PARTS])
+    return found
+
+
+def _measure(part: Part, made: Ground) -> Measured:
+    """If it fails, the others are measured all the same."""
+    _said.print(f"measuring {part.name}: {part.what} …", style="dim")
+    before, began, failure, load = pace.Times.now(), time.monotonic(), None, os.getloadavg()[0]
+    taken: list[figures.Figure] = []
+    try:
+        taken = part.act(made)
+    except Exception as error:  # of any measurement, for any reason
+        failure = f"{type(error).__name__}: {error}"
+        _said.print(f"! {part.name}: {failure}", markup=False)
     stolen = pace.Times.now().stolen_since(before)
-    Console(width=120).print(figures.shown(run.figures))
-    Console(width=120).print(pace.sentence(stolen), style="dim")
-    RESULT.write_text(json.dumps(_result(run, stolen), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return 1 if run.failures else 0
-
-
-def _measure_small(run: Run, directory: Path) -> None:
-    with _installed(directory) as mirrord:
-        paths = generate(mirrord.root, SMALL)
-        run.measure(f"the import of {SMALL} files", lambda: imports.import_tree(mirrord, SMALL))
-        run.measure("row (markdown) → file", lambda: latency.texts_to_files(mirrord, paths))
-        run.measure("row (document) → file", lambda: latency.documents_to_files(mirrord, paths))
-        run.measure("edit → row", lambda: _edits_to_rows(mirrord, paths))
-
-
-def _edits_to_rows(mirrord: Mirrord, paths: list[str]) -> list[Figure]:
-    ours = latency.edits_to_rows(mirrord, paths)
-    mirrord.stop()
-    return latency.beside_bare_loop(mirrord.directory / "bare", mirrord.postgres.dsn(), ours)
-
-
-def _measure_large(run: Run, directory: Path) -> None:
-    with _installed(directory) as mirrord:
-        generate(mirrord.root, LARGE)
-        run.measure(f"the import of {LARGE} files", lambda: imports.import_tree(mirrord, LARGE))
-        run.measure(f"a restart on {LARGE} files", lambda: imports.restart(mirrord, LARGE))
-        run.measure("idle memory", lambda: imports.idle_memory(mirrord, LARGE))
-        run.measure(f"finding among {LARGE} files", lambda: finding.measure(mirrord.root))
-    run.measure("the server for agents", lambda: agents.figures(directory.with_name("agents"), LARGE))
-
-
-@contextmanager
-def _installed(directory: Path) -> Iterator[Mirrord]:
-    """A tenant with an empty tree, and a Postgres that goes on when the daemon stops."""
-    with Mirrord(directory) as mirrord:
-        directory.mkdir()
-        mirrord.postgres.start()
-        mirrord.dsn = mirrord.postgres.dsn()
-        made = mirrord.run("init", mirrord.tenant)
-        assert made.returncode == 0, f"`mirrord init` failed: {made.stderr}"
-        yield mirrord
-
-
-def _result(run: Run, stolen: float) -> dict[str, object]:
-    machine = {
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "stolen": round(stolen, 3),
-    }
-    return {"machine": machine, "figures": figures.as_json(run.figures), "failures": run.failures}
+    return Measured(part.name, taken, time.monotonic() - began, stolen, load, failure)
 
 
 if __name__ == "__main__":

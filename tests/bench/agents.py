@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from mirrord.mcp.admission import Tenant
-from tests.bench.figures import Figure, Target
-from tests.bench.imports import megabytes
+from tests.bench.bare import replace_durably
+from tests.bench.figures import Figure, Goal
+from tests.bench.processes import megabytes
 from tests.bench.vault import generate
 from tests.bench.wire import Wire
 from tests.system import node
@@ -36,7 +37,7 @@ def figures(directory: Path, pages: int) -> list[Figure]:
     with _ours(directory) as ours, _empty(directory) as empty:
         found += _calls(ours, empty, paths, directory)
         megabytes_now = megabytes(ours.pid, "VmRSS")
-        found.append(Figure("agents: server's memory", megabytes_now, "MB", Target(IDLE_MEGABYTES)))
+        found.append(Figure("agents: server's memory", megabytes_now, "MB", Goal(IDLE_MEGABYTES)))
     return [*found, *_beside_bare_files(directory, tenant, paths)]
 
 
@@ -47,7 +48,7 @@ def _starts(directory: Path) -> Figure:
         ours.append(_start(directory, _ours, lambda wire: wire.call("list_pages")))
         empty.append(_start(directory, _empty, lambda wire: wire.call("nothing")))
     bare = statistics.median(empty)
-    return Figure("agents: start → first result, p50", statistics.median(ours), "ms", Target(START * bare), bare)
+    return Figure("agents: start → first result, p50", statistics.median(ours), "ms", Goal(times=START), bare)
 
 
 def _start(directory: Path, server: Any, call: Callable[[Wire], object]) -> float:
@@ -76,11 +77,11 @@ def _calls(ours: Wire, empty: Wire, paths: Sequence[str], directory: Path) -> li
         beside_read, reading = _in_turns(paths, nothing, read)
         beside_list, listing = _in_turns(paths, nothing, listed)
         beside_write, bare_write, writing = _in_turns(paths, nothing, bare, written)
-    target = Target(beside_write + WRITE * bare_write)
+    goal = Goal(beside_write + WRITE * bare_write)
     return [
-        Figure("agents: read_page, p50", reading, "ms", Target(READ * beside_read), beside_read),
-        Figure("agents: list_pages of a folder, p50", listing, "ms", Target(LIST * beside_list), beside_list),
-        Figure("agents: write_page, p50", writing, "ms", target, beside_write + bare_write),
+        Figure("agents: read_page, p50", reading, "ms", Goal(times=READ), beside_read),
+        Figure("agents: list_pages of a folder, p50", listing, "ms", Goal(times=LIST), beside_list),
+        Figure("agents: write_page, p50", writing, "ms", goal, beside_write + bare_write),
     ]
 
 
@@ -97,18 +98,13 @@ def _in_turns(paths: Sequence[str], *acts: Callable[[str], object]) -> list[floa
 
 @contextmanager
 def _bare_writes(directory: Path) -> Iterator[Callable[[str], None]]:
-    """Replaces a file durably and does no more: write, fsync, rename, fsync of the directory."""
+    """Replaces a file durably and does no more."""
     place = directory / "bare"
     place.mkdir()
     holder = os.open(place, os.O_RDONLY)
 
     def write(path: str) -> None:
-        descriptor = os.open(place / "new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.write(descriptor, f"# {path}\n".encode())
-        os.fsync(descriptor)
-        os.close(descriptor)
-        (place / "new").replace(place / f"{len(path) % 20}.md")
-        os.fsync(holder)
+        replace_durably(holder, f"{len(path) % 20}.md", f"# {path}\n".encode())
 
     yield write
     os.close(holder)

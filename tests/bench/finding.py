@@ -23,7 +23,7 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
-from tests.bench.figures import Figure, Target
+from tests.bench.figures import Figure, Goal
 
 ROUNDS = 15
 LIST, TREE, LINKS, COMMON, MEMORY = 10.0, 60.0, 80.0, 80.0, 40.0  # hoped for: ms, the last 10⁶ bytes
@@ -40,7 +40,7 @@ def measure(root: Path) -> list[Figure]:
         asked = subprocess.run([sys.executable, "-m", __spec__.name, root], check=True, capture_output=True, text=True)
     finally:
         page.unlink()
-    return [Figure(**{**one, "target": one["target"] and Target(**one["target"])}) for one in json.loads(asked.stdout)]
+    return [Figure(**{**one, "goal": one["goal"] and Goal(**one["goal"])}) for one in json.loads(asked.stdout)]
 
 
 def main(root: str) -> None:
@@ -61,21 +61,21 @@ def _figures(session: Session, root: str, before: float) -> list[Figure]:
     rare = _median(lambda: subprocess.run([rg, "-i", "-n", RARE, root], stdout=subprocess.DEVNULL)) if rg else None
     walk, look = _median(lambda: _walk(root)), _median(lambda: [file.stat() for file in Path(root, folder).iterdir()])
     found = [
-        _figure("list_pages of a folder", lambda: list_pages(session, folder), LIST, look),
-        _figure("get_tree of two levels", lambda: get_tree(session, depth=2), TREE, walk),
-        _figure("get_page_links", lambda: get_page_links(session, linked), LINKS, walk),
-        _figure("search_pages, a rare word", lambda: search_pages(session, RARE), rare and TIMES_RG * rare, rare),
-        _figure("search_pages, a common word", lambda: search_pages(session, COMMON_WORD), COMMON, rare),
+        _figure("list_pages of a folder", lambda: list_pages(session, folder), Goal(LIST), look),
+        _figure("get_tree of two levels", lambda: get_tree(session, depth=2), Goal(TREE), walk),
+        _figure("get_page_links", lambda: get_page_links(session, linked), Goal(LINKS), walk),
+        _figure("search_pages, a rare word", lambda: search_pages(session, RARE), Goal(times=TIMES_RG), rare),
+        _figure("search_pages, a common word", lambda: search_pages(session, COMMON_WORD), Goal(COMMON), rare),
     ]
-    grown = Figure("memory of a reader's knowledge of the tree", _megabytes() - before, "MB", Target(MEMORY))
+    grown = Figure("memory of a reader's knowledge of the tree", _megabytes() - before, "MB", Goal(MEMORY))
     return [*found, grown]
 
 
-def _figure(name: str, act: Callable[[], object], target: float | None, bare: float | None) -> Figure:
+def _figure(name: str, act: Callable[[], object], goal: Goal | None, floor: float | None) -> Figure:
     began = time.perf_counter()
     act()
     first = (time.perf_counter() - began) * 1000
-    return Figure(f"{name}, p50 (first {first:,.0f} ms)", _median(act), "ms", Target(target) if target else None, bare)
+    return Figure(f"{name}, p50 (first {first:,.0f} ms)", _median(act), "ms", goal, floor)
 
 
 def _median(act: Callable[[], object]) -> float:

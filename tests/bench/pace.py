@@ -23,6 +23,7 @@ class Times:
         return (self.stolen - before.stolen) / max(1, self.wanted - before.wanted)
 
 
-def sentence(stolen: float) -> str:
-    """For people, below the figures."""
-    return f"The host took {stolen:.0%} of the cores' time for other machines; the more, the worse the figures."
+def sentence(stolen: float, load: float) -> str:
+    """For people, below the figures. load: how many processes wanted a core before something was measured."""
+    host = f"The host took {stolen:.0%} of the cores' time for other machines"
+    return f"{host}, and {load:.1f} processes wanted a core before a part began; the more, the worse the figures."

@@ -49,23 +49,38 @@ class Wire:
         return self._process.pid
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of one request; others' messages are passed over. Fails where the server answers with an error."""
+        """The result of one request. Fails where the server answers with an error."""
+        return self._answer(self._ask(method, params))
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The result of a tool that must not fail."""
+        return self.answer_of_call(self.send_call(tool, **arguments))
+
+    def send_call(self, tool: str, **arguments: Any) -> int:
+        """Ask for a tool and do not wait; the number of the request."""
+        return self._ask("tools/call", {"name": tool, "arguments": arguments})
+
+    def answer_of_call(self, number: int) -> dict[str, Any]:
+        """The result of a call sent before, which must not have failed."""
+        result = self._answer(number)
+        assert not result.get("isError"), f"a tool failed: {result}"
+        return result
+
+    def _ask(self, method: str, params: Mapping[str, Any]) -> int:
         number = next(self._numbers)
         self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return number
+
+    def _answer(self, number: int) -> dict[str, Any]:
+        """Others' messages are passed over."""
         assert self._process.stdout is not None
         while line := self._process.stdout.readline():
             message = json.loads(line)
             if message.get("id") == number:
-                assert "result" in message, f"{method} was answered with {message}"
+                assert "result" in message, f"the answer is {message}"
                 result: dict[str, Any] = message["result"]
                 return result
-        raise AssertionError(f"the server ended before it answered {method}")
-
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The result of a tool that must not fail."""
-        result = self.request("tools/call", {"name": tool, "arguments": arguments})
-        assert not result.get("isError"), f"{tool} failed: {result}"
-        return result
+        raise AssertionError("the server ended before it answered")
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None

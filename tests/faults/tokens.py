@@ -7,7 +7,7 @@ import psycopg
 
 from tests.faults.world import World
 
-TOKEN = re.compile(r"\bQz[0-9]{4}\b")
+TOKEN = re.compile(r"\bQz[0-9]{4,}\b")
 
 
 @dataclass(slots=True)

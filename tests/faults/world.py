@@ -30,7 +30,7 @@ PATIENCE = 120.0  # seconds for everything that must end
 class Quick(Mirrord):
     """A daemon whose waits for stillness are short; it may be killed, frozen and let go on."""
 
-    command = (sys.executable, "-m", "tests.faults.quick")
+    command: tuple[str, ...] = (sys.executable, "-m", "tests.faults.quick")
     wanted = False  # whether it should be running now
     asleep = False
 
@@ -91,6 +91,11 @@ class Cluster:
     def dsn(self) -> str:
         """A superuser's connection string."""
         return self._embedded.dsn()
+
+    @property
+    def directory(self) -> Path:
+        """Where Postgres keeps its files."""
+        return self._embedded.cluster
 
     def crash(self) -> None:
         """As `pg_ctl stop -m immediate`: no connection is closed, nothing is written; recovery follows at the start."""

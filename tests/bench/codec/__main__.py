@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _show(console, report, verbose=options.verbose)
             whole.add(report)
     console.print(_beside_anchors(whole))
-    console.print(figures.shown(whole.figures))
+    console.print(figures.shown([("codec", whole.figures)]))
     if options.json:
         options.json.write_text(json.dumps(_result(whole, options), indent=2, ensure_ascii=False) + "\n", "utf-8")
     return 1 if whole.broken else 0

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from mirrord.codec.views import views_of
 from tests.bench.codec.report import NONE, Report
-from tests.bench.figures import Figure, Target
+from tests.bench.figures import Figure, Goal
 
 MILLISECONDS, MEGABYTES = 50.0, 50
 _PATIENCE = 60.0  # seconds, for a process that would never end
@@ -68,7 +68,7 @@ def measure() -> Report:
         if spent > MILLISECONDS:
             report.notes.append(f"hostile front matter, {name}: {spent:.0f} ms")
     report.figures = [
-        Figure("hostile front matter: slowest", slowest, "ms", Target(MILLISECONDS)),
+        Figure("hostile front matter: slowest", slowest, "ms", Goal(MILLISECONDS)),
         Figure(f"hostile front matter: broken, or over {MEGABYTES} MB", len(report.broken), f"of {len(SOURCES)}", NONE),
     ]
     return report

@@ -17,7 +17,7 @@ from mirrord.codec.properties import Property, properties
 from mirrord.errors import Damaged
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
-from tests.bench.figures import Figure, Target
+from tests.bench.figures import Figure, Goal
 
 LEAST = 3_000  # heads
 
@@ -50,7 +50,7 @@ def measure(workers: Executor) -> Report:
     report.figures = [
         _restored("front matter: one key there and back", [each for each in rounds if not each.free], ALL),
         _restored("front matter: the same where the spelling is free", [each for each in rounds if each.free]),
-        Figure("front matter: heads tried", len(rounds), "heads", Target(LEAST, at_least=True)),
+        Figure("front matter: heads tried", len(rounds), "heads", Goal(LEAST, at_least=True)),
         *(
             Figure(f"front matter: {name}", _count(rounds, name), f"of {len(rounds):,}")
             for name in ("refused", "unread")
@@ -63,9 +63,9 @@ def measure(workers: Executor) -> Report:
     return report
 
 
-def _restored(name: str, rounds: Sequence[Round], target: Target | None = None) -> Figure:
+def _restored(name: str, rounds: Sequence[Round], goal: Goal | None = None) -> Figure:
     tried = [each for each in rounds if not each.flagged]
-    return Figure(name, share(_count(tried, "restored"), len(tried)), "%", target)
+    return Figure(name, share(_count(tried, "restored"), len(tried)), "%", goal)
 
 
 def _count(rounds: Sequence[Round], outcome: str) -> int:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from tests.bench.figures import Figure, Target
+from tests.bench.figures import Figure, Goal
 
-ALL, NONE = Target(100.0, at_least=True), Target(0.0)
+ALL, NONE = Goal(100.0, at_least=True), Goal(0.0)
 
 
 @dataclass(slots=True)

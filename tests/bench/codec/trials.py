@@ -21,7 +21,7 @@ from tests import corpora
 from tests.bench.codec.anew import definitions
 from tests.bench.codec.edits import KINDS, Edit, edit
 from tests.bench.codec.report import NONE, Report, share, shortened
-from tests.bench.figures import Figure, Target
+from tests.bench.figures import Figure, Goal
 from tests.judge import gfm_html, loose, plain
 
 LARGEST = 20_000  # bytes of a page; there are 9 larger ones
@@ -72,8 +72,8 @@ def _of_kind(kind: str, outcomes: Sequence[Outcome]) -> Iterator[Figure]:
     yield Figure(f"edits: {kind}, refused", share(counts[True], len(outcomes)), "%")
     judged = [each.tight for each in outcomes if each.tight is not None]
     if judged:
-        target = Target(100.0, at_least=True)
-        yield Figure(f"edits: {kind}, no other line changed", share(sum(judged), len(judged)), "%", target)
+        goal = Goal(100.0, at_least=True)
+        yield Figure(f"edits: {kind}, no other line changed", share(sum(judged), len(judged)), "%", goal)
 
 
 def trial(seed: int, every: int = 1) -> Outcome:

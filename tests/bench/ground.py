@@ -1,0 +1,103 @@
+"""What measurements are made on: an installation with a made-up tree, whose Postgres goes on when its daemon stops."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+
+from tests.bench.vault import generate
+from tests.system.harness import Mirrord, eventually
+from tests.system.rows import Connection
+
+PATIENCE = 3600.0  # seconds for one import
+ORDINARY, SMALL_PAGE, MANY = 3000, 1000, 50_000  # bytes of a page, of one of many, and how many are many
+
+_TEXTS = "SELECT count(*) FROM mirrord.page WHERE kind = 'page' AND markdown IS NOT NULL"
+_DOCUMENTS = f"{_TEXTS} AND content IS NOT NULL"
+
+
+@dataclass(slots=True)
+class Ground:
+    """
+    One installation for one part, or for several after another.
+
+    pages: how many its tree has. paths: of them. share: of all sizes; 1: the full ones.
+    """
+
+    mirrord: Mirrord
+    pages: int
+    paths: list[str]
+    share: float = 1.0
+
+    @property
+    def dsn(self) -> str:
+        """A superuser's connection string."""
+        return self.mirrord.postgres.dsn()
+
+    @contextmanager
+    def administered(self) -> Iterator[Connection]:
+        """A connection that sees the rows of every tenant."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            yield connection
+
+    def imported(self) -> Mirrord:
+        """The daemon at work, with every page in its row and nothing left to do."""
+        if not self.mirrord.running:
+            self.mirrord.start()
+            self.mirrord.wait_event("ready", PATIENCE)
+        self.until_documents()
+        self.mirrord.flush(PATIENCE)
+        return self.mirrord
+
+    def until_texts(self) -> None:
+        """Return when every page's text is in its row."""
+        self._until(_TEXTS, "its text")
+
+    def until_documents(self) -> None:
+        """Return when every page's document is in its row too."""
+        self._until(_DOCUMENTS, "its document")
+
+    def ids(self) -> dict[str, UUID]:
+        """The entries of the tree by path, as the daemon remembers them."""
+        found = self.mirrord.app.execute("SELECT path, entry_id FROM mirrord.mirror_base WHERE path IS NOT NULL")
+        return dict(found.fetchall())
+
+    def nearest(self, size: int, count: int) -> list[str]:
+        """So many pages whose files are nearest to *size* bytes, in the order of the tree."""
+        root = self.mirrord.root
+        near = sorted(self.paths, key=lambda path: abs((root / path).stat().st_size - size))[:count]
+        return sorted(near)
+
+    def directory(self, name: str) -> Path:
+        """A new directory outside the tree, on the same disk."""
+        made = self.mirrord.directory / name
+        made.mkdir()
+        return made
+
+    def _until(self, query: str, what: str) -> None:
+        pause = max(0.005, self.pages / 200_000)  # counting takes longer the more there is, and must not weigh
+        app = self.mirrord.app
+        eventually(
+            lambda: _count(app, query) >= self.pages, f"{self.pages} rows, each with {what}", PATIENCE, pause=pause
+        )
+
+
+@contextmanager
+def ground(directory: Path, pages: int, share: float = 1.0) -> Iterator[Ground]:
+    """Postgres runs, the tenant exists, its tree is written and nobody has seen it yet."""
+    with Mirrord(directory) as mirrord:
+        directory.mkdir()
+        mirrord.postgres.start()
+        mirrord.dsn = mirrord.postgres.dsn()
+        made = mirrord.run("init", mirrord.tenant)
+        assert made.returncode == 0, f"`mirrord init` failed: {made.stderr}"
+        size = SMALL_PAGE if pages > MANY else ORDINARY
+        yield Ground(mirrord, pages, generate(mirrord.root, pages, average_bytes=size), share)
+
+
+def _count(app: Connection, query: str) -> int:
+    row = app.execute(query).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,70 @@
+"""The parts of `make bench`: what each measures, on how many pages, and how long that takes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.bench import agents, burst, export, finding, idle, imports, latency, tenants, tools
+from tests.bench.figures import Figure
+from tests.bench.ground import Ground
+
+SMALL, LARGE, HUGE = 1_000, 10_000, 100_000  # pages
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """
+    Something to be measured alone or with others.
+
+    pages: of the tree it is measured on; parts with the same number share one. 0: it has an empty one of its own.
+    minutes: on two cores, the import of its tree not counted.
+    """
+
+    name: str
+    what: str
+    pages: int
+    minutes: float
+    act: Callable[[Ground], list[Figure]]
+
+
+def _rows_to_files(ground: Ground) -> list[Figure]:
+    return [*latency.texts_to_files(ground), *latency.documents_to_files(ground)]
+
+
+def _idle(ground: Ground) -> list[Figure]:
+    return [*idle.memory(ground), *idle.cpu(ground)]
+
+
+def _finding(ground: Ground) -> list[Figure]:
+    return finding.measure(ground.imported().root)
+
+
+def _agents(ground: Ground) -> list[Figure]:
+    return agents.figures(ground.directory("agents"), round(LARGE * ground.share))
+
+
+PARTS = (
+    Part("latency", "edit → row, beside a bare loop", SMALL, 0.5, latency.edits_to_rows),
+    Part("files", "row → file, beside a bare loop", SMALL, 0.7, _rows_to_files),
+    Part("tools", "an agent's write → row", SMALL, 0.3, tools.writes_to_rows),
+    Part("burst", "1,000 files changed at once", SMALL, 0.5, burst.changes_at_once),
+    Part("import", "a tree of 10,000 files, beside a raw COPY", LARGE, 0.2, imports.import_tree),
+    Part("restart", "a start on 10,000 files that did not change", LARGE, 0.4, imports.restart),
+    Part("idle", "memory and CPU with nothing to do, 10,000 pages", LARGE, 2.5, _idle),
+    Part("latency-10k", "edit → row among 10,000 pages", LARGE, 0.5, latency.edits_to_rows),
+    Part("finding", "lists, links and searches, beside a walk and rg", LARGE, 0.3, _finding),
+    Part("export", "10,000 rows into a new tree", LARGE, 0.5, export.rows_to_tree),
+    Part("agents", "the server for agents, beside an empty one", 0, 1.5, _agents),
+    Part("tenants", "100 tenants × 100 pages, and a noisy one", 0, 6.0, tenants.hundred),
+    Part("tenants-1000", "edit → row beside 1,000 tenants", 0, 8.0, tenants.thousand),
+    Part("import-100k", "a tree of 100,000 files", HUGE, 0.5, imports.import_tree),
+    Part("restart-100k", "a start on 100,000 files that did not change", HUGE, 2.0, imports.restart),
+    Part("idle-100k", "memory and CPU with nothing to do, 100,000 pages", HUGE, 4.0, _idle),
+    Part("latency-100k", "edit → row among 100,000 pages", HUGE, 1.0, latency.edits_to_rows),
+)
+IMPORT_MINUTES = {SMALL: 0.3, LARGE: 2.5, HUGE: 20.0}  # by the number of pages
+
+
+def minutes(parts: Sequence[Part]) -> float:
+    """How long they take together."""
+    trees = {part.pages for part in parts if part.pages}
+    return sum(part.minutes for part in parts) + sum(IMPORT_MINUTES[pages] for pages in trees)
