@@ -39,12 +39,13 @@ async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Findin
     """Compare a tree with the rows of its tenant, by path."""
     async with database.transaction(tenant) as connection:
         raw = await overview.live_rows(connection, tenant)
-        rows, ready = _rows(raw)
-        paths = resolve_paths(rows, {})
-        files = await asyncio.to_thread(_digests, tree)
-        expected = {path: entry for entry, path in paths.items() if rows[entry].kind is not Kind.FOLDER}
-        differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
-        questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
+    rows, ready = _rows(raw)
+    paths = resolve_paths(rows, {})
+    files = await asyncio.to_thread(_digests, tree)  # outside a transaction: Postgres ends one that stands still
+    expected = {path: entry for entry, path in paths.items() if rows[entry].kind is not Kind.FOLDER}
+    differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
+    questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
+    async with database.transaction(tenant) as connection:
         seen = await states.seen_anywhere(connection, tenant, questions) if questions else {}
     return list(_findings(files, expected, rows, ready, seen))
 
