@@ -177,7 +177,7 @@ def test_a_file_written_right_before_a_cut_is_recorded_by_the_same_daemon(
         stage.converge()
         scenario.act(stage)
         proxy.arm_when((stage.root / "Row.md").exists)
-        replace(stage, dsn=proxy.dsn).converge()
+        replace(stage, dsn=proxy.dsn).converge_anew()
 
         assert wrong(stage, scenario) == []
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import psycopg
 
@@ -46,6 +46,19 @@ def eventually(condition: Callable[[], T | None], what: str, seconds: float = PA
     return value
 
 
+class Process(Protocol):
+    """A daemon's, as subprocess has it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+
 class Mirrord:
     """
     A daemon, up or down, that mirrors one tenant in *directory*.
@@ -63,7 +76,7 @@ class Mirrord:
         self.log = directory / "daemon.log"
         self.postgres = Embedded(self.data)
         self.surroundings: dict[str, str] = {}  # environment variables, besides ours
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._groups: list[int] = []  # the process group of every daemon started here
         self._log_begin = 0
         self._app: Connection | None = None
@@ -92,15 +105,8 @@ class Mirrord:
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._log_begin = log.tell()
-            self._process = subprocess.Popen(
-                [*self.command, "up", "--plain", "--tenant", self.tenant, *self._places(), *arguments],
-                cwd=self.directory,
-                env={**_environment(), **self.surroundings},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        words = ["up", "--plain", "--tenant", self.tenant, *self._places(), *arguments]
+        self._process = self._launched(words, {**_environment(), **self.surroundings})
         self._groups.append(self._process.pid)
 
     def wait_ready(self, seconds: float = 60.0) -> None:
@@ -246,6 +252,19 @@ class Mirrord:
     def log_end(self, lines: int = 20) -> str:
         """The last lines of the log, for a person."""
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+    def _launched(self, words: list[str], environment: dict[str, str]) -> Process:
+        """A daemon in a session of its own that says everything in the log; *words* follow `mirrord`."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [*self.command, *words],
+                cwd=self.directory,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def _froze_between_transactions(self) -> bool:
         """Stopped amid a transaction, the daemon would hold up the app: then it goes on, to be stopped later."""
