@@ -22,13 +22,17 @@ from mirrord.domain.entry import TenantId
 from mirrord.mirror.heartbeat import Heartbeat, ask_flush
 from mirrord.mirror.process import prepare_process
 from tests.faults.forks import Forks
-from tests.system.harness import Mirrord, Process, eventually
+from tests.system.harness import Awaited, Mirrord, Process, eventually
 from tests.system.rows import Connection
 
 T = TypeVar("T")
 
 MIRRORS = 2
 PATIENCE = 120.0  # seconds for everything that must end
+
+
+class Late(Awaited):
+    """A daemon lives and was not ready in time: the machine is busy, or it never will be."""
 
 
 class Quick(Mirrord):
@@ -67,6 +71,15 @@ class Quick(Mirrord):
         if self.asleep:
             self.asleep = False
             os.kill(self.pid, signal.SIGCONT)
+
+    def wait_ready(self, seconds: float = PATIENCE) -> None:
+        """As of every daemon. Raises Late where it still starts."""
+        try:
+            super().wait_ready(seconds)
+        except Awaited as error:
+            if self.running:
+                raise Late(str(error)) from error
+            raise
 
     def settle(self) -> None:
         """Return when the daemon has nothing more to do."""
@@ -203,7 +216,7 @@ class World:
         for mirror in self.mirrors:
             mirror.begin()
         for mirror in self.mirrors:
-            mirror.wait_ready(PATIENCE)
+            mirror.wait_ready()
 
     def quiesce(self) -> None:
         """Everything runs, nothing is frozen, and no daemon has anything to do on account of another."""
@@ -211,7 +224,7 @@ class World:
             mirror.wake()
             mirror.begin()
         for mirror in self.mirrors:
-            mirror.wait_ready(PATIENCE)
+            mirror.wait_ready()
         rounds = 0
         before, now = -1, self._seq()
         while before != now:
