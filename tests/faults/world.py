@@ -159,7 +159,8 @@ class Cluster:
             with ThreadPoolExecutor(1) as files:
                 asyncio.get_running_loop().set_default_executor(files)
                 if self._database is None:
-                    self._database = Database(self.dsn, size=2)
+                    named = make_conninfo(self.dsn, application_name="oracle")  # acts cut those of mirrord
+                    self._database = Database(named, size=2)
                     await self._database.pool.open()
                 return await act(self._database)
 
