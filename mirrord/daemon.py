@@ -22,31 +22,27 @@ from mirrord.domain.approval import FOLDER as REQUESTS
 from mirrord.domain.entry import TenantId
 from mirrord.domain.event import FOLDER
 from mirrord.domain.place import RECORDS
-from mirrord.errors import Fenced, Halted, Refused, Unavailable
+from mirrord.errors import Halted, Refused, Unavailable
 from mirrord.mirror.heartbeat import Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.watch import watch
-from mirrord.sync.anchoring import Anchorer
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
-from mirrord.sync.derive import Deriver, Recent, Workers
+from mirrord.sync.consequences import Consequences
+from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
-from mirrord.sync.linking import Linker
-from mirrord.sync.lulls import is_due
 from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
+from mirrord.sync.workers import Workers
 from mirrord.telemetry.pulses import pulse_of
 
 log = logging.getLogger(__name__)
 
 GRACE = 10.0  # seconds after which an embedded server that is gone is started again
-MANY = 200  # entries waiting: an import
-RETRY = 0.5  # seconds after Postgres was out of reach
-LINK = 0.1  # seconds without work after which links are looked at
 STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
 
 
@@ -56,13 +52,9 @@ class Worked:
 
     opened: app.Opened
     engine: Engine
-    deriver: Deriver
-    linker: Linker
-    anchorer: Anchorer
+    consequences: Consequences
     events: EventReader
     approver: Approver
-    derived: bool = False  # every document is there, every link resolved, every segment in its place
-    linked_at: float = 0.0  # when links and segments were last looked at, by the monotonic clock
 
     def look_everywhere(self) -> None:
         """Anything in the tree may have changed."""
@@ -178,10 +170,9 @@ class Daemon:
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting)
-        deriver = Deriver(opened.sides, self._workers, self._recent)
+        consequences = Consequences(engine, Deriver(opened.sides, self._workers, self._recent))
         approver = Approver(Desk(opened.sides, self.config), lambda: engine.root.suspended is None)
-        linker, anchorer, events = Linker(opened.sides), Anchorer(opened.sides), EventReader(opened.sides)
-        self.worked[name] = Worked(opened, engine, deriver, linker, anchorer, events, approver)
+        self.worked[name] = Worked(opened, engine, consequences, EventReader(opened.sides), approver)
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -206,7 +197,7 @@ class Daemon:
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
         for worked in self.worked.values():
-            tasks += [self._work(worked), self._derive(worked), make_rounds(worked.engine, self.stop)]
+            tasks += [self._work(worked), worked.consequences.run(self.stop), make_rounds(worked.engine, self.stop)]
             tasks += [worked.events.run(self.stop), worked.approver.run(self.stop)]
         return tasks
 
@@ -307,42 +298,6 @@ class Daemon:
             worked.engine.handshake.doubt()
             worked.engine.compare_soon()
 
-    async def _derive(self, worked: Worked) -> None:
-        """Documents and links follow the texts; during an import all texts come first."""
-        while not self.stop.is_set():
-            worked.engine.written.clear()
-            linked = False
-            try:
-                while not self.stop.is_set() and worked.engine.pending < MANY and await worked.deriver.derive_some():
-                    worked.derived = False
-                    await self._link(worked)
-                worked.derived = worked.engine.pending < MANY
-                linked = worked.derived and await self._link(worked)
-            except (Unavailable, Fenced):
-                await self._sleep(RETRY)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._either(worked.engine.written), 5.0 if linked else LINK)
-
-    async def _link(self, worked: Worked) -> bool:
-        """Say what links mean, and where segments are, if it is time for that; whether it was."""
-        now = time.monotonic()
-        if not is_due(now, worked=worked.engine.conclusion.done_at, last=worked.linked_at, quiet=LINK):
-            return False
-        worked.linked_at = now
-        while not self.stop.is_set() and await worked.linker.link_some():
-            pass
-        while not self.stop.is_set() and await worked.anchorer.anchor_some():
-            pass
-        return True
-
-    async def _either(self, event: asyncio.Event) -> None:
-        waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.stop.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-
     async def _beat(self) -> None:
         while not self.stop.is_set():
             await self._beat_once()
@@ -369,7 +324,9 @@ class Daemon:
 
     def facts(self) -> dict[str, Any]:
         """What `status` reads from `daemon.json`."""
-        pulses = {name: pulse_of(worked.engine, derived=worked.derived) for name, worked in self.worked.items()}
+        pulses = {
+            name: pulse_of(worked.engine, derived=worked.consequences.drawn) for name, worked in self.worked.items()
+        }
         return {
             "pid": os.getpid(),
             "since": self.since,

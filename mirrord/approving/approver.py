@@ -43,16 +43,16 @@ class Approver:
     @property
     def idle(self) -> bool:
         """Whether every file marked so far was looked at."""
-        return self.intake.idle and not self._working
+        return self.intake.marks.is_empty and not self._working
 
     def mark(self, path: str) -> None:
         """The file at *path* may have changed; of a directory, any file below it."""
-        self.intake.mark(path)
+        self.intake.marks.mark(path)
         self._wake.set()
 
     def look_everywhere(self) -> None:
         """Any file may have."""
-        self.intake.look_everywhere()
+        self.intake.marks.mark_everywhere()
         self._wake.set()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -71,7 +71,7 @@ class Approver:
             woken.cancel()
             if time.monotonic() - self._looked > EVERY:
                 self._looked = time.monotonic()
-                self.intake.look_everywhere()
+                self.intake.marks.mark_everywhere()
 
     async def work(self) -> None:
         """One round. Raises MirrordError, OSError: what was not done is done in the next."""

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror import requests, staging
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.lock import records_lock
+from mirrord.sync.marks import Marks
 
 CODE = "approval"  # of problems
 KEPT = LIFETIME.total_seconds() + 30 * 86_400.0  # seconds after which the file of a request goes; its row stays
@@ -32,50 +33,29 @@ class Intake:
     """Looks at the files of one mirror's requests. Problems are listed by path."""
 
     desk: Desk
-    _due: set[str] = field(default_factory=set)
-    _everywhere: bool = True
+    marks: Marks = field(default_factory=lambda: Marks(_is_request))
     _listed: dict[str, Problem] | None = None
     _seen: dict[str, Stat] = field(default_factory=dict)
     _cleaned: float = -CLEAN  # by the monotonic clock
 
-    @property
-    def idle(self) -> bool:
-        """Whether every file marked so far was looked at."""
-        return not (self._everywhere or self._due)
-
-    def mark(self, path: str) -> None:
-        """The file at *path* may have changed; of a directory, any file below it."""
-        if path.startswith(f"{FOLDER}/"):
-            self._due.add(path)
-        else:
-            self._everywhere = True
-
-    def look_everywhere(self) -> None:
-        """Any file may have."""
-        self._everywhere = True
-
     async def take_in(self) -> bool:
         """Look at what was marked; whether there was anything. What cannot be is marked again. Raises Unavailable."""
-        if self.idle:
+        if self.marks.is_empty:
             return False
         await self._load()
-        if self._everywhere:
-            self._everywhere = False
-            with ExitStack() as again:
-                again.callback(self.look_everywhere)
-                await self._look_around()
-                again.pop_all()
         busy = set()
-        while self._due:
-            path = self._due.pop()
-            with ExitStack() as again:
-                again.callback(self.mark, path)
-                try:
-                    await self._look(path)
-                except Busy:  # the others need not wait for whoever has it open
-                    busy.add(path)
-                again.pop_all()
-        self._due |= busy
+
+        async def look(path: str) -> None:
+            try:
+                await self._look(path)
+            except Busy:  # the others need not wait for whoever has it open
+                busy.add(path)
+
+        try:
+            await self.marks.take(self._look_around, look)
+        finally:
+            for path in busy:
+                self.marks.mark(path)
         return True
 
     async def _load(self) -> None:
@@ -92,7 +72,8 @@ class Intake:
         except (Refused, OSError):
             await self._list(FOLDER, f"{FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.")
             return
-        self._due |= {path for path, stat in found.items() if self._seen.get(path) != stat}
+        for path in (path for path, stat in found.items() if self._seen.get(path) != stat):
+            self.marks.mark(path)
         self._seen = found
         for path in (self._listed or {}).keys() - found.keys():
             await self._settle(path)
@@ -200,6 +181,10 @@ class Intake:
             async with sides.database.transaction(sides.tenant, sides.lease) as connection:
                 await attention.settle(connection, sides.tenant, sides.mirror, [(path, CODE)])
             del self._listed[path]
+
+
+def _is_request(path: str) -> bool:
+    return path.startswith(f"{FOLDER}/")
 
 
 def _answer(stored: Stored) -> Answer:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mirrord.codec.block import Block, blocks_of, ends
 from mirrord.codec.reader import nodes
-from mirrord.codec.segments import MAX_CHARACTERS, Region, outline
+from mirrord.codec.segments import MAX_CHARACTERS, Outline, Region, outline, uncut
 from mirrord.codec.text import lines
 
 _FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
@@ -47,6 +47,11 @@ class Reading:
 def read_whole(body: str, within: list[Region] | None = None) -> Reading:
     """*body*, read; never raises. within: as in `outline`."""
     return _read(body, {}, within)
+
+
+def unread(body: str) -> Reading:
+    """*body* as one opaque block, without looking into it."""
+    return _reading(uncut(body))
 
 
 def reread(before: Reading, body: str) -> Reading | None:
@@ -83,9 +88,12 @@ def reread(before: Reading, body: str) -> Reading | None:
 
 
 def _read(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
-    page = outline(body, references, within)
+    return _reading(outline(body, references, within))
+
+
+def _reading(page: Outline) -> Reading:
     return Reading(
-        body,
+        page.body,
         [(segment.start, segment.end) for segment in page.segments],
         blocks_of(nodes(page)),
         page.references,

@@ -99,20 +99,25 @@ def outline(
     within: receives the `regions` of *body*, or nothing where only that can tell.
     """
     if len(body) > MAX_CHARACTERS:
-        return Outline(body, [Segment(0, len(body), None)], references)
+        return uncut(body, references)
     env: dict[str, Any] = {"references": dict(references)}
     if within is not None:
         env[PLACES] = []
     try:
         tokens = parse(body, env)
     except TRIPS:
-        return Outline(body, [Segment(0, len(body), None)], references)
+        return uncut(body, references)
     if within is not None:
         within += _regions(body, env[PLACES])
     spare = env.get("looks", 0)
     return Outline(
         body, _cut(body, tokens, flawed=OPAQUE in env), env["references"], env.get("allowed", 0) - spare, spare
     )
+
+
+def uncut(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Outline:
+    """*body* as one opaque block."""
+    return Outline(body, [Segment(0, len(body), None)], references)
 
 
 def _cut(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Segment]:

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
+from typing import TypeAlias
 
 import orjson
 
@@ -14,10 +15,12 @@ from mirrord.codec.carry import carried_blocks, content_of, joined
 from mirrord.codec.document import Document
 from mirrord.codec.embedded import embedded
 from mirrord.codec.frontmatter import split
-from mirrord.codec.increment import Reading, read_whole, reread
+from mirrord.codec.increment import Reading, read_whole, reread, unread
 from mirrord.codec.links import Link, links_of
 from mirrord.codec.naming import identified
 from mirrord.codec.segments import Region
+
+Stored: TypeAlias = tuple[bytes, Sequence[Link]]  # the document as JSON, and the links
 
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
@@ -45,8 +48,11 @@ def derived(text: str, prior: str | None) -> Derived:
 
 
 def _anew(text: str, prior: str | None, within: list[Region] | None) -> Derived:
-    reading = read_whole(split(text).body, within)
-    return _made(reading, identified(blocks_of(content_of(_loaded(prior)))))
+    return _made(read_whole(split(text).body, within), _blocks_before(prior))
+
+
+def _blocks_before(prior: str | None) -> Sequence[Block]:
+    return identified(blocks_of(content_of(_loaded(prior))))
 
 
 def derived_again(before: Derived, text: str, prior: str | None) -> Derived | None:
@@ -57,10 +63,20 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
     return _made(reading, _blocks_again(before.blocks, _loaded(prior)))
 
 
-def stored(text: str, prior: str | None) -> tuple[bytes, Sequence[Link]]:
+def stored(text: str, prior: str | None) -> Stored:
     """The document of `derived` alone, and the links: all that has to leave a worker."""
     within: list[Region] = []
     return _anew(text, prior, within).json, links_of(text, within)
+
+
+def stored_together(pages: Sequence[tuple[str, str | None]]) -> list[Stored]:
+    """`stored` of several (text, prior): a trip to a worker costs as much as a short page."""
+    return [stored(text, prior) for text, prior in pages]
+
+
+def stored_unread(text: str, prior: str | None) -> Stored:
+    """What is stored of a text on which a parser failed: its body as one opaque block, no links."""
+    return _made(unread(split(text).body), _blocks_before(prior)).json, ()
 
 
 def _made(reading: Reading, prior: Sequence[Block]) -> Derived:

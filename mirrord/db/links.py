@@ -3,18 +3,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from mirrord.codec.links import Link
+from mirrord.db import cursors
 from mirrord.db.connect import Connection
+from mirrord.db.cursors import Follower
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.linking import Called, Found
 
-FEED = 500  # entries noticed at once
 DUE = 500  # links resolved at once
 
 Row = tuple[Any, ...]
-Cursor = tuple[int, UUID]  # a seq of the feed and an entry: everything up to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,48 +132,15 @@ async def _each(connection: Connection, statement: str, rows: Sequence[Row]) -> 
             await cursor.executemany(statement, rows)
 
 
-_BEGIN = (0, UUID(int=0))
-_WAITS = """
-SELECT EXISTS (SELECT FROM mirrord.entry_feed WHERE tenant_id = %(t)s AND (seq, entry_id) > (%(seq)s, %(entry)s))
-    OR EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due)"""
-
-
 async def waiting(connection: Connection, tenant: TenantId) -> bool:
     """Whether entries changed that were not noticed, or links are due."""
-    seq, entry = await _cursor(connection, tenant, "")
-    row = await (await connection.execute(_WAITS, {"t": tenant, "seq": seq, "entry": entry})).fetchone()
+    return await cursors.waiting(connection, tenant, Follower.LINKS) or await _is_any_due(connection, tenant)
+
+
+async def _is_any_due(connection: Connection, tenant: TenantId) -> bool:
+    statement = "SELECT EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %s AND due)"
+    row = await (await connection.execute(statement, (tenant,))).fetchone()
     return bool(row and row[0])
-
-
-async def hold_cursor(connection: Connection, tenant: TenantId) -> Cursor:
-    """Up to where names are known; nobody else resolves links of the tenant until this transaction ends."""
-    await connection.execute(
-        "INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (tenant, *_BEGIN),
-    )
-    return await _cursor(connection, tenant, "FOR UPDATE")
-
-
-async def _cursor(connection: Connection, tenant: TenantId, lock: str) -> Cursor:
-    statement = f"SELECT seq, entry_id FROM mirrord.link_cursor WHERE tenant_id = %s {lock}"
-    row = await (await connection.execute(statement.encode(), (tenant,))).fetchone()
-    return (row[0], row[1]) if row else _BEGIN
-
-
-async def move_cursor(connection: Connection, tenant: TenantId, cursor: Cursor) -> None:
-    """Names are known up to *cursor*."""
-    statement = "UPDATE mirrord.link_cursor SET seq = %s, entry_id = %s WHERE tenant_id = %s"
-    await connection.execute(statement, (*cursor, tenant))
-
-
-async def changed_after(connection: Connection, tenant: TenantId, cursor: Cursor) -> list[Cursor]:
-    """Some of the entries that changed after *cursor*, with their seq, in the feed's order."""
-    found = await connection.execute(
-        "SELECT seq, entry_id FROM mirrord.entry_feed WHERE tenant_id = %s AND (seq, entry_id) > (%s, %s) "
-        "ORDER BY seq, entry_id LIMIT %s",
-        (tenant, *cursor, FEED),
-    )
-    return [(seq, EntryId(entry)) for seq, entry in await found.fetchall()]
 
 
 _PAGES = """
@@ -276,9 +242,6 @@ DELETE FROM mirrord.page_link WHERE tenant_id = %(t)s AND source_id = ANY (%(ids
 async def clear(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> None:
     """Those of *entries* that are folders, without a text, have no links."""
     await connection.execute(_CLEAR, {"t": tenant, "ids": list(entries)})
-
-
-_MARK = "UPDATE mirrord.page_link SET due = true WHERE tenant_id = %s AND {} = ANY (%s) AND NOT due"
 
 
 async def mark_due(connection: Connection, tenant: TenantId, keys: Iterable[str], sources: Iterable[EntryId]) -> None:

@@ -4,13 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from mirrord.db import records
+from mirrord.db import cursors, records
 from mirrord.db.connect import Connection
-from mirrord.db.links import Cursor
+from mirrord.db.cursors import Follower
 from mirrord.db.records import RecordText
 from mirrord.domain.entry import EntryId, TenantId, digest_of
-
-_BEGIN = (0, UUID(int=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +30,7 @@ class Unanchored:
 
 async def waiting(connection: Connection, tenant: TenantId) -> bool:
     """Whether entries changed that were not looked at."""
-    cursor = await _cursor(connection, tenant, "")
-    found = await connection.execute(
-        "SELECT EXISTS (SELECT FROM mirrord.entry_feed WHERE tenant_id = %s AND (seq, entry_id) > (%s, %s))",
-        (tenant, *cursor),
-    )
-    row = await found.fetchone()
-    return bool(row and row[0])
-
-
-async def hold_cursor(connection: Connection, tenant: TenantId) -> Cursor:
-    """Up to where segments follow; nobody else anchors the tenant's until this transaction ends."""
-    await connection.execute(
-        "INSERT INTO mirrord.segment_cursor (tenant_id, seq, entry_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (tenant, *_BEGIN),
-    )
-    return await _cursor(connection, tenant, "FOR UPDATE")
-
-
-async def _cursor(connection: Connection, tenant: TenantId, lock: str) -> Cursor:
-    statement = f"SELECT seq, entry_id FROM mirrord.segment_cursor WHERE tenant_id = %s {lock}"
-    row = await (await connection.execute(statement.encode(), (tenant,))).fetchone()
-    return (row[0], row[1]) if row else _BEGIN
-
-
-async def move_cursor(connection: Connection, tenant: TenantId, cursor: Cursor) -> None:
-    """Segments follow up to *cursor*."""
-    statement = "UPDATE mirrord.segment_cursor SET seq = %s, entry_id = %s WHERE tenant_id = %s"
-    await connection.execute(statement, (*cursor, tenant))
+    return await cursors.waiting(connection, tenant, Follower.SEGMENTS)
 
 
 _KEYS = """

@@ -142,30 +142,42 @@ class Underived:
     prior: str | None
 
 
+_UNDERIVED = """
+SELECT id, version, markdown, prior::text
+  FROM (SELECT *, sum(octet_length(markdown)) OVER (ORDER BY updated_at DESC ROWS UNBOUNDED PRECEDING)
+                  - octet_length(markdown) AS sooner
+          FROM (SELECT id, version, markdown, prior, updated_at FROM mirrord.page
+                 WHERE tenant_id = %s AND deleted_at IS NULL AND kind = 'page' AND content IS NULL
+                   AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s)
+                 ORDER BY updated_at DESC LIMIT %s) AS newest) AS measured
+ WHERE sooner <= %s ORDER BY updated_at DESC"""
+
+
 async def load_underived(
-    connection: Connection, tenant: TenantId, limit: int, skip: Sequence[EntryId]
+    connection: Connection, tenant: TenantId, limit: int, most: int, skip: Sequence[EntryId]
 ) -> list[Underived]:
-    """Pages whose document is still to be derived, the newest change first."""
-    cursor = await connection.execute(
-        "SELECT id, version, markdown, prior::text FROM mirrord.page "
-        "WHERE tenant_id = %s AND deleted_at IS NULL AND kind = 'page' "
-        "AND content IS NULL AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s) "
-        "ORDER BY updated_at DESC LIMIT %s",
-        (tenant, list(skip), limit),
-    )
+    """
+    Pages whose document is still to be derived, the newest change first.
+
+    limit: how many. most: bytes of text, which the last of them may exceed.
+    """
+    cursor = await connection.execute(_UNDERIVED, (tenant, list(skip), limit, most))
     return [Underived(EntryId(entry), *rest) for entry, *rest in await cursor.fetchall()]
+
+
+_STORE = """
+UPDATE mirrord.page SET content = %s::jsonb, prior = NULL
+ WHERE tenant_id = %s AND id = %s AND version = %s AND content IS NULL AND ahead = '{}'"""
 
 
 async def store_content(
     connection: Connection, tenant: TenantId, documents: Sequence[tuple[EntryId, int, bytes]]
 ) -> None:
     """Documents (entry, version, JSON) derived from exactly those versions; others have moved on and are skipped."""
-    for entry, version, document in documents:
-        await connection.execute(
-            "UPDATE mirrord.page SET content = %s::jsonb, prior = NULL "
-            "WHERE tenant_id = %s AND id = %s AND version = %s AND content IS NULL AND ahead = '{}'",
-            (document.decode(), tenant, entry, version),
-        )
+    rows = [(document.decode(), tenant, entry, version) for entry, version, document in documents]
+    if rows:
+        async with connection.cursor() as cursor:  # one by one each would cost a turn of the event loop
+            await cursor.executemany(_STORE, rows)
 
 
 def _digest(stored: bytes | None) -> Digest | None:

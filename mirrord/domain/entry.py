@@ -68,6 +68,7 @@ def new_id() -> EntryId:
     return EntryId(UUID(int=value))
 
 
+@lru_cache(maxsize=1024)  # asked thrice of each new file
 def id_of_path(tenant: TenantId, path: str) -> EntryId:
     """The id of an entry whose file carries none: the same on every host for the same path."""
     return EntryId(uuid5(tenant, path))

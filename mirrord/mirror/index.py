@@ -109,8 +109,10 @@ class Index:
         """Let it be found below the directories above it, those that are no folders (`assets`) too."""
         while path:
             above = path.rpartition("/")[0]
-            siblings = self._children.setdefault(above, set())
-            if path in siblings:
+            siblings = self._children.get(above)
+            if siblings is None:
+                siblings = self._children[above] = set()
+            elif path in siblings:
                 return
             siblings.add(path)
             path = above

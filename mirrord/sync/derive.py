@@ -2,89 +2,28 @@
 
 import asyncio
 import logging
-import multiprocessing
-import os
-import signal
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import suppress
 
-from mirrord.codec.links import Link, links_of
-from mirrord.codec.stored import Derived, derived, derived_again, stored
+from mirrord.codec.links import links_of
+from mirrord.codec.stored import Derived, Stored, derived, derived_again, stored, stored_together, stored_unread
 from mirrord.db import links, views
 from mirrord.db.views import Underived
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
-from mirrord.sync.worker import begin
+from mirrord.sync.workers import Workers
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 SMALL = 16_384  # characters: below that a thread is quicker than another process
 MEDIUM = 200_000  # characters: below that a thread is quick enough where only some blocks are parsed
 KEPT = 1_000_000  # characters of pages whose blocks are remembered, each some 30 bytes
-BATCH = 40  # pages at once
-PATIENCE = 20.0  # seconds for one page; then it is left without a document
-IDLE = 20.0  # seconds after which the workers go home and give their memory back
-NICE = 10  # of the workers: people's edits go first
-
-
-class Workers:
-    """Processes that parse; started when there is something to do, sent home when there is not."""
-
-    def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
-        self._used = 0.0
-
-    async def run(self, work: Callable[[str, str | None], T], text: str, prior: str | None) -> T:
-        """What *work*, a function of the codec, makes in another process. Raises TimeoutError after PATIENCE."""
-        self._used = time.monotonic()
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(
-                max_workers=2, mp_context=context, initializer=begin, initargs=(os.getpid(), NICE)
-            )
-        with _uninterrupted():
-            future = asyncio.get_running_loop().run_in_executor(self._pool, work, text, prior)
-        done, _ = await asyncio.wait([future], timeout=PATIENCE)
-        if not done:
-            future.add_done_callback(asyncio.Future.exception)  # nobody waits for it any more
-            self.end()
-            raise TimeoutError
-        return future.result()
-
-    def rest(self) -> None:
-        """Send the workers home if nothing came for a while."""
-        if self._pool is not None and time.monotonic() - self._used > IDLE:
-            self.close()
-
-    def close(self) -> None:
-        """Let the workers go home after what they are doing."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
-
-    def end(self) -> None:
-        """End the workers, hanging ones too."""
-        if self._pool is not None:
-            for process in list((self._pool._processes or {}).values()):
-                process.terminate()
-        self.close()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Workers started here inherit that SIGINT is blocked: Ctrl-C is the daemon's to handle."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+BATCH = 120  # pages at once
+TOGETHER = 2_000_000  # bytes of text at once, if it is not one page
+SHARE = 32_768  # characters that go to a worker at once, if it is not one page
+TRIES = 2  # a worker may have died of another tenant's page
 
 
 class Recent:
@@ -117,41 +56,81 @@ class Deriver:
         self._sides = sides
         self._workers = workers
         self._recent = recent
-        self._given_up: set[EntryId] = set()
+        self._storing: asyncio.Task[None] | None = None
+        self._coming: list[EntryId] = []  # what is being stored
 
     async def derive_some(self) -> int:
-        """Derive one batch; how many pages it held. 0: all documents are there."""
-        sides = self._sides
-        async with sides.database.transaction(sides.tenant) as connection:
-            batch = await views.load_underived(connection, sides.tenant, BATCH, list(self._given_up))
+        """
+        Derive one batch; how many pages it held. 0: all documents are there.
+
+        Of a full batch the documents are still being stored: meanwhile the next may be derived.
+        """
         self._workers.rest()
-        if not batch:
-            return 0
-        found = await asyncio.gather(*(self._derived(page, alone=len(batch) == 1) for page in batch))
-        pages = [one for one in found if one is not None]
-        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
-            documents = [(page, version, document) for page, version, document, _ in pages]
-            await views.store_content(connection, sides.tenant, documents)
-            await links.store_links(
-                connection, sides.tenant, [(page, version, said) for page, version, _, said in pages]
-            )
+        try:
+            batch = await self._load()
+            found = await self._derived_of(batch)
+        finally:
+            await self.finish()
+        if found:
+            self._coming = [page.entry for page in batch]
+            self._storing = asyncio.create_task(self._store(list(zip(batch, found, strict=True))))
+            if len(batch) < BATCH:
+                await self.finish()
         return len(batch)
 
-    async def _derived(self, page: Underived, *, alone: bool) -> tuple[EntryId, int, bytes, Sequence[Link]] | None:
-        try:
-            if alone and len(page.markdown) <= MEDIUM:
-                return page.entry, page.version, *await self._of_edited(page)
-            return page.entry, page.version, *await self._workers.run(stored, page.markdown, page.prior)
-        except CancelledError:  # the daemon stops
-            return None
-        except (TimeoutError, BrokenProcessPool):
-            log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
-            self._given_up.add(page.entry)
-            return None
+    async def finish(self) -> None:
+        """Return when all that was derived is stored. Raises what storing raised."""
+        storing, self._storing, self._coming = self._storing, None, []
+        if storing is not None:
+            await storing
 
-    async def _of_edited(self, page: Underived) -> tuple[bytes, Sequence[Link]]:
+    async def _load(self) -> list[Underived]:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return await views.load_underived(connection, self._sides.tenant, BATCH, TOGETHER, self._coming)
+
+    async def _store(self, derived: Sequence[tuple[Underived, Stored]]) -> None:
+        sides = self._sides
+        documents = [(page.entry, page.version, document) for page, (document, _) in derived]
+        said = [(page.entry, page.version, found) for page, (_, found) in derived]
+        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+            await views.store_content(connection, sides.tenant, documents)
+            await links.store_links(connection, sides.tenant, said)
+
+    async def _derived_of(self, batch: Sequence[Underived]) -> list[Stored]:
+        if len(batch) == 1:
+            return [await self._of_edited(batch[0])]
+        shares = list(_shares(batch))
+        made = await asyncio.gather(*map(self._together, shares))
+        found: list[Stored] = []
+        for share, results in zip(shares, made, strict=True):
+            found += results or [await self._alone(page) for page in share]
+        return found
+
+    async def _together(self, share: Sequence[Underived]) -> list[Stored]:
+        """Nothing, if it took too long or the worker died: one of them is to blame."""
+        try:
+            return await self._workers.run(stored_together, [(page.markdown, page.prior) for page in share])
+        except (TimeoutError, BrokenProcessPool):
+            return []
+
+    async def _alone(self, page: Underived) -> Stored:
+        for _ in range(TRIES):
+            with suppress(BrokenProcessPool):
+                try:
+                    return await self._workers.run(stored, page.markdown, page.prior)
+                except TimeoutError:
+                    break
+        log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
+        return await asyncio.to_thread(stored_unread, page.markdown, page.prior)
+
+    async def _of_edited(self, page: Underived) -> Stored:
         """Of a page that comes alone, and so is probably being edited: the next time it is quicker."""
-        result = await self._again(page) or await self._anew(page)
+        if len(page.markdown) > MEDIUM:
+            return await self._alone(page)
+        try:
+            result = await self._again(page) or await self._anew(page)
+        except (TimeoutError, BrokenProcessPool):
+            return await self._alone(page)
         self._recent.keep(self._sides.tenant, page.entry, result)
         return result.json, await asyncio.to_thread(links_of, page.markdown)
 
@@ -165,3 +144,15 @@ class Deriver:
         if len(page.markdown) < SMALL:
             return await asyncio.to_thread(derived, page.markdown, page.prior)
         return await self._workers.run(derived, page.markdown, page.prior)
+
+
+def _shares(batch: Sequence[Underived]) -> Iterator[list[Underived]]:
+    """What goes to a worker at once."""
+    share: list[Underived] = []
+    for page in batch:
+        if share and sum(len(one.markdown) for one in share) + len(page.markdown) > SHARE:
+            yield share
+            share = []
+        share.append(page)
+    if share:
+        yield share

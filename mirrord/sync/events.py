@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 
 from mirrord.codec.records import check_storable
@@ -12,6 +11,7 @@ from mirrord.domain.event import FOLDER, Event, decode
 from mirrord.errors import Damaged, Fenced, Refused, Unavailable, reason_of
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.tail import Cursor, Tail, read_tail
+from mirrord.sync.marks import Marks
 from mirrord.sync.sides import Sides
 
 EVERY = 60.0  # seconds after which all files are looked at, whatever the watcher says
@@ -30,8 +30,7 @@ class EventReader:
     """
 
     sides: Sides
-    _due: set[str] = field(default_factory=set)
-    _everywhere: bool = True
+    _marks: Marks = field(default_factory=lambda: Marks(is_event_file))
     _working: bool = False
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _cursors: dict[str, Cursor] = field(default_factory=dict)
@@ -41,19 +40,16 @@ class EventReader:
     @property
     def idle(self) -> bool:
         """Whether every line marked so far was read."""
-        return not (self._working or self._everywhere or self._due)
+        return self._marks.is_empty and not self._working
 
     def mark(self, path: str) -> None:
         """The file at *path* may have grown; of a directory, any file below it."""
-        if is_event_file(path):
-            self._due.add(path)
-        else:
-            self._everywhere = True
+        self._marks.mark(path)
         self._wake.set()
 
     def look_everywhere(self) -> None:
         """Any file may have."""
-        self._everywhere = True
+        self._marks.mark_everywhere()
         self._wake.set()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -69,7 +65,8 @@ class EventReader:
             woken = asyncio.ensure_future(self._wake.wait())
             done, _ = await asyncio.wait({woken, ended}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             woken.cancel()
-            self._everywhere |= not done
+            if not done:
+                self._marks.mark_everywhere()
 
     async def read_marked(self) -> None:
         """Take in what is new; what could not be stays marked. Raises Unavailable, Fenced."""
@@ -78,18 +75,7 @@ class EventReader:
         self._working = True
         try:
             await self._load()
-            if self._everywhere:
-                self._everywhere = False
-                with ExitStack() as again:
-                    again.callback(self.look_everywhere)
-                    await self._look_around()
-                    again.pop_all()
-            while self._due:
-                path = self._due.pop()
-                with ExitStack() as again:
-                    again.callback(self.mark, path)
-                    await self._read(path)
-                    again.pop_all()
+            await self._marks.take(self._look_around, self._read)
         finally:
             self._working = False
 
@@ -113,7 +99,8 @@ class EventReader:
         except (Refused, OSError) as error:
             await self._list(FOLDER, f"{FOLDER!r} cannot be looked at: {reason_of(error)}")
             return
-        self._due |= files
+        for path in files:
+            self._marks.mark(path)
         for path in self._cursors.keys() - files:
             del self._cursors[path]
         for path in self._listed.keys() - files:

@@ -10,47 +10,32 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mirrord.db import links
 from mirrord.db.connect import Connection
-from mirrord.db.links import Cursor, Due, Name, Spot
+from mirrord.db.cursors import Follower
+from mirrord.db.links import Due, Name, Spot
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.linking import Called, Candidate, Found, Origin, Path, called, key_of, resolve, target_key
 from mirrord.domain.place import ASSETS
+from mirrord.sync.following import follow_some, look_at_changed
 from mirrord.sync.paths import path_in
-from mirrord.sync.sides import DAEMON_ACTOR, Sides
+from mirrord.sync.sides import Sides
 
 _Change = tuple[list[Name], list[Name]]  # an entry's names before and after
 Parents = Mapping[EntryId, tuple[EntryId | None, str]]
 
 
-class Linker:
-    """Resolves the links of one tenant."""
-
-    def __init__(self, sides: Sides) -> None:
-        self._sides = sides
-
-    async def link_some(self) -> int:
-        """Notice and resolve one batch; how many entries and links it held. 0: every link is resolved."""
-        sides, tenant = self._sides, self._sides.tenant
-        if sides.lease is None:
-            return 0
-        async with sides.database.transaction(tenant) as connection:
-            if not await links.waiting(connection, tenant):
-                return 0
-        async with sides.database.transaction(tenant, sides.lease, DAEMON_ACTOR) as connection:
-            return await link_batch(connection, tenant)
+async def link_some(sides: Sides) -> int:
+    """Notice and resolve one batch; how many entries and links it held. 0: every link is resolved."""
+    return await follow_some(sides, links.waiting, link_batch)
 
 
 async def link_batch(connection: Connection, tenant: TenantId) -> int:
     """Notice and resolve one batch in the open transaction; how many entries and links it held."""
-    cursor = await links.hold_cursor(connection, tenant)
-    return await _notice(connection, tenant, cursor) + await _look_up(connection, tenant)
+    noticed = await look_at_changed(connection, tenant, Follower.LINKS, _notice)
+    return noticed + await _look_up(connection, tenant)
 
 
-async def _notice(connection: Connection, tenant: TenantId, cursor: Cursor) -> int:
-    """Learn the names of entries that changed, and make the links due that may mean something else now."""
-    changed = await links.changed_after(connection, tenant, cursor)
-    if not changed:
-        return 0
-    entries = [EntryId(entry) for _, entry in changed]
+async def _notice(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> None:
+    """Learn the names of *entries*, and make the links due that may mean something else now."""
     known, spots = defaultdict[EntryId, list[Name]](list), await links.load_spots(connection, tenant, entries)
     for name in await links.names_of(connection, tenant, entries):
         known[name.entry].append(name)
@@ -58,8 +43,6 @@ async def _notice(connection: Connection, tenant: TenantId, cursor: Cursor) -> i
     renamed = {entry: (known[entry], fresh[entry]) for entry in entries if fresh[entry] != known[entry]}
     if renamed:
         await _rename(connection, tenant, renamed)
-    await links.move_cursor(connection, tenant, changed[-1])
-    return len(changed)
 
 
 async def _rename(connection: Connection, tenant: TenantId, renamed: Mapping[EntryId, _Change]) -> None:

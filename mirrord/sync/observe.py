@@ -71,12 +71,14 @@ async def observe(
         assembled = Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
         return Observation(await _with_purged(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
-        memory = await _remember(connection, sides, look, known, coming, rewound=rewound)
+        memory, asked = await _remember(connection, sides, look, known, coming, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await _continue_rows(connection, sides, look, memory, owners)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
-        rows = await states.load_rows(connection, sides.tenant, entries)
+        rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
+        if left := entries - asked:
+            rows |= await states.load_rows(connection, sides.tenant, left)
         assembly = Assembly(sides.looker.index, look, memory, owners)
         assembled = assembly.states(entries, rows)
         seen = await _seen(connection, sides, assembled)
@@ -141,8 +143,12 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[lis
 
 async def _remember(
     connection: Connection, sides: Sides, look: Look, known: list[Base], coming: Collection[Base], *, rewound: bool
-) -> Memory:
-    """Load what may be evidence for what was found, and see which of it is no longer in its place."""
+) -> tuple[Memory, set[EntryId]]:
+    """
+    Load what may be evidence for what was found, and see which of it is no longer in its place.
+
+    Also the entries of which the memory has the row, if there is one.
+    """
     founds = look.found.values()
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
     paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}
@@ -162,7 +168,7 @@ async def _remember(
     candidates = [*known_by, *homes]
     rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
     missing = await asyncio.to_thread(_missing, sides, bases, look)
-    return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written)
+    return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
 
 
 def _written(sides: Sides) -> dict[Digest, EntryId]:

@@ -20,7 +20,8 @@ class Queue:
 
     def __init__(self) -> None:
         self._paths: set[str] = set()
-        self._forced: set[str] = set()
+        self._forced: set[str] = set()  # some of them
+        self._order: list[tuple[tuple[int, str, bool], str]] = []  # a heap of all paths, or empty: not needed
         self._entries: set[EntryId] = set()
         self._later: list[tuple[float, int, Dirty]] = []
         self._count = itertools.count()
@@ -38,7 +39,7 @@ class Queue:
 
     def only_reads(self, least: int) -> bool:
         """Whether all that is to be done now is to read files, at least so many."""
-        return len(self._paths) >= least and not self._entries and self._paths == self._forced
+        return len(self._paths) >= least and not self._entries and len(self._paths) == len(self._forced)
 
     def mark(
         self,
@@ -93,7 +94,7 @@ class Queue:
     def take(self, most: int) -> Dirty:
         """At most *most* paths and entries each; parents come before what is below them."""
         self._wake_later()
-        paths = frozenset(_first(self._paths, most))
+        paths = frozenset(self._first(most))
         entries = frozenset(itertools.islice(self._entries, most))
         forced = frozenset(self._forced & paths)
         self._paths -= paths
@@ -112,7 +113,24 @@ class Queue:
         self._bell.clear()
         self._wake_later()
 
+    def _first(self, most: int) -> Iterable[str]:
+        if len(self._paths) <= most:
+            self._order.clear()
+            return self._paths
+        if not self._order:  # made once, not for each chunk of a large tree
+            self._order = [(by_depth(path), path) for path in self._paths]
+            heapq.heapify(self._order)
+        found: set[str] = set()
+        while len(found) < most:
+            _, path = heapq.heappop(self._order)
+            if path in self._paths:  # else it was taken, and is in the heap twice
+                found.add(path)
+        return found
+
     def _add(self, dirty: Dirty) -> None:
+        if self._order:
+            for path in dirty.paths - self._paths:
+                heapq.heappush(self._order, (by_depth(path), path))
         self._paths |= dirty.paths
         self._forced |= dirty.forced
         self._entries |= dirty.entries
@@ -121,12 +139,6 @@ class Queue:
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
             self._add(heapq.heappop(self._later)[2])
-
-
-def _first(paths: set[str], most: int) -> Iterable[str]:
-    if len(paths) <= most:
-        return paths
-    return heapq.nsmallest(most, paths, key=by_depth)
 
 
 def _places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:

@@ -19,15 +19,17 @@ class Done:
     """What a command answered. code: its exit code."""
 
     code: int
-    out: str
-    err: str
+    out: str = ""
+    err: str = ""
 
 
 class Near(Mirrord):
     """A whole mirrord, its daemon in a process of its own, but whose commands run in this one."""
 
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
-        """As Mirrord.run(), but that nobody watches over *seconds*."""
+        """As Mirrord.run(), but that nobody watches over *seconds*; a daemon has a process of its own."""
+        if arguments[0] == "up":
+            return super().run(*arguments, seconds=seconds)
         done = _run([*arguments, *self._places()])
         return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
 
@@ -35,9 +37,15 @@ class Near(Mirrord):
 def commands(dsn: str, tenant: object, directory: Path) -> Command:
     """Runs `mirrord` commands for one tenant, named or by its id."""
 
+    run = commands_on_files(directory)
+    return lambda *arguments: run(*arguments, "--dsn", dsn, "--tenant", str(tenant))
+
+
+def commands_on_files(directory: Path) -> Command:
+    """Runs those that need neither Postgres nor, where there is only one, a tenant's name."""
+
     def run(*arguments: str) -> Done:
-        places = ["--dsn", dsn, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")]
-        return _run([*arguments, *places, "--tenant", str(tenant)])
+        return _run([*arguments, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")])
 
     return run
 

@@ -1,22 +1,32 @@
-"""Two hosts' installations of one tenant, for tests that need both."""
+"""Whole installations: two hosts' of one tenant, and one that agents are guests of."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.system.commands import Near
+from tests.system.guests import Host, hosting
 from tests.system.harness import Mirrord
 
 
 @pytest.fixture
 def here(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """One host's installation; its daemon is down."""
-    with Mirrord(tmp_path / "here", dsn=fresh_dsn) as installed:
+    with Near(tmp_path / "here", dsn=fresh_dsn) as installed:
         yield installed
 
 
 @pytest.fixture
 def there(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """Another host's, of the same tenant."""
-    with Mirrord(tmp_path / "there", dsn=fresh_dsn) as installed:
+    with Near(tmp_path / "there", dsn=fresh_dsn) as installed:
         yield installed
+
+
+@pytest.fixture(scope="module")
+def host(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Host]:
+    """One daemon for all tests of a module, which have files of their own; its tenant is called like the module."""
+    name = request.path.stem.removeprefix("test_").replace("_", "-")
+    with hosting(admin_dsn, tmp_path_factory.mktemp(name), name) as hosted:
+        yield hosted

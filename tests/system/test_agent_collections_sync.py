@@ -12,6 +12,7 @@ from mirrord.commands.collections import add_collection, change_collection, list
 from mirrord.commands.failure import Failed
 from mirrord.commands.session import Session
 from tests.system.agents import agent
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import problem
@@ -22,7 +23,7 @@ Row = tuple[str, dict[str, object] | None, str | None]
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("collections"), tenant="collections", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("collections"), tenant="collections", dsn=admin_dsn) as started:
         started.up()
         yield started
 

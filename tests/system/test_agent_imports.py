@@ -1,7 +1,5 @@
 """Agents and people import files and surveys: what becomes of them is in Postgres, with who did it."""
 
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +8,10 @@ from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from mirrord.commands.gate import Gate
-from tests.system.clients import Agent, in_memory, on_stdio, process, tenant_in
+from tests.system.clients import Agent, in_memory, tenant_in
 from tests.system.commands import commands
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.system.guests import ACTOR, Host
+from tests.system.harness import eventually
 from tests.system.people import granted, pending
 
 SURVEY = "Id;Age;Why?\nP1;34;Because it is near.\nP2;;\n"
@@ -24,47 +22,13 @@ MAPPINGS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
-    """One daemon for all tests of this module; each has files of its own."""
-    with Mirrord(tmp_path_factory.mktemp("imports"), tenant="imports", dsn=admin_dsn) as started:
-        save(started.file("Welcome.md"), "a tree that loses its last file halts\n")
-        started.up()
-        yield started
+async def test_an_agent_imports_a_document_and_once_a_person_approves_a_survey(host: Host, tmp_path: Path) -> None:
+    async with host.agent() as one:
+        await _imports_a_document(host, one, tmp_path / "Talk.html")
+        await _imports_a_survey(host, one, tmp_path / "Wave.csv")
 
 
-@pytest.fixture(scope="module")
-def token(mirrord: Mirrord) -> str:
-    """What lets the agent in."""
-    return mirrord.run("tenant", "token", mirrord.tenant, "--actor", "importer").stdout.strip()
-
-
-def agent(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
-    """An agent with a server of its own, which may read below the system's temporary directory."""
-    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "sources"))
-
-
-def told(mirrord: Mirrord, count: int, **data: Any) -> list[tuple[str, str]]:
-    """Type and actor of the events in Postgres about that, as soon as there are *count*."""
-    ((key, value),) = data.items()
-    query = "SELECT type, actor ->> 'kind' FROM mirrord.event WHERE data ->> %s = %s ORDER BY type"
-
-    def found() -> list[tuple[str, str]] | None:
-        rows = mirrord.app.execute(query, [key, str(value)]).fetchall()
-        return rows if len(rows) >= count else None
-
-    return eventually(found, f"{count} events about {value}")
-
-
-async def test_an_agent_imports_a_document_and_once_a_person_approves_a_survey(
-    mirrord: Mirrord, token: str, tmp_path: Path
-) -> None:
-    async with agent(mirrord, token) as one:
-        await _imports_a_document(mirrord, one, tmp_path / "Talk.html")
-        await _imports_a_survey(mirrord, one, tmp_path / "Wave.csv")
-
-
-async def _imports_a_document(mirrord: Mirrord, one: Agent, file: Path) -> None:
+async def _imports_a_document(host: Host, one: Agent, file: Path) -> None:
     file.write_text("<h1>Talk</h1><p>INTERVIEWER: Was it <b>loud</b>?</p><p>ANSWER: No.</p>")
     done = await one.call("import_file", path=str(file))
     again = await one.call("import_file", path=str(file), name="Talk again")
@@ -75,12 +39,12 @@ async def _imports_a_document(mirrord: Mirrord, one: Agent, file: Path) -> None:
     assert text["content"] == "# Talk\n\nINTERVIEWER: Was it **loud**?\n\nANSWER: No.\n"
     assert [one["name"] for one in again["duplicates"]] == ["Talk"]
     assert refused["code"] == "FILE_NOT_FOUND"
-    row = eventually(lambda: mirrord.page("Sources/Talk"), "the row of the source")
+    row = eventually(lambda: host.mirrord.page("Sources/Talk"), "the row of the source")
     assert str(row.id) == done["pageId"]
-    assert told(mirrord, 1, source_id=done["source_id"]) == [("SourceImported", "agent")]
+    assert host.told(1, source_id=done["source_id"]) == [("SourceImported", "agent", ACTOR)]
 
 
-async def _imports_a_survey(mirrord: Mirrord, one: Agent, file: Path) -> None:
+async def _imports_a_survey(host: Host, one: Agent, file: Path) -> None:
     """It is imported as it was when it was asked for."""
     file.write_text(SURVEY)
     refused = await one.refused("import_survey", path=str(file))
@@ -88,20 +52,17 @@ async def _imports_a_survey(mirrord: Mirrord, one: Agent, file: Path) -> None:
     waiting = await pending(one, "import_survey", path=str(file), column_mappings=MAPPINGS)
     assert waiting["preview"]["lines"] == ["Id | Age | Why?", "P1 | 34 | Because it is near.", "P2 |  | "]
     file.write_text("Id;Age;Why?\nX;1;others\n")
-    done = await granted(one, mirrord, "import_survey", path=str(file), column_mappings=MAPPINGS)
+    done = await granted(one, host.mirrord, "import_survey", path=str(file), column_mappings=MAPPINGS)
 
     assert (done["sources_created"], done["cases_created"], done["rows_processed"]) == (1, 2, 2)
-    row = eventually(lambda: mirrord.page("Cases/Wave/P1"), "the row of a case")
+    row = eventually(lambda: host.mirrord.page("Cases/Wave/P1"), "the row of a case")
     assert "[Why?](../../Sources/Wave/Why-.md#P1)" in (row.markdown or "")
-    kinds = [kind for kind, _ in told(mirrord, 3, survey="Wave")]
-    assert kinds == ["CaseCreated", "CaseCreated", "SourceImported"]
-    assert told(mirrord, 1, cases_path="Cases/Wave") == [("SurveyImported", "agent")]
+    assert sorted(kind for kind, *_ in host.told(3, survey="Wave")) == ["CaseCreated", "CaseCreated", "SourceImported"]
+    assert host.told(1, cases_path="Cases/Wave") == [("SurveyImported", "agent", ACTOR)]
 
 
-def test_a_person_imports_at_the_command_line_and_nobody_is_asked(
-    mirrord: Mirrord, admin_dsn: str, tmp_path: Path
-) -> None:
-    run = commands(admin_dsn, mirrord.tenant, mirrord.directory)
+def test_a_person_imports_at_the_command_line_and_nobody_is_asked(host: Host, admin_dsn: str, tmp_path: Path) -> None:
+    run = commands(admin_dsn, host.mirrord.tenant, host.mirrord.directory)
     (tmp_path / "Notes.txt").write_text("Ana: Hi.\n")
     (tmp_path / "Locked.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
     (tmp_path / "Second.csv").write_text(f"{SURVEY}P3;5;No.\n")
@@ -113,8 +74,9 @@ def test_a_person_imports_at_the_command_line_and_nobody_is_asked(
     assert "3 rows, 3 cases" in run(*survey, "--dry-run").out
     done = run(*survey, "--map", "Age=case_attribute:number:Years")
     assert done.out == "3 rows: 1 sources in Sources/Second, 3 cases in Cases/Second.\n"
-    assert "Years: 34" in mirrord.file("Cases/Second/P1.md").read_text()
-    assert told(mirrord, 1, cases_path="Cases/Second") == [("SurveyImported", "human")]
+    assert "Years: 34" in host.mirrord.file("Cases/Second/P1.md").read_text()
+    ((kind, by, _),) = host.told(1, cases_path="Cases/Second")
+    assert (kind, by) == ("SurveyImported", "human")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -1,73 +1,33 @@
 """Agents order sources in folders: they propose, people approve at the command line, and all of it is in Postgres."""
 
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager
-from typing import Any
-
 import allure
-import pytest
 
 from mirrord.domain.entry import new_id
 from mirrord.domain.number import number_of
-from tests.system.clients import Agent, on_stdio, process
 from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.system.guests import ACTOR, Host
+from tests.system.harness import eventually
 from tests.system.people import granted, pending
 
 
-@pytest.fixture(scope="module")
-def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
-    """One daemon for all tests of this module; each has folders of its own."""
-    with Mirrord(tmp_path_factory.mktemp("folders"), tenant="folders", dsn=admin_dsn) as started:
-        save(started.file("Welcome.md"), "a tree that loses its last file halts\n")
-        started.up()
-        yield started
-
-
-@pytest.fixture(scope="module")
-def token(mirrord: Mirrord) -> str:
-    """What lets the agent in."""
-    return mirrord.run("tenant", "token", mirrord.tenant, "--actor", "organiser").stdout.strip()
-
-
-def agent(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
-    """An agent with a server of its own."""
-    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "sources"))
-
-
-def source(mirrord: Mirrord, path: str) -> int:
+def source(host: Host, path: str) -> int:
     """The number of a source that is there in files and rows."""
     entry = new_id()
-    save(mirrord.file(path), f"---\nid: {entry}\ntype: source\n---\nAna: Hi.\n")
-    eventually(lambda: mirrord.page(path), f"the row of {path}")
+    save(host.mirrord.file(path), f"---\nid: {entry}\ntype: source\n---\nAna: Hi.\n")
+    eventually(lambda: host.mirrord.page(path), f"the row of {path}")
     return number_of(entry)
 
 
-def told(mirrord: Mirrord, *kinds: str, **data: int) -> list[tuple[Any, ...]]:
-    """Type and actor of the events in Postgres of these types, in order, as soon as all are there."""
-    ((key, value),) = data.items()
-    query = (
-        "SELECT type, actor ->> 'name' FROM mirrord.event WHERE data ->> %s = %s AND type = ANY (%s) "
-        "ORDER BY occurred_at"
-    )
-
-    def found() -> list[tuple[Any, ...]] | None:
-        rows = mirrord.app.execute(query, [key, str(value), list(kinds)]).fetchall()
-        return rows if len(rows) == len(kinds) else None
-
-    return eventually(found, f"the events {', '.join(kinds)}")
-
-
 @allure.story("QC-027.13 Agent Manage Folders")  # type: ignore[no-untyped-call, untyped-decorator]  # it has no types
-async def test_an_agent_makes_folders_and_moves_a_source_once_a_person_approves(mirrord: Mirrord, token: str) -> None:
-    ana = source(mirrord, "Sources/Ana.md")
-    async with agent(mirrord, token) as one:
+async def test_an_agent_makes_folders_and_moves_a_source_once_a_person_approves(host: Host) -> None:
+    ana = source(host, "Sources/Ana.md")
+    async with host.agent() as one:
         waiting = await pending(one, "create_folder", name="Interviews")
         assert waiting["preview"]["summary"] == "The folder 'Interviews' would be made at the top level."
         assert "Interviews" not in {folder["name"] for folder in (await one.call("list_folders"))["folders"]}
-        outer = await granted(one, mirrord, "create_folder", name="Interviews")
-        inner = await granted(one, mirrord, "create_folder", name="2024", parent_id=outer["folder_id"])
-        moved = await granted(one, mirrord, "move_source_to_folder", source_id=ana, folder_id=inner["folder_id"])
+        outer = await granted(one, host.mirrord, "create_folder", name="Interviews")
+        inner = await granted(one, host.mirrord, "create_folder", name="2024", parent_id=outer["folder_id"])
+        moved = await granted(one, host.mirrord, "move_source_to_folder", source_id=ana, folder_id=inner["folder_id"])
         listed = await one.call("list_folders")
         sources = await one.call("list_sources", folder_id=inner["folder_id"])
 
@@ -83,16 +43,16 @@ async def test_an_agent_makes_folders_and_moves_a_source_once_a_person_approves(
     assert all(folder["created_at"] for folder in listed["folders"] if folder["name"] in ("Interviews", "2024"))
     assert listed["total_count"] == len(listed["folders"])
     assert [(one["id"], one["segments_count"]) for one in sources["sources"]] == [(ana, 0)]
-    row = eventually(lambda: mirrord.page("Sources/Interviews/2024"), "the row of the folder")
+    row = eventually(lambda: host.mirrord.page("Sources/Interviews/2024"), "the row of the folder")
     assert number_of(row.id) == inner["folder_id"]  # type: ignore[arg-type]
-    assert told(mirrord, "FolderCreated", folder_id=outer["folder_id"]) == [("FolderCreated", "organiser")]
-    assert told(mirrord, "SourceMovedToFolder", source_id=ana) == [("SourceMovedToFolder", "organiser")]
+    assert host.told(1, folder_id=outer["folder_id"]) == [("FolderCreated", "agent", ACTOR)]
+    assert host.told(1, source_id=ana) == [("SourceMovedToFolder", "agent", ACTOR)]
 
 
 @allure.story("QC-027.13 Agent Manage Folders")  # type: ignore[no-untyped-call, untyped-decorator]  # it has no types
-async def test_a_name_that_is_taken_is_refused_before_a_person_is_asked(mirrord: Mirrord, token: str) -> None:
-    mirrord.file("Sources/Reports").mkdir(parents=True)
-    async with agent(mirrord, token) as one:
+async def test_a_name_that_is_taken_is_refused_before_a_person_is_asked(host: Host) -> None:
+    host.mirrord.file("Sources/Reports").mkdir(parents=True)
+    async with host.agent() as one:
         refused = await one.refused("create_folder", name="reports")
         blank = await one.refused("create_folder", name=" ")
         nowhere = await one.refused("create_folder", name="X", parent_id=1)
@@ -104,22 +64,22 @@ async def test_a_name_that_is_taken_is_refused_before_a_person_is_asked(mirrord:
 
 
 @allure.story("QC-027.13 Agent Manage Folders")  # type: ignore[no-untyped-call, untyped-decorator]  # it has no types
-async def test_an_agent_renames_a_folder_and_deletes_it_once_it_is_empty(mirrord: Mirrord, token: str) -> None:
-    source(mirrord, "Sources/Old/Ben.md")
-    async with agent(mirrord, token) as one:
+async def test_an_agent_renames_a_folder_and_deletes_it_once_it_is_empty(host: Host) -> None:
+    source(host, "Sources/Old/Ben.md")
+    async with host.agent() as one:
         folders = {folder["name"]: folder["id"] for folder in (await one.call("list_folders"))["folders"]}
-        renamed = await granted(one, mirrord, "rename_folder", folder_id=folders["Old"], new_name="New")
+        renamed = await granted(one, host.mirrord, "rename_folder", folder_id=folders["Old"], new_name="New")
         refused = await one.refused("delete_folder", folder_id=folders["Old"])
-        mirrord.file("Sources/New/Ben.md").rename(mirrord.file("Sources/Ben.md"))
-        gone = await granted(one, mirrord, "delete_folder", folder_id=str(folders["Old"]))
+        host.mirrord.file("Sources/New/Ben.md").rename(host.mirrord.file("Sources/Ben.md"))
+        gone = await granted(one, host.mirrord, "delete_folder", folder_id=str(folders["Old"]))
 
     assert (renamed["folder_id"], renamed["old_name"], renamed["name"]) == (folders["Old"], "Old", "New")
     assert refused["code"] == "FOLDER_NOT_DELETED/NOT_EMPTY"
     assert refused["error"] == "The folder 'New' is not empty: it holds 1 source."
     assert gone == {"folder_id": folders["Old"], "name": "New"}
-    assert not mirrord.file("Sources/New").exists()
-    assert told(mirrord, "FolderRenamed", "FolderDeleted", folder_id=folders["Old"]) == [
-        ("FolderRenamed", "organiser"),
-        ("FolderDeleted", "organiser"),
+    assert not host.mirrord.file("Sources/New").exists()
+    assert host.told(2, folder_id=folders["Old"]) == [
+        ("FolderRenamed", "agent", ACTOR),
+        ("FolderDeleted", "agent", ACTOR),
     ]
-    eventually(lambda: mirrord.page("Sources/New") is None, "the folder's row deleted")
+    eventually(lambda: host.mirrord.page("Sources/New") is None, "the folder's row deleted")

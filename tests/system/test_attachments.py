@@ -8,6 +8,7 @@ import pytest
 
 from mirrord.db.blobs import PART
 from mirrord.domain.entry import digest_of
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_said, look_everywhere
@@ -16,7 +17,7 @@ from tests.system.health import assert_said, look_everywhere
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("attachments"), tenant="attachments", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("attachments"), tenant="attachments", dsn=admin_dsn) as started:
         started.up()
         yield started
 

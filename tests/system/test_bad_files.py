@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
@@ -20,7 +21,7 @@ LATIN = "Grüße aus Köln\n".encode("latin-1")
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module; each has names of its own."""
-    with Mirrord(tmp_path_factory.mktemp("files"), tenant="bad-files", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("files"), tenant="bad-files", dsn=admin_dsn) as started:
         started.up()
         yield started
 

@@ -8,6 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
+from tests.system.commands import Near
 from tests.system.entries import add_attachment, add_page, change, row_of, value
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, look_everywhere
@@ -16,7 +17,7 @@ from tests.system.health import assert_syncs, look_everywhere
 @pytest.fixture(scope="module")
 def daemon(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("rows"), tenant="bad-rows", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("rows"), tenant="bad-rows", dsn=admin_dsn) as started:
         started.up()
         yield started
 

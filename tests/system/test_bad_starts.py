@@ -14,6 +14,7 @@ import pytest
 
 import mirrord as package
 from mirrord.db.embedded import Embedded
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs
@@ -27,7 +28,7 @@ COMMAND = (sys.executable, "-c", "from mirrord.cli import main; main()", "up", "
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """An installation with a page of which no row exists yet; its daemon is down."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         save(installed.file("Page.md"), "a page\n")
         yield installed
     assert installed.text("Page.md") == "a page\n"
@@ -50,7 +51,7 @@ def test_a_database_that_is_down_at_start_is_awaited(tmp_path: Path) -> None:
     postgres = Embedded(tmp_path / "postgres")
     postgres.start()  # so that there is a cluster
     postgres.stop()
-    with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
+    with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         save(mirrord.file("Page.md"), "a page\n")
         mirrord.start()
         awaited = mirrord.wait_event("postgres_awaited")
@@ -71,7 +72,7 @@ def test_a_database_that_is_down_at_start_is_awaited(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_awaits_its_database_can_be_stopped(tmp_path: Path) -> None:
-    with Mirrord(tmp_path, dsn=f"host={tmp_path} dbname=mirrord") as mirrord:
+    with Near(tmp_path, dsn=f"host={tmp_path} dbname=mirrord") as mirrord:
         mirrord.start()
         mirrord.wait_event("postgres_awaited")
         assert mirrord.stop() == 0

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db import views
 from mirrord.db.connect import Database
 from mirrord.domain.entry import EntryId, TenantId
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import add_page, change, render, row_of
 from tests.system.harness import Mirrord, eventually
@@ -23,7 +24,7 @@ TEXT = "# Plan\n\nThe first paragraph.\n\n- one\n- two\n\nThe last paragraph.\n"
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """A running installation; only it uses its database."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         installed.up()
         yield installed
 
@@ -139,7 +140,7 @@ async def test_the_next_document_ends_the_one_before_and_makes_no_version(
     change(app_connection, page, markdown="b\n")
     render(daemon_connection, page, "b\n")
     async with database.transaction(tenant) as connection:
-        (found,) = await views.load_underived(connection, tenant, 10, [])
+        (found,) = await views.load_underived(connection, tenant, 10, 1000, [])
         assert (found.entry, found.markdown, found.prior is not None) == (page, "b\n", True)
         await views.store_content(connection, tenant, [(EntryId(page), found.version, b'{"type": "doc"}')])
     after = row_of(app_connection, page)

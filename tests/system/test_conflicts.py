@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from mirrord.domain.entry import digest_of
-from tests.system.commands import Done, commands
+from tests.system.commands import Done, Near, commands
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import look_everywhere
@@ -23,7 +23,7 @@ from tests.system.rows import Page
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("conflicts"), tenant="conflicts", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("conflicts"), tenant="conflicts", dsn=admin_dsn) as started:
         started.up()
         yield started
 

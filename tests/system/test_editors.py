@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.system import editors
+from tests.system.commands import Near
 from tests.system.editors import Save, run, save
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
@@ -32,7 +33,7 @@ TOOLS = {"vim", "sed"}  # are run themselves
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module; at the end both sides are equal, and it wrote nothing by itself."""
-    with Mirrord(tmp_path_factory.mktemp("editors"), tenant="editors", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("editors"), tenant="editors", dsn=admin_dsn) as started:
         started.up()
         yield started
         started.flush()

@@ -10,6 +10,7 @@ import pytest
 
 from mirrord.domain.entry import Actor, digest_of
 from mirrord.domain.event import Event, Type, encode, file_of
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_over, assert_said, look_everywhere, problem
@@ -21,7 +22,7 @@ SOON = 1.0  # seconds until an event is in the table
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("events"), tenant="events", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("events"), tenant="events", dsn=admin_dsn) as started:
         started.up()
         yield started
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from psycopg.types.json import Jsonb
 
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 
@@ -23,7 +24,7 @@ body
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("heads"), tenant="heads", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("heads"), tenant="heads", dsn=admin_dsn) as started:
         started.up()
         yield started
 

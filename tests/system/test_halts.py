@@ -12,6 +12,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, differing, look_everywhere, problem
@@ -23,7 +24,7 @@ HALTED = 5  # exit code
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """An installation on a database of its own, with MANY pages in sync; the daemon runs."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         for path, text in _pages().items():
             save(installed.file(path), text)
         installed.up()

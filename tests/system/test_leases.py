@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -16,9 +17,10 @@ from mirrord.errors import Fenced
 from mirrord.sync import guard
 from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
-from mirrord.sync.derive import Deriver, Recent, Workers
+from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
-from mirrord.sync.linking import Linker
+from mirrord.sync.linking import link_some
+from mirrord.sync.workers import Workers
 from tests.system.editors import save
 from tests.system.entries import add_page, change, delete, value
 from tests.system.rows import Connection
@@ -147,7 +149,7 @@ async def test_on_a_full_disk_files_go_to_rows_and_rows_wait(
 async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_connection: Connection) -> None:
     workers = Workers()
     try:
-        for work in (Deriver(engine.sides, workers, Recent()).derive_some, Linker(engine.sides).link_some):
+        for work in (Deriver(engine.sides, workers, Recent()).derive_some, partial(link_some, engine.sides)):
             await _fence(engine.sides.database, engine)
             await _assert_fenced(work, app_connection, engine.sides.tree.root)
             await app.take_lease(engine.sides, root_locked=True)

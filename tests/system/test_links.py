@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Awaited, Mirrord, eventually
 from tests.system.health import look_everywhere
@@ -24,7 +25,7 @@ TARGET_NAME = "(SELECT name FROM page WHERE id = target_id UNION ALL SELECT name
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module; each works in a folder of its own."""
-    with Mirrord(tmp_path_factory.mktemp("links"), tenant="links", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("links"), tenant="links", dsn=admin_dsn) as started:
         started.up()
         yield started
 
@@ -32,7 +33,7 @@ def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture
 def alone(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """An installation whose daemon is down; only it uses its database."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         yield installed
 
 

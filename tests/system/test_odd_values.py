@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from mirrord.codec.reader import FENCE
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import add_page, delete, row_of, value
 from tests.system.harness import Mirrord, eventually
@@ -28,7 +29,7 @@ def save_all(mirrord: Mirrord, texts: dict[str, str]) -> None:
 @pytest.fixture(scope="module")
 def daemon(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("odd"), tenant="odd-values", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("odd"), tenant="odd-values", dsn=admin_dsn) as started:
         started.up()
         yield started
 

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from mirrord.domain.entry import digest_of
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
@@ -35,7 +36,7 @@ MEND = "DROP FUNCTION IF EXISTS public.fail CASCADE; DROP SEQUENCE IF EXISTS pub
 @pytest.fixture(scope="module")
 def mirrord(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module, in a database of its own, because they break it."""
-    with Mirrord(tmp_path_factory.mktemp("outages"), tenant="outages", dsn=module_dsn) as started:
+    with Near(tmp_path_factory.mktemp("outages"), tenant="outages", dsn=module_dsn) as started:
         started.up()
         yield started
 
@@ -111,7 +112,7 @@ def test_losing_all_connections_at_once_loses_nothing(mirrord: Mirrord, admin: C
 
 
 def test_a_postgres_that_restarts_finds_the_daemon_waiting(tmp_path: Path) -> None:
-    with Mirrord(tmp_path) as mirrord:
+    with Near(tmp_path) as mirrord:
         mirrord.up()
         write_page(mirrord, "Restart.md", "one\n")
         mirrord.postgres.stop()

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.mirror.lock import records_lock
 from mirrord.mirror.tree import Tree
+from tests.system.commands import Near
 from tests.system.editors import save, save_in_place
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_over, assert_said, differing, look_everywhere, problem
@@ -21,7 +22,7 @@ BOOKS = "# What I read\ndir: Books  # since school\npatterns:\n  - novels/**\n  
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
-    with Mirrord(tmp_path_factory.mktemp("records"), tenant="records", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("records"), tenant="records", dsn=admin_dsn) as started:
         started.up()
         yield started
 

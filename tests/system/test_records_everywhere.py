@@ -46,6 +46,7 @@ def test_a_tree_nobody_knows_is_adopted_with_its_records(here: Mirrord) -> None:
     save(here.file("Page.md"), "a page\n")
     save(here.file(PATH), TEXT)
     here.up()
+    look_everywhere(here)
     here.app.execute("UPDATE record SET data = data || %s", [Jsonb({"description": "newer"})])
     eventually(lambda: "newer" in (here.text(PATH) or ""), "the app's change")
     look_everywhere(here)

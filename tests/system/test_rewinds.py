@@ -13,6 +13,7 @@ from mirrord.db import epochs
 from mirrord.db.connect import Database
 from mirrord.db.embedded import Embedded
 from mirrord.domain.entry import TenantId
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, differing, look_everywhere
@@ -21,7 +22,7 @@ from tests.system.health import assert_syncs, differing, look_everywhere
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """An installation on a database of its own; its daemon is down."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         yield installed
 
 
@@ -108,7 +109,7 @@ def test_no_restart_looks_like_a_rewind(mirrord: Mirrord) -> None:
 
 
 def test_a_database_put_back_to_an_earlier_point_is_healed_by_the_files(postgres: Embedded, tmp_path: Path) -> None:
-    with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
+    with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         _edit_after_a_copy(mirrord, postgres, tmp_path / "copy")
         postgres.stop()
         _put_back(tmp_path / "copy", postgres.cluster)
@@ -121,7 +122,7 @@ def test_a_database_put_back_to_an_earlier_point_is_healed_by_the_files(postgres
 def test_a_database_put_back_while_the_daemon_was_down_is_healed_by_the_files(
     postgres: Embedded, tmp_path: Path
 ) -> None:
-    with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
+    with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         _edit_after_a_copy(mirrord, postgres, tmp_path / "copy")
         mirrord.stop()
         postgres.stop()
@@ -138,7 +139,7 @@ def test_a_database_put_back_while_the_daemon_was_down_is_healed_by_the_files(
 
 
 def test_a_mirror_the_restored_database_never_knew_is_taken_in_whole(postgres: Embedded, tmp_path: Path) -> None:
-    with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
+    with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         assert mirrord.run("init", mirrord.tenant).returncode == 0
         mirrord.up()
         mirrord.stop()
@@ -161,7 +162,7 @@ def test_a_dump_restored_in_another_cluster_goes_on_and_its_clock_forgets_the_ol
     postgres: Embedded, tmp_path: Path
 ) -> None:
     other = Embedded(tmp_path / "other")
-    with Mirrord(tmp_path, dsn=postgres.dsn()) as mirrord:
+    with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         save(mirrord.file("Page.md"), "first\n")
         mirrord.up()
         _settle(mirrord)

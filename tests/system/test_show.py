@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, look_everywhere
@@ -20,7 +21,7 @@ MANY, REMOVED = 100, 40
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """An installation whose daemon is down; only it uses its database."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as installed:
+    with Near(tmp_path, dsn=fresh_dsn) as installed:
         yield installed
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.system.commands import Near
 from tests.system.editors import save, save_in_place
 from tests.system.entries import value
 from tests.system.harness import Mirrord, eventually
@@ -17,7 +18,7 @@ MINE = "bread", "rye bread"
 @pytest.fixture(scope="module")
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module; each has pages of its own."""
-    with Mirrord(tmp_path_factory.mktemp("stale"), tenant="stale-buffers", dsn=admin_dsn) as started:
+    with Near(tmp_path_factory.mktemp("stale"), tenant="stale-buffers", dsn=admin_dsn) as started:
         started.up()
         yield started
 

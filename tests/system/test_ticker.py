@@ -10,6 +10,7 @@ from mirrord.db.connect import Database, app_dsn
 from mirrord.db.tenants import add
 from mirrord.db.ticker import choose, tick
 from mirrord.domain.entry import TenantId
+from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import add_page, value
 from tests.system.harness import Mirrord, eventually
@@ -79,7 +80,7 @@ async def test_a_daemon_rings_for_a_transaction_that_did_not_and_another_takes_o
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     (tmp_path / "mirrord.toml").write_text('notify = "ticker"\n')
-    with Mirrord(tmp_path, tenant="ticks", dsn=fresh_dsn) as started:
+    with Near(tmp_path, tenant="ticks", dsn=fresh_dsn) as started:
         started.up()
         yield started
 

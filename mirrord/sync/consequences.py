@@ -1,0 +1,85 @@
+"""What follows from the texts of one tenant: documents, links, segments. During an import all texts come first."""
+
+import asyncio
+import time
+from contextlib import suppress
+
+from mirrord.errors import Fenced, Unavailable
+from mirrord.sync.anchoring import anchor_some
+from mirrord.sync.derive import BATCH, Deriver
+from mirrord.sync.engine import Engine
+from mirrord.sync.linking import link_some
+from mirrord.sync.lulls import LONGEST, is_due
+
+MANY = 200  # entries waiting: an import
+RETRY = 0.5  # seconds after Postgres was out of reach
+LINK = 0.1  # seconds without work after which links are looked at
+LINK_MANY = 30.0  # seconds that links wait for documents at most
+UNCHANGED = 5.0  # seconds between looks at whether rows changed that no engine had to carry over
+
+
+class Consequences:
+    """drawn: every document is there, every link resolved, every segment in its place."""
+
+    def __init__(self, engine: Engine, deriver: Deriver) -> None:
+        self.drawn = False
+        self._engine = engine
+        self._deriver = deriver
+        self._linked_at = 0.0  # when links and segments were last looked at, by the monotonic clock
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Draw them whenever rows changed, until *stop*."""
+        while not stop.is_set():
+            self._engine.written.clear()
+            seq, linked = self._engine.feed.cursor, False
+            try:
+                linked = await self._draw(stop)
+            except (Unavailable, Fenced):
+                await _either(stop, stop, RETRY)
+            await _either(self._engine.written, stop, UNCHANGED if linked else LINK)
+            while linked and not stop.is_set() and self._is_quiet(seq):
+                await _either(self._engine.written, stop, UNCHANGED)
+        with suppress(Unavailable, Fenced):
+            await self._deriver.finish()
+
+    async def _draw(self, stop: asyncio.Event) -> bool:
+        """Whether all of them are drawn."""
+        while not stop.is_set() and self._engine.pending < MANY:
+            held = await self._deriver.derive_some()
+            if not held:
+                break
+            self.drawn = False
+            await self._link(stop, many=held == BATCH)
+        self.drawn = self._engine.pending < MANY
+        return self.drawn and await self._link(stop)
+
+    async def _link(self, stop: asyncio.Event, *, many: bool = False) -> bool:
+        """
+        Say what links mean, and where segments are, if it is time for that; whether it was.
+
+        many: documents come in masses, and each would have its page looked at once more.
+        """
+        now = time.monotonic()
+        worked, longest = (now, LINK_MANY) if many else (self._engine.conclusion.done_at, LONGEST)
+        if not is_due(now, worked=worked, last=self._linked_at, quiet=LINK, longest=longest):
+            return False
+        self._linked_at = now
+        while not stop.is_set() and await link_some(self._engine.sides):
+            pass
+        while not stop.is_set() and await anchor_some(self._engine.sides):
+            pass
+        return True
+
+    def _is_quiet(self, seq: int) -> bool:
+        """Whether no row changed since the feed was at *seq*: of many tenants most are asleep."""
+        return not self._engine.written.is_set() and self._engine.feed.cursor == seq
+
+
+async def _either(event: asyncio.Event, stop: asyncio.Event, seconds: float) -> None:
+    """Until *event*, *stop*, or so many *seconds* have passed."""
+    waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(stop.wait())]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -1,0 +1,110 @@
+"""Documents of many pages at once: each is there in the end, whatever one of the texts does to a parser."""
+
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mirrord.codec.stored import Stored, stored
+from mirrord.db import leases
+from mirrord.db.connect import Database, Lease
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Fenced
+from mirrord.sync import derive, workers
+from mirrord.sync.derive import Deriver, Recent
+from mirrord.sync.workers import Workers
+from tests.system.entries import value
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection
+
+DEADLY, ENDLESS = "deadly", "endless"
+UNDERIVED = "SELECT count(*) FROM mirrord.page WHERE content IS NULL"
+TYPES = "SELECT content #>> '{content,0,type}' FROM mirrord.page WHERE name = %s"
+
+
+def suffering(text: str, prior: str | None) -> Stored:
+    """`stored`, as a parser with a fault would make it."""
+    if DEADLY in text:
+        os._exit(9)
+    if ENDLESS in text:
+        time.sleep(3600)
+    return stored(text, prior)
+
+
+def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[Stored]:
+    """The same of several."""
+    return [suffering(text, prior) for text, prior in pages]
+
+
+@pytest.fixture
+async def mirror(
+    database: Database,
+    app_connection: Connection,
+    tenant: TenantId,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Mirror]:
+    monkeypatch.setattr(leases, "DURATION", 300)  # nobody renews it here
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def deriver(mirror: Mirror) -> AsyncIterator[Deriver]:
+    begun = Workers()
+    yield Deriver(mirror.opened.sides, begun, Recent())
+    begun.end()
+
+
+@pytest.mark.parametrize("fault", [DEADLY, ENDLESS])
+async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbours_have_documents(
+    mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(derive, "stored", suffering)
+    monkeypatch.setattr(derive, "stored_together", suffering_together)
+    monkeypatch.setattr(workers, "PATIENCE", 10.0)  # the start of a worker counts, and may be slow
+    mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(6)})
+    mirror.write({"Bad.md": f"# {fault}\n"})
+    await mirror.settle()
+
+    while await deriver.derive_some():
+        pass
+
+    assert value(mirror.app, UNDERIVED) == 0
+    assert value(mirror.app, TYPES, "Bad") == "rawBlock"
+    assert {value(mirror.app, TYPES, f"Page {number}") for number in range(6)} == {"heading"}
+
+
+async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_once(
+    mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(derive, "BATCH", 3)
+    mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(8)})
+    await mirror.settle()
+
+    held = [await deriver.derive_some() for _ in range(4)]
+
+    assert held == [3, 3, 2, 0]
+    assert value(mirror.app, UNDERIVED) == 0
+
+
+async def test_a_batch_that_could_not_be_stored_is_derived_again(
+    mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(derive, "BATCH", 1)
+    mirror.write({"Page.md": "# Page\n"})
+    await mirror.settle()
+    sides = mirror.opened.sides
+    lease = sides.lease
+    assert lease is not None
+    sides.lease = Lease(lease.mirror, lease.token - 1)
+
+    assert await deriver.derive_some() == 1
+    with pytest.raises(Fenced):
+        await deriver.finish()
+    sides.lease = lease
+
+    assert [await deriver.derive_some(), await deriver.derive_some()] == [1, 0]
+    assert value(mirror.app, TYPES, "Page") == "heading"
