@@ -90,7 +90,7 @@ class Approver:
     async def _follow(self) -> bool:
         """Do what decisions ask for; whether any request still waits for one."""
         sides = self.desk.sides
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approvals.expire(connection, sides.tenant)
             open_ones = await approvals.untold(connection, sides.tenant, sides.mirror)
         for stored in open_ones:
@@ -106,12 +106,12 @@ class Approver:
         if stored.claimed:
             outcome = await self._left_by_the_dead(stored)
         else:
-            async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
                 if not await approvals.claim(connection, sides.tenant, sides.mirror, stored.id):
                     raise Busy("The request is being run elsewhere.")
             outcome = await self._execute(stored)
         state = State.EXECUTED if "result" in outcome or outcome.get("begun") else State.FAILED
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approvals.conclude(connection, sides.tenant, stored.id, state, outcome)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
         return replace(stored, state_name=state, outcome=outcome)
@@ -141,5 +141,5 @@ class Approver:
     async def _tell(self, stored: Stored) -> None:
         sides = self.desk.sides
         await self.intake.answer(stored)
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approvals.tell(connection, sides.tenant, stored.id)

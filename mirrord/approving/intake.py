@@ -139,7 +139,7 @@ class Intake:
             await asyncio.to_thread(self._put, request, Answer(State.FAILED, failure=failure(failed)))
             return
         level = max(desk.config.agents.trust.get(request.command, DEFAULTS[request.command]), Trust.SUGGEST)
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approvals.add(connection, sides.tenant, sides.mirror, request, preview, level)
         async with sides.database.transaction(sides.tenant) as connection:
             stored = (await approvals.known(connection, sides.tenant, [request.id]))[request.id]
@@ -171,14 +171,14 @@ class Intake:
         sides, problem = self.desk.sides, Problem(path, CODE, sentence)
         assert self._listed is not None
         if self._listed.get(path) != problem:
-            async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
                 await attention.report(connection, sides.tenant, sides.mirror, [problem])
             self._listed[path] = problem
 
     async def _settle(self, path: str) -> None:
         sides = self.desk.sides
         if self._listed and path in self._listed:
-            async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
                 await attention.settle(connection, sides.tenant, sides.mirror, [(path, CODE)])
             del self._listed[path]
 

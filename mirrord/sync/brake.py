@@ -53,7 +53,7 @@ class Brake:
     async def close(self, halts: Sequence[Halt]) -> None:
         """What was decided has been done."""
         sides = self._sides
-        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             for halt in halts:
                 await attention.close_halt(connection, sides.tenant, halt.id)
         self.halted = bool(await self._open_halts())
@@ -104,7 +104,7 @@ class Brake:
 
     async def _halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
-        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             await attention.add_halt(
                 connection, sides.tenant, sides.mirror, alarm.reason, side, alarm.sentence + ADVICE, entries
             )

@@ -77,7 +77,7 @@ async def entomb(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     """Rows whose files are gone become tombstones, all in one transaction, children first."""
     ordered = sorted(decisions, key=lambda one: -(one.state.base.path or "").count("/") if one.state.base else 0)
     statements = [_entomb(sides, decision) for decision in ordered]
-    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         versions = await run(connection, statements)
     outcome = Outcome()
     for decision, version in zip(ordered, versions, strict=True):
@@ -111,7 +111,7 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     kept = [one for one in left if one.state.row is not None]
     statements += [_revive_folder(sides, one) for one in sorted(kept, key=lambda one: by_depth(_file(one).path))]
     outcome.stale += [one for one in left if one.state.row is None]
-    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run(connection, statements)
     return outcome
 

@@ -92,7 +92,7 @@ class Deriver:
         sides = self._sides
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
         said = [(page.entry, page.version, found) for page, (_, found) in derived]
-        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             await views.store_content(connection, sides.tenant, documents)
             await links.store_links(connection, sides.tenant, said)
 

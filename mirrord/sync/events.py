@@ -134,7 +134,7 @@ class EventReader:
         sides = self.sides
         found, bad = await asyncio.to_thread(_sorted, tail, sides.name)
         if found:
-            async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
                 await events.add_from_file(connection, sides.tenant, found)
         if tail.first == 1 and not bad:
             await self._settle(path)
@@ -149,7 +149,7 @@ class EventReader:
         if self._listed.get(path) == problem:
             return
         sides = self.sides
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await attention.report(connection, sides.tenant, sides.mirror, [problem])
         self._listed[path] = problem
 
@@ -157,7 +157,7 @@ class EventReader:
         if path not in self._listed:
             return
         sides = self.sides
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await attention.settle(connection, sides.tenant, sides.mirror, [(path, CODE)])
         del self._listed[path]
 

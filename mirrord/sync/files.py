@@ -144,7 +144,7 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
         sides.looker.index.note(path, Seen(*stat[:5], NO_TEXT, row.entry))
     outcome.written[path] = row.entry
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
-    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run(connection, [sides.writer.record(base)])
     outcome.done.append(decision)
 
@@ -209,7 +209,7 @@ async def _write_all(
     with ExitStack() as unrecorded:
         for path in outcome.written.keys() & {base.path for base in written}:
             unrecorded.callback(sides.looker.index.forget, path)  # ours, but nobody else knows: the next look finds it
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await run(connection, statements)
         unrecorded.pop_all()
 

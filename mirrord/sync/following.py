@@ -21,7 +21,7 @@ async def follow_some(
     async with sides.database.transaction(tenant) as connection:
         if not await waiting(connection, tenant):
             return 0
-    async with sides.database.transaction(tenant, sides.lease, DAEMON_ACTOR) as connection:
+    async with sides.database.transaction(tenant, sides.fence, DAEMON_ACTOR) as connection:
         return await batch(connection, tenant)
 
 

@@ -84,7 +84,7 @@ class ProblemList:
         if not fresh and not over:
             return
         sides = self._sides
-        async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await attention.settle(connection, sides.tenant, sides.mirror, over)
             await attention.report(connection, sides.tenant, sides.mirror, fresh)
         for key in over:

@@ -73,7 +73,7 @@ async def store_merged(sides: Sides, clash: Clash, merged: str, texts: tuple[str
     came_from = version if clash.ancestor_version is None else clash.ancestor_version
     saved = writer.rewrite(entry, version, digest_of(clash.data), text_of(texts[1]), _operation(sides, clash))
     joined = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(merged))
-    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         await set_parents(connection, [came_from])
         first = await run(connection, [saved])
         await set_parents(connection, [version, version + 1])
@@ -99,7 +99,7 @@ async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text
     place = Place(clash.place.parent, name)
     data = clash.data if clash.row.kind is Kind.ATTACHMENT else with_id(decode(clash.data), sibling).encode()
     body = Bytes(len(data), media_type_of(clash.path)) if clash.row.kind is Kind.ATTACHMENT else text_of(decode(data))
-    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         if isinstance(body, Bytes):
             await blobs.store(connection, sides.tenant, digest_of(data), data)
         statements = [writer.add(sibling, place, digest_of(data), body, _operation(sides, clash))]

@@ -60,7 +60,7 @@ async def place_row(sides: Sides, row: Row) -> Row:
 
 async def _take_name(sides: Sides, row: Row, name: str) -> bool:
     try:
-        async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+        async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             stored = await views.store_name(
                 connection,
                 sides.tenant,
@@ -94,7 +94,7 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[E
 async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[EntryId, Row], list[Refusal]]:
     ready: dict[EntryId, Row] = {}
     refusals: list[Refusal] = []
-    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         for page in await views.load_written(connection, sides.tenant, rows):
             row = rows[page.entry]
             if page.version != row.version:

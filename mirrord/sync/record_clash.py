@@ -61,7 +61,7 @@ async def _store_merged(sides: Sides, clash: Clash, merged: str, file: str) -> N
         sides.writer.rewrite(entry, version + number, digest_of(text.encode()), record_text(name, text))
         for number, text in enumerate(texts)
     ]
-    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         if None in await run(connection, statements):
             raise Stale(f"The row of {clash.path!r} changed meanwhile.")
         if clash.base is not None:
@@ -72,7 +72,7 @@ async def _keep_both(sides: Sides, clash: Clash, texts: tuple[str | None, str, s
     """The directory of a record holds nothing else, so the file's text has no sibling: it is kept in `conflict`."""
     row = clash.row
     conflict = Conflict(row.entry, None, clash.path, Kind.RECORD, row.version, *texts)
-    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         if clash.base is not None:
             await run(connection, [sides.writer.record(clash.base)])
         await conflicts.add(connection, sides.tenant, sides.mirror, conflict)

@@ -208,7 +208,7 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
             outcome.done.append(errand.decision)
             outcome.reformed |= {errand.target} if errand.file.kind is not agreed.kind else set()
             outcome.renamed += [(wish.source, wish.target) for wish in wishes]
-    async with sides.database.transaction(sides.tenant, sides.lease) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run(connection, statements)
 
 

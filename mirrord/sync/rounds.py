@@ -45,7 +45,7 @@ async def purge(sides: Sides) -> int:
     gone = 0
     with suppress(Unavailable, Fenced, psycopg.errors.IntegrityError):
         while sides.lease is not None:
-            async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+            async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
                 some = await purge_some(connection, sides.tenant)
             if not some:
                 break

@@ -229,7 +229,7 @@ def _twin(decision: Decision, number: int) -> Problem:
 
 
 async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:
-    async with sides.database.transaction(sides.tenant, sides.lease, FILE_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         if len(prepared) > 1 and any(one.decision.place is PlaceMove.TO_ROW for one in prepared):
             await defer_names(connection)  # one may take the name that another gives up
         groups = [await _statements(connection, sides, one, number) for one in prepared]

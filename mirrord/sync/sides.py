@@ -57,6 +57,13 @@ class Sides:
             raise Fenced("The lease on this mirror was not renewed lately; files are left as they are.")
 
     @property
+    def fence(self) -> Lease:
+        """The lease, which every write of rows names. Raises Fenced when it is not held any more."""
+        if self.lease is None:
+            raise Fenced("The lease on this mirror was lost; rows are left as they are.")
+        return self.lease
+
+    @property
     def writer(self) -> Writer:
         """Makes the statements of this mirror."""
         return Writer(self.tenant, self.mirror)

@@ -17,7 +17,7 @@ async def give_versions(sides: Sides) -> int:
 
     Reads all texts of the tenant, in Postgres.
     """
-    async with sides.database.transaction(sides.tenant, sides.lease, DAEMON_ACTOR) as connection:
+    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         found = await comparison.unversioned(connection, sides.tenant)
         for one in found:
             steps = [(one.version, one.known), (one.version + 1, one.written)]

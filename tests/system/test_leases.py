@@ -20,6 +20,8 @@ from mirrord.sync import sides as sides_module
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import link_some
+from mirrord.sync.look import Look
+from mirrord.sync.observe import Dirty
 from mirrord.sync.workers import Workers
 from tests.system.editors import save
 from tests.system.entries import add_page, change, delete, value
@@ -101,20 +103,39 @@ def _delete(_: Path, connection: Connection) -> None:
     delete(connection, _page(connection, "Deleted row"))
 
 
+async def _fence(engine: Engine, _: object = None) -> None:
+    """Another daemon takes the mirror over, and this one does not know."""
+    async with engine.sides.database.connection() as connection:
+        await connection.execute("UPDATE mirrord.mirror SET token = token + 1 WHERE id = %s", (engine.sides.mirror,))
+
+
+async def _lose_amid_a_pass(engine: Engine, patched: pytest.MonkeyPatch) -> None:
+    """The daemon finds out, between the beginning of a pass and its first write, that it holds no lease."""
+    take = engine.intake.take
+
+    async def lose_and_take() -> tuple[Dirty, Look | None]:
+        engine.sides.lease = None
+        return await take()
+
+    patched.setattr(engine.intake, "take", lose_and_take)
+
+
 @pytest.mark.parametrize(
     "happens", [_edit, _add, _remove, _remove_many, _move, _damage, _clash, _write, _title, _rename, _insert, _delete]
 )
+@pytest.mark.parametrize("lose", [_fence, _lose_amid_a_pass], ids=["not-known", "known"])
 async def test_whatever_was_to_be_carried_over_waits_for_the_lease(
     engine: Engine,
     app_connection: Connection,
     happens: Callable[[Path, Connection], None],
+    lose: Callable[[Engine, pytest.MonkeyPatch], Awaitable[None]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = engine.sides.tree.root
     happens(root, app_connection)
     with monkeypatch.context() as patched:
         patched.setattr(sides_module, "FRESH", -1.0)  # the last renewal is too old to write files by
-        await _fence(engine.sides.database, engine)
+        await lose(engine, patched)
         before = _state(app_connection, root)
         await _work(engine)
         assert _state(app_connection, root) == before
@@ -150,7 +171,7 @@ async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_co
     workers = Workers()
     try:
         for work in (Deriver(engine.sides, workers, Recent()).derive_some, partial(link_some, engine.sides)):
-            await _fence(engine.sides.database, engine)
+            await _fence(engine)
             await _assert_fenced(work, app_connection, engine.sides.tree.root)
             await app.take_lease(engine.sides, root_locked=True)
             await work()
@@ -165,19 +186,13 @@ async def _assert_fenced(work: Callable[[], Awaitable[object]], connection: Conn
     assert _state(connection, root) == before
 
 
-async def _fence(database: Database, engine: Engine) -> None:
-    """Another daemon takes the mirror over, and this one does not know."""
-    async with database.connection() as connection:
-        await connection.execute("UPDATE mirrord.mirror SET token = token + 1 WHERE id = %s", (engine.sides.mirror,))
-
-
 async def _work(engine: Engine, *, once: bool = False) -> None:
     """Until nothing is left to do, or it is fenced off. once: what waits for something need not be done."""
     stop = asyncio.Event()
     engine.look_everywhere()
     engine.ring()
     with contextlib.suppress(Fenced):
-        while not engine.idle:
+        while not engine.idle and engine.sides.lease is not None:
             await engine.work(stop)
             await engine.queue.wait(0.05)
             if once and not engine.intake.is_ready:
