@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
+ROOT = Path(__file__).parents[2]  # what is forked is of the same copy as this
 USES = 40  # daemons of one server
 
 
@@ -71,7 +72,8 @@ class Forks:
         if self._left == 0:
             self.close()
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.quick", "forks"],
+                [sys.executable, "-m", "tests.faults.quick"],
+                cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
