@@ -1,19 +1,15 @@
 """`mirrord sources import` and `mirrord sources survey`: files become sources."""
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress as Bar
 
 from mirrord.cli import folders
 from mirrord.cli.options import configured, tenant_option
 from mirrord.cli.output import harmless
+from mirrord.cli.progress import bar
 from mirrord.cli.sessions import session_of
 from mirrord.codec.columns import Target, ValueType
 from mirrord.codec.survey import DELIMITERS
@@ -22,7 +18,6 @@ from mirrord.commands.imports import import_file
 from mirrord.commands.survey_sources import Collation
 from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.config import Config
-from mirrord.domain.progress import Progress, unobserved
 from mirrord.errors import UserError
 
 _COLLATION = click.Choice([one.value for one in Collation])
@@ -50,7 +45,7 @@ def import_command(
     if name is not None and len(files) > 1:
         raise UserError("--name is for one file.")
     done, failed = [], []
-    with session_of(config, tenant) as session, _bar(len(files)) as report:
+    with session_of(config, tenant) as session, bar("Importing", len(files)) as report:
         inside = folders.meant(session, folder) if folder is not None else None
         for number, file in enumerate(files, 1):
             try:
@@ -104,7 +99,7 @@ def survey_command(
             preview = preview_import_survey(session, path, delimiter, not no_header, mappings, collation)
             click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
             return
-        with _bar(None) as report:
+        with bar("Importing") as report:
             done = import_survey(session, path, delimiter, not no_header, mappings, collation, progress=report)
     click.echo(f"{done.rows_processed} rows: {done.sources_created} sources in {harmless(done.path)}", nl=False)
     click.echo(f", {done.cases_created} cases in {harmless(done.cases_path)}." if done.cases_path else ".")
@@ -119,15 +114,3 @@ def _mapping(text: str) -> dict[str, object]:
     if not sign or target not in list(Target) or (kind and kind not in list(ValueType)):
         raise UserError(f"--map {text!r} is not COLUMN=TARGET[:TYPE[:NAME]], such as Age=case_attribute:number.")
     return {"column": column, "target": target, "attribute_type": kind or None, "attribute_name": name or None}
-
-
-@contextmanager
-def _bar(total: int | None) -> Iterator[Progress]:
-    """Progress on a terminal; nothing in a pipe."""
-    console = Console(file=sys.stderr)
-    if not console.is_terminal:
-        yield unobserved
-        return
-    with Bar(console=console, transient=True) as bar:
-        task = bar.add_task("Importing", total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -23,6 +23,9 @@ _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl 
 @click.option("--force", is_flag=True, help="Overwrite units that somebody changed.")
 @click.option("--mirror", type=click.Path(path_type=Path), help="Directory that holds one tree a tenant.")
 @click.option("--data", type=click.Path(path_type=Path), help="Directory of the embedded Postgres.")
+@click.option(
+    "--backup", type=click.Path(path_type=Path), help="Directory of the nightly backups: best on another disk."
+)
 @click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file whose directories are meant.")
 @click.option("--into", type=click.Path(path_type=Path), help="Directory of units; default: where systemd looks.")
 def install_service(
@@ -31,13 +34,14 @@ def install_service(
     force: bool,
     mirror: Path | None,
     data: Path | None,
+    backup: Path | None,
     file: Path | None,
     into: Path | None,
 ) -> None:
-    """Write the units that let systemd run the daemon, watch it, and compare every night."""
+    """Write the units that let systemd run the daemon, watch it, and compare and back up every night."""
     if for_user is None:
         raise UserError("Say --user (it runs as you) or --system (it runs as the user mirrord).")
-    layout = layout_of(Flags(mirror, data, file=file), is_system=not for_user)
+    layout = layout_of(Flags(mirror, data, file=file), backup, is_system=not for_user)
     directory = into or (_home("XDG_CONFIG_HOME", ".config") / "systemd/user" if for_user else SYSTEM)
     written = {directory / name: _marked(text) for name, text in units(layout).items()}
     if dry_run:
@@ -49,7 +53,7 @@ def install_service(
     click.echo("\nNext:\n" + "\n".join(f"  {line}" for line in next_commands(layout)), err=dry_run)
 
 
-def layout_of(flags: Flags, *, is_system: bool) -> Layout:
+def layout_of(flags: Flags, backup: Path | None, *, is_system: bool) -> Layout:
     """
     The installation that *flags* describe. Directories that nobody names are below the machine's or the person's state.
 
@@ -61,30 +65,32 @@ def layout_of(flags: Flags, *, is_system: bool) -> Layout:
     if not is_system:
         data = data or _home("XDG_STATE_HOME", ".local/state") / NAME
         mirror = mirror or data / "mirror"
-    return Layout(is_system, program(), _absolute(mirror), _absolute(data))
+        backup = backup or data / "backup"
+    return Layout(is_system, program(), _absolute(mirror), _absolute(data), _absolute(backup))
 
 
 def next_commands(layout: Layout) -> list[str]:
     """What a person does after the units are written."""
     command = " ".join(layout.program)
     data = layout.data or f"/var/lib/{NAME}"
+    enabled = f"{NAME}.service {NAME}-check.timer {NAME}-backup.timer"
     make_tenant = f"{command} init NAME --data '{data}' --mirror '{layout.mirror or f'{data}/mirror'}'"
     if not layout.is_system:
         return [
             "systemctl --user daemon-reload",
             make_tenant,
-            f"systemctl --user enable --now {NAME}.service {NAME}-check.timer",
+            f"systemctl --user enable --now {enabled}",
             "loginctl enable-linger    # so that it runs while you are not logged in",
         ]
     return [
         f"useradd --system --user-group --home-dir /var/lib/{NAME} --shell /usr/sbin/nologin {NAME}",
         f"install -d -o {NAME} -g {NAME} -m 0750 /var/lib/{NAME}"
-        + "".join(f" '{path}'" for path in (layout.data, layout.mirror) if path),
+        + "".join(f" '{path}'" for path in (layout.data, layout.mirror, layout.backup) if path),
         f"install -d -m 0700 /etc/credstore    # /etc/credstore/{NAME}.dsn: a DSN, unless Postgres is the embedded one",
         "systemctl daemon-reload",
         "# with a DSN: add it to the next command, too (--dsn)",
         f"runuser -u {NAME} -- {make_tenant}",
-        f"systemctl enable --now {NAME}.service {NAME}-check.timer",
+        f"systemctl enable --now {enabled}",
     ]
 
 

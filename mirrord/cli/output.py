@@ -2,15 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import click
 
 from mirrord.domain.entry import Actor
+from mirrord.domain.omission import Omission
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_MOST = 50  # of what was left out; programs get all
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -39,3 +41,14 @@ def echo_difference(lines: Iterable[str]) -> None:
     for line in lines:
         bold = line.startswith(("--- ", "+++ "))
         click.secho(harmless(line), fg=None if bold else _COLOURS.get(line[:1]), bold=bold or None)
+
+
+def echo_omissions(left: Sequence[Omission], what: str) -> None:
+    """What long work left out, and why; *what*: the end of a sentence that begins with how many."""
+    if not left:
+        return
+    click.echo(f"{len(left)} {what}:", err=True)
+    for one in left[:_MOST]:
+        click.echo(f"  {harmless(one.sentence)}", err=True)
+    if len(left) > _MOST:
+        click.echo(f"  and {len(left) - _MOST} more; --json lists them all", err=True)

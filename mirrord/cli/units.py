@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 NAME = "mirrord"
 SERVICE, CHECK, TIMER = f"{NAME}.service", f"{NAME}-check.service", f"{NAME}-check.timer"
+BACKUP, BACKUP_TIMER = f"{NAME}-backup.service", f"{NAME}-backup.timer"
+KEPT = 14  # backups of each tenant
 _HOMES = ("/home/", "/root/", "/run/user/")
 
 
@@ -12,21 +14,24 @@ class Layout:
     """
     An installation. is_system: of the machine, under a user of its own; else of the person who installs it.
 
-    program: the words that start mirrord. mirror, data: directories, as paths; None: below the state directory.
+    program: the words that start mirrord. mirror, data, backup: directories, as paths; None: below the state directory.
     """
 
     is_system: bool
     program: tuple[str, ...] = ("/usr/bin/env", "mirrord")
     mirror: str | None = None
     data: str | None = None
+    backup: str | None = None
 
 
 def units(layout: Layout) -> dict[str, str]:
     """Every unit of an installation: its name and its text."""
     target = "multi-user.target" if layout.is_system else "default.target"
     command = " ".join(_quoted(word, command=True) for word in layout.program)
-    parts = {"command": command, "target": target, "places": _places(layout), "sandbox": _sandbox(layout)}
-    return {name: text.format(**parts) for name, text in _UNITS.items()}
+    parts = {"command": command, "target": target, "places": _places(layout), "kept": KEPT}
+    parts["backup"] = _quoted(layout.backup, command=True) if layout.backup else "%S/mirrord/backup"
+    written = {name: [layout.backup] if name == BACKUP and layout.backup else [] for name in _UNITS}
+    return {name: text.format(**parts, sandbox=_sandbox(layout, written[name])) for name, text in _UNITS.items()}
 
 
 def _places(layout: Layout) -> str:
@@ -36,11 +41,15 @@ def _places(layout: Layout) -> str:
     return f"{user}{_DIRECTORIES}Environment={data}\nEnvironment={mirror}\n"
 
 
-def _sandbox(layout: Layout) -> str:
-    """A manager of a person's own may make no namespaces of mounts; the filters of calls work there, too."""
+def _sandbox(layout: Layout, written: list[str]) -> str:
+    """
+    A manager of a person's own may make no namespaces of mounts; the filters of calls work there, too.
+
+    written: directories that a unit writes besides those of all.
+    """
     if not layout.is_system:
         return _FILTERS
-    elsewhere = [path for path in (layout.mirror, layout.data) if path is not None]
+    elsewhere = [path for path in (layout.mirror, layout.data, *written) if path is not None]
     homes = "read-only" if any(path.startswith(_HOMES) for path in (*elsewhere, *layout.program)) else "yes"
     writable = "".join(f"ReadWritePaths={_quoted(path)}\n" for path in elsewhere)
     return f"{_NAMESPACES}ProtectHome={homes}\n{writable}{_FILTERS}"
@@ -117,7 +126,37 @@ Persistent=yes
 WantedBy=timers.target
 """
 
-_UNITS = {SERVICE: _SERVICE, CHECK: _CHECK, TIMER: _TIMER}
+_BACKUP = """\
+[Unit]
+Description=mirrord: keeps every tenant with its history
+After=mirrord.service
+
+[Service]
+Type=oneshot
+# What was saved a moment ago is in the rows then; what is not is kept as files.
+ExecStartPre=-{command} flush --timeout 300
+# A failure here is a backup that was not made, or files that could not be read; the journal says which.
+ExecStart={command} backup create {backup} --keep {kept}
+TimeoutStartSec=6h
+Nice=10
+IOSchedulingClass=idle
+{places}
+{sandbox}"""
+
+_BACKUP_TIMER = """\
+[Unit]
+Description=mirrord: keeps every tenant with its history, every night
+
+[Timer]
+OnCalendar=*-*-* 01:30
+RandomizedDelaySec=1h
+Persistent=yes
+
+[Install]
+WantedBy=timers.target
+"""
+
+_UNITS = {SERVICE: _SERVICE, CHECK: _CHECK, TIMER: _TIMER, BACKUP: _BACKUP, BACKUP_TIMER: _BACKUP_TIMER}
 
 _USER = """\
 User=mirrord

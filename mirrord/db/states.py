@@ -112,9 +112,32 @@ async def rows_at(
         f"{_PAGE} AND p.name = ANY ({_KEYS.format('key')}) ORDER BY p.deleted_at NULLS LAST",
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
-    asked = set(places)
     rows = [_row(row) for row in await cursor.fetchall()] + await _records_at(connection, tenant, places)
+    return await _without_base(connection, tenant, mirror, rows, places)
+
+
+async def attachments_at(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
+) -> list[Row]:
+    """Live rows of attachments at one of *places* (parent, name) that this mirror has no base of."""
+    cursor = await connection.execute(
+        f"{_ATTACHMENT} AND a.deleted_at IS NULL AND a.name_key = ANY ({_KEYS.format('mirrord.name_key(key)')})",
+        {"tenant": tenant, "keys": _as_json([name for _, name in places])},
+    )
+    return await _without_base(connection, tenant, mirror, [_row(row) for row in await cursor.fetchall()], places)
+
+
+async def _without_base(
+    connection: Connection,
+    tenant: TenantId,
+    mirror: MirrorId,
+    rows: Sequence[Row],
+    places: Collection[tuple[EntryId | None, str]],
+) -> list[Row]:
+    asked = set(places)
     rows = [row for row in rows if (row.place.parent, row.place.name) in asked]
+    if not rows:
+        return []
     wanted = Wanted(entries=[row.entry for row in rows])
     based = {base.entry for base in await load_bases(connection, tenant, mirror, wanted)}
     return [row for row in rows if row.entry not in based]

@@ -11,8 +11,7 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 async def add(database: Database, name: str) -> TenantId:
     """The tenant called *name*, made if it is new. Raises UserError for a name that is not a slug."""
-    if not _SLUG.fullmatch(name):
-        raise UserError(f"{name!r} cannot be a tenant's name: use a-z, 0-9 and dashes, at most 63 characters.")
+    checked(name)
     async with database.connection() as connection:
         await connection.execute("INSERT INTO mirrord.tenant (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", (name,))
         await connection.execute(
@@ -23,6 +22,13 @@ async def add(database: Database, name: str) -> TenantId:
         found = await _find(connection, name)
     assert found is not None
     return found
+
+
+def checked(name: str) -> str:
+    """*name*. Raises UserError if it is not a slug."""
+    if not _SLUG.fullmatch(name):
+        raise UserError(f"{name!r} cannot be a tenant's name: use a-z, 0-9 and dashes, at most 63 characters.")
+    return name
 
 
 async def names(database: Database) -> dict[str, TenantId]:

@@ -4,6 +4,7 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +51,21 @@ def requests_in(mirror: Path) -> list[Path]:
     return sorted(path for path in (mirror / MACHINE / "requests").glob("*") if path.suffix in (FLUSH, COMPARE))
 
 
-def ask_flush(mirror: Path, patience: float) -> None:
+def ask_flush(mirror: Path, patience: float, watch: Callable[[], None] = lambda: None) -> None:
     """
-    Return when every change known now is on both sides.
+    Return when every change known now is on both sides. watch: is called again and again until then.
 
     Raises Unavailable if no daemon runs, TimeoutError after *patience* seconds.
     """
-    _ask(mirror, patience, FLUSH)
+    _ask(mirror, patience, FLUSH, watch)
 
 
 def ask_compare(mirror: Path, patience: float) -> None:
     """Like ask_flush(), after the daemon has read every file and row again."""
-    _ask(mirror, patience, COMPARE)
+    _ask(mirror, patience, COMPARE, lambda: None)
 
 
-def _ask(mirror: Path, patience: float, request: str) -> None:
+def _ask(mirror: Path, patience: float, request: str, watch: Callable[[], None]) -> None:
     heartbeat = Heartbeat(mirror)
     if not heartbeat.alive():
         raise Unavailable("No daemon is running on this mirror. Start it with `mirrord up`.")
@@ -79,6 +80,7 @@ def _ask(mirror: Path, patience: float, request: str) -> None:
                 raise TimeoutError
             if not heartbeat.alive():
                 raise Unavailable("The daemon ended before everything was on both sides. Start it with `mirrord up`.")
+            watch()
             time.sleep(0.005)
     finally:
         for suffix in (request, ".taken", ".done"):

@@ -1,7 +1,7 @@
 """Observing: from dirty paths and entries to states (base, file, row) of entries."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -210,25 +210,48 @@ async def _continue_rows(
     """
     New pages at the place of a tombstone, or of a row that has no file here yet, continue that row.
 
-    So do those at the place of a page whose file is missing: its folder was renamed, and it was saved anew.
+    So do those at the place of a page whose file is missing: its folder was renamed, and it was saved anew. In a tree
+    that meets its rows just now a directory's own row comes first, then what lies in it: so from the root down.
     """
-    places = Assembly(sides.looker.index, look, memory, owners)
-    strangers: dict[tuple[EntryId | None, str], str] = {}
-    for path, found in look.found.items():
-        if not _is_known(found, owners[path], memory) and found.spot.kind is not Kind.ATTACHMENT:
+    asked: set[_Place] = set()
+    while True:
+        places = Assembly(sides.looker.index, look, memory, owners)
+        strangers = {place: path for place, path in _strangers(places).items() if place not in asked}
+        continued = await _rows_at(connection, sides, strangers, memory, set(owners.values())) if strangers else {}
+        if not continued:
+            return owners
+        owners = owners | continued
+        asked |= strangers.keys()
+
+
+_Place = tuple[bool, EntryId | None, str]  # whether of an attachment; parent, name
+
+
+def _strangers(places: Assembly) -> dict[_Place, str]:
+    """Where files are of which no evidence says whose they are: paths by place."""
+    found: dict[_Place, str] = {}
+    for path, one in places.look.found.items():
+        if not _is_known(one, places.owners[path], places.memory):
             with suppress(KeyError):
-                strangers[places.owner(found.spot.folder), found.spot.name] = path
-    if not strangers:
-        return owners
-    continued = await states.rows_at(connection, sides.tenant, sides.mirror, list(strangers))
-    taken = set(owners.values())
-    lost = [base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT]
-    known_there: list[Row | Base] = [*continued, *lost]
-    return owners | {
-        strangers[one.place.parent, one.place.name]: one.entry
-        for one in known_there
-        if one.entry not in taken and (one.place.parent, one.place.name) in strangers
-    }
+                found[one.spot.kind is Kind.ATTACHMENT, places.owner(one.spot.folder), one.spot.name] = path
+    return found
+
+
+async def _rows_at(
+    connection: Connection, sides: Sides, strangers: Mapping[_Place, str], memory: Memory, taken: set[EntryId]
+) -> dict[str, EntryId]:
+    """By path, the entry that a file at that place continues; *taken* are other files'."""
+    pages = [(parent, name) for is_attachment, parent, name in strangers if not is_attachment]
+    attachments = [(parent, name) for is_attachment, parent, name in strangers if is_attachment]
+    found: list[Row | Base] = []
+    if pages:
+        found += await states.rows_at(connection, sides.tenant, sides.mirror, pages)
+    if attachments:
+        found += await states.attachments_at(connection, sides.tenant, sides.mirror, attachments)
+    found += [base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT]
+    free = [one for one in found if one.entry not in taken]
+    places = [((one.kind is Kind.ATTACHMENT, one.place.parent, one.place.name), one.entry) for one in free]
+    return {strangers[place]: entry for place, entry in places if place in strangers}
 
 
 def _is_known(found: Found, owner: EntryId, memory: Memory) -> bool:

@@ -1,8 +1,9 @@
 """Rows that apps wrote, made ready: a clean and free name, and the text that follows from their views."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from typing import cast
 
 from psycopg.errors import UniqueViolation
@@ -44,6 +45,14 @@ async def place_row(sides: Sides, row: Row) -> Row:
 
     Raises Stale if the row changed meanwhile.
     """
+    for name in islice(names_for(row), MOST_TWINS):
+        if await _take_name(sides, row, name):
+            return replace(row, place=replace(row.place, name=name), placed=True)
+    raise Stale(f"No free name is left for {row.place.name or row.title!r}.")
+
+
+def names_for(row: Row) -> Iterator[str]:
+    """The clean names that a row may have, the best first; they do not end."""
     wanted = row.place.name or row.title or ""
     suffixed = numbered_attachment if row.kind is Kind.ATTACHMENT else numbered
     short = row.entry.hex[-8:]
@@ -51,11 +60,9 @@ async def place_row(sides: Sides, row: Row) -> Row:
         name = "/".join(clean(part, short) for part in wanted.split("/"))
     else:
         name = clean(wanted, short)
-    for number in range(1, MOST_TWINS):
-        candidate = name if number == 1 else suffixed(name, number)
-        if await _take_name(sides, row, candidate):
-            return replace(row, place=replace(row.place, name=candidate), placed=True)
-    raise Stale(f"No free name is left for {name!r}.")
+    yield name
+    for number in count(2):
+        yield suffixed(name, number)
 
 
 async def _take_name(sides: Sides, row: Row, name: str) -> bool:

@@ -30,7 +30,7 @@ class Near(Mirrord):
         """As Mirrord.run(), but that nobody watches over *seconds*; a daemon has a process of its own."""
         if arguments[0] == "up":
             return super().run(*arguments, seconds=seconds)
-        done = _run([*arguments, *self._places()])
+        done = run_command(*arguments, *self.places)
         return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
 
 
@@ -45,15 +45,16 @@ def commands_on_files(directory: Path) -> Command:
     """Runs those that need neither Postgres nor, where there is only one, a tenant's name."""
 
     def run(*arguments: str) -> Done:
-        return _run([*arguments, "--mirror", str(directory / "mirror"), "--data", str(directory / "data")])
+        return run_command(*arguments, "--mirror", str(directory / "mirror"), "--data", str(directory / "data"))
 
     return run
 
 
-def _run(arguments: list[str]) -> Done:
+def run_command(*arguments: str) -> Done:
+    """Run `mirrord` with these arguments."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
     with redirect_stdout(out), redirect_stderr(err):
-        code = cli.main(arguments, prog_name="mirrord", standalone_mode=False)
+        code = cli.main(list(arguments), prog_name="mirrord", standalone_mode=False)
     return Done(code or os.EX_OK, _said(out), _said(err))
 
 

@@ -105,7 +105,7 @@ class Mirrord:
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._log_begin = log.tell()
-        words = ["up", "--plain", "--tenant", self.tenant, *self._places(), *arguments]
+        words = ["up", "--plain", "--tenant", self.tenant, *self.places, *arguments]
         self._process = self._launched(words, {**_environment(), **self.surroundings})
         self._groups.append(self._process.pid)
 
@@ -179,7 +179,7 @@ class Mirrord:
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
         """Run a `mirrord` command on this installation, to its end."""
         return subprocess.run(
-            [*self.command, *arguments, *self._places()],
+            [*self.command, *arguments, *self.places],
             cwd=self.directory,
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -278,7 +278,9 @@ class Mirrord:
         os.kill(self.pid, signal.SIGCONT)
         return False
 
-    def _places(self) -> list[str]:
+    @property
+    def places(self) -> list[str]:
+        """The flags that name this installation."""
         named = ["--mirror", str(self.mirror), "--data", str(self.data)]
         return named if self.dsn is None else [*named, "--dsn", self.dsn]
 

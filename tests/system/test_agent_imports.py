@@ -1,5 +1,6 @@
 """Agents and people import files and surveys: what becomes of them is in Postgres, with who did it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from mirrord.commands.gate import Gate
 from tests.system.clients import Agent, in_memory, tenant_in
 from tests.system.commands import commands
+from tests.system.editors import save
 from tests.system.guests import ACTOR, Host
 from tests.system.harness import eventually
 from tests.system.people import granted, pending
@@ -113,3 +115,28 @@ async def _heard(one: Agent, tool: str, **arguments: Any) -> list[tuple[float, f
     result = await one.client.call_tool(tool, arguments, progress_callback=hear)
     assert not result.is_error, result.structured_content
     return heard
+
+
+def test_a_person_imports_a_tree_and_exports_it_again(host: Host, admin_dsn: str, tmp_path: Path) -> None:
+    mirrord, vault = host.mirrord, tmp_path / "vault"
+    run = commands(admin_dsn, mirrord.tenant, mirrord.directory)
+    for path in ("Home.md", "Work/Plan.md", "map.png", "Welcome.md"):
+        save(vault / path, f"of the vault: {path}\n")
+
+    looked = run("import", str(vault), "--dry-run")
+    assert (looked.code, looked.out.splitlines()[0]) == (1, "agent-imports: 2 files are new, 0 were there already.")
+    assert "'Welcome.md' is in the mirror with other bytes" in looked.err
+    assert "passed over: 1 .png files that are neither pages nor in an assets folder" in looked.out
+
+    (vault / "Welcome.md").unlink()
+    done = run("import", str(vault), "--json")
+
+    facts = json.loads(done.out)
+    assert (done.code, facts["imported"], facts["taken_in"]) == (0, 2, True)
+    page = mirrord.page("Work/Plan")
+    assert page is not None
+    assert page.markdown == "of the vault: Work/Plan.md\n"
+    assert run("export", str(tmp_path / "out")).code == 0
+    assert (tmp_path / "out/Work/Plan.md").read_text() == page.markdown
+    inside = run("import", str(mirrord.root / "Work"))
+    assert (inside.code, "needs no import" in inside.err) == (2, True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.cli.install import install_service, next_commands
-from mirrord.cli.units import CHECK, SERVICE, TIMER, Layout
+from mirrord.cli.units import BACKUP, BACKUP_TIMER, CHECK, SERVICE, TIMER, Layout
 from mirrord.errors import Refused, UserError
 
 
@@ -20,10 +20,10 @@ def install(into: Path, *arguments: str) -> None:
 
 def test_all_units_are_written_and_the_next_commands_said(into: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(into, "--system")
-    assert {file.name for file in into.iterdir()} == {SERVICE, CHECK, TIMER}
+    assert {file.name for file in into.iterdir()} == {SERVICE, CHECK, TIMER, BACKUP, BACKUP_TIMER}
     said = capsys.readouterr().out
     assert f"wrote {into / SERVICE}" in said
-    assert "systemctl enable --now mirrord.service mirrord-check.timer" in said
+    assert "systemctl enable --now mirrord.service mirrord-check.timer mirrord-backup.timer" in said
     assert "init NAME --data '/var/lib/mirrord' --mirror '/var/lib/mirrord/mirror'" in said
 
 
@@ -51,6 +51,16 @@ def test_directories_of_a_configuration_file_are_opened_for_the_service(into: Pa
     install(into, "--system", "--config", str(file))
     text = (into / SERVICE).read_text(encoding="utf-8")
     assert "ReadWritePaths=/srv/tree\nReadWritePaths=/srv/data\n" in text
+
+
+def test_backups_go_where_the_operator_says_and_only_their_unit_may_write_there(into: Path) -> None:
+    install(into, "--system", "--backup", "/srv/of many $ nights")
+    text = (into / BACKUP).read_text(encoding="utf-8")
+    assert ' backup create "/srv/of many $$ nights" --keep 14\n' in text
+    assert 'ReadWritePaths="/srv/of many $ nights"\n' in text
+    assert "/srv/of" not in (into / SERVICE).read_text(encoding="utf-8")
+    listed = next_commands(Layout(True, backup="/srv/backup"))
+    assert "install -d -o mirrord -g mirrord -m 0750 /var/lib/mirrord '/srv/backup'" in listed
 
 
 def test_units_that_nobody_changed_are_renewed(into: Path) -> None:

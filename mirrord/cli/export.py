@@ -1,0 +1,54 @@
+"""`mirrord export`: what rows say, as files anywhere."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import DIFFERENT, configured, run, tenant_option, the_tenant
+from mirrord.cli.output import echo_omissions, harmless
+from mirrord.cli.progress import bar
+from mirrord.config import Config
+from mirrord.domain.progress import Progress
+from mirrord.sync.export import Exported
+from mirrord.sync.export import export as export_rows
+
+
+@click.command()
+@configured
+@tenant_option
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Also into a directory that holds other things; they stay as they are.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def export(config: Config, tenant: str | None, directory: Path, force: bool, as_json: bool) -> int:
+    """
+    Write all pages, attachments and records of a tenant into DIR, as a mirror would hold them at this moment.
+
+    Needs only Postgres. Run again with the same DIR it goes on, or brings what has changed since. It never replaces
+    what it did not write: exit code 1 if something of that is in the way, or cannot be exported.
+    """
+    root = Path.cwd() / directory
+
+    async def work(report: Progress) -> Exported:
+        async with app.opened(config) as database:
+            name, one = await the_tenant(database, config, tenant)
+            return await export_rows(database, name, one, root, report, force=force)
+
+    with bar("Exporting") as report:
+        done = run(work(report))
+    if as_json:
+        facts = {key: value for key, value in asdict(done.facts).items() if key != "folders"}
+        click.echo(json.dumps(facts | {"directory": str(root)} | asdict(done.tally), indent=2))
+    else:
+        _print(root, done)
+    return DIFFERENT if done.tally.left else 0
+
+
+def _print(root: Path, done: Exported) -> None:
+    facts, tally = done.facts, done.tally
+    counts = ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in sorted(facts.counts.items()))
+    click.echo(f"{facts.tenant} at {facts.begun}: {counts or 'nothing'} in {harmless(str(root))}.")
+    click.echo(f"{tally.written} files written, {tally.same} were there already, {tally.removed} removed.")
+    echo_omissions(tally.left, "stay as they are")

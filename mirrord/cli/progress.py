@@ -1,0 +1,22 @@
+"""How commands show how far long work is."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress as Bar
+
+from mirrord.domain.progress import Progress, unobserved
+
+
+@contextmanager
+def bar(title: str, total: int | None = None) -> Iterator[Progress]:
+    """A bar on a terminal, for the length of a `with`; nothing in a pipe. total: None: not known before."""
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield unobserved
+        return
+    with Bar(console=console, transient=True) as shown:
+        task = shown.add_task(title, total=total)
+        yield lambda done, of: shown.update(task, completed=done, total=of)

@@ -1,0 +1,188 @@
+"""A tenant's rows as they are: read in one snapshot, and stored in a tenant that has none."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.rows import TupleRow
+
+from mirrord.db import tenants
+from mirrord.db.connect import Connection, Database, set_tenant, translated
+from mirrord.db.migrate import schema_number
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Refused
+
+_IS_FILLED = "MR002"
+# Texts that mean the same whatever a server's or a role's settings are; and however long it takes.
+_SETTINGS = (
+    *("TimeZone = 'UTC'", "DateStyle = 'ISO, MDY'", "bytea_output = 'hex'", "extra_float_digits = 3"),
+    *("statement_timeout = 0", "idle_in_transaction_session_timeout = 0"),
+)
+
+_COLUMNS = """
+SELECT attname FROM pg_attribute
+ WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attname <> 'tenant_id'
+ ORDER BY attnum"""
+_KEYS = """
+SELECT attname FROM pg_index, unnest(indkey) WITH ORDINALITY AS key (number, place), pg_attribute
+ WHERE indrelid = %s::regclass AND indisprimary AND attrelid = indrelid AND attnum = number AND attname <> 'tenant_id'
+ ORDER BY place"""
+_NOW = """
+SELECT name, created_at::text, clock_timestamp()::text, seq
+  FROM mirrord.tenant, mirrord.tenant_clock WHERE id = %(tenant)s AND tenant_id = %(tenant)s"""
+_DIGESTS = """
+SELECT digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND deleted_at IS NULL AND digest IS NOT NULL
+UNION SELECT digest FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND deleted_at IS NULL
+UNION SELECT digest FROM mirrord.record WHERE tenant_id = %(tenant)s AND deleted_at IS NULL AND digest IS NOT NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a tenant is at the moment of a snapshot. Times as Postgres writes them; the others as in a manifest."""
+
+    schema: int
+    name: str
+    tenant_made_at: str
+    made_at: str
+    seq: int
+
+
+async def look(connection: Connection, tenant: TenantId) -> Snapshot:
+    """What the tenant is in this snapshot; from now on the connection writes texts as a backup keeps them."""
+    await _set(connection, _SETTINGS)
+    row = await (await connection.execute(_NOW, {"tenant": tenant})).fetchone()
+    assert row is not None
+    return Snapshot(await schema_number(connection), *row)
+
+
+async def kept_tables(connection: Connection) -> list[str]:
+    """The tables of which a backup holds all rows, in the order in which they can be stored."""
+    row = await (await connection.execute("SELECT mirrord.kept_tables()")).fetchone()
+    assert row is not None
+    return list(row[0])
+
+
+async def columns_of(connection: Connection, table: str) -> list[str]:
+    """The columns of a table but for the tenant and those that follow from others."""
+    cursor = await connection.execute(_COLUMNS, (f"mirrord.{table}",))
+    return [name for (name,) in await cursor.fetchall()]
+
+
+async def count(connection: Connection, tenant: TenantId, table: str) -> int:
+    """How many rows of a table the tenant has."""
+    query = sql.SQL("SELECT count(*) FROM {} WHERE tenant_id = %s").format(sql.Identifier("mirrord", table))
+    row = await (await connection.execute(query, (tenant,))).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+async def rows(
+    connection: Connection, tenant: TenantId, table: str, columns: Sequence[str]
+) -> AsyncIterator[tuple[str, bytes]]:
+    """
+    Every row of a table in the order of its keys: its key, and a JSON object in one line.
+
+    Every value is text, as Postgres writes it, or null: so each type comes back as it was.
+    """
+    cursor = await connection.execute(_KEYS, (f"mirrord.{table}",))
+    keys = [sql.Identifier(name) for (name,) in await cursor.fetchall()]
+    query = sql.SQL(
+        "COPY (SELECT concat_ws('/', {keys}), json_object(ARRAY[{names}], ARRAY[{values}])::text FROM {table} "
+        "WHERE tenant_id = {tenant} ORDER BY {keys}) TO STDOUT (FORMAT binary)"
+    ).format(
+        keys=sql.SQL(", ").join(keys),
+        names=sql.SQL(", ").join(map(sql.Literal, columns)),
+        values=sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in columns),
+        table=sql.Identifier("mirrord", table),
+        tenant=sql.Literal(tenant),
+    )
+    async with connection.cursor() as reader, reader.copy(query) as copied:
+        copied.set_types(["text", "text"])
+        async for key, line in copied.rows():
+            yield key, line.encode()
+
+
+async def blobs(connection: Connection, tenant: TenantId) -> AsyncIterator[tuple[bytes, int, bytes]]:
+    """Every part of the bytes of attachments: their digest, the part's number, and the bytes."""
+    query = sql.SQL(
+        "COPY (SELECT digest, part, bytes FROM mirrord.blob WHERE tenant_id = {} ORDER BY digest, part) "
+        "TO STDOUT (FORMAT binary)"
+    ).format(sql.Literal(tenant))
+    async with connection.cursor() as reader, reader.copy(query) as copied:
+        copied.set_types(["bytea", "int4", "bytea"])
+        async for digest, part, data in copied.rows():
+            yield digest, part, data
+
+
+async def digests(connection: Connection, tenant: TenantId) -> set[bytes]:
+    """Of all that living rows say their files hold."""
+    cursor = await connection.execute(_DIGESTS, {"tenant": tenant})
+    return {digest for (digest,) in await cursor.fetchall()}
+
+
+async def make_tenant(database: Database, name: str, tenant: TenantId, made_at: str) -> None:
+    """Make a tenant with a given id, unless it is there. Raises Refused if name or id are another tenant's."""
+    known = await tenants.names(database)
+    if known.get(name) == tenant:
+        return
+    taken = next((other for other, its in known.items() if its == tenant), None)
+    if taken is not None:
+        raise Refused(f"The tenant of this backup is here already, under the name {taken}. Restore it --as a new one.")
+    if name in known:
+        raise Refused(f"There is another tenant called {name} already. Restore it --as another name.")
+    async with database.connection() as connection, connection.transaction():
+        statement = "INSERT INTO mirrord.tenant (id, name, created_at) VALUES (%s, %s, %s::timestamptz)"
+        await connection.execute(statement, (tenant, name, made_at))
+        await connection.execute("INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s)", (tenant,))
+
+
+@asynccontextmanager
+async def filling(database: Database, tenant: TenantId, name: str) -> AsyncIterator[Connection]:
+    """One transaction that stores rows as they are in a tenant that has none. Raises Refused if it has some."""
+    with translated():
+        async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
+            await _set(connection, _SETTINGS)
+            async with connection.transaction():
+                await set_tenant(connection, tenant)
+                await connection.execute("SET CONSTRAINTS ALL DEFERRED")
+                try:
+                    await connection.execute("SELECT mirrord.begin_restore()")
+                except psycopg.Error as error:
+                    if error.sqlstate == _IS_FILLED:
+                        raise Refused(f"The tenant {name} has pages already. Restore it --as a new one.") from error
+                    raise
+                yield connection
+            await connection.execute("SELECT mirrord.keep_statistics()")
+
+
+async def store_rows(connection: Connection, table: str, columns: Sequence[str], lines: Sequence[bytes]) -> int:
+    """Store rows as rows() gave them; how many."""
+    given = b"[" + b",".join(lines) + b"]"
+    query = "SELECT mirrord.restore_rows(%s, %s, %s::text::json)"
+    row = await (await connection.execute(query, (table, list(columns), given.decode()))).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+async def store_blob(connection: Connection, tenant: TenantId, digest: bytes, part: int, data: bytes) -> None:
+    """Store one part of the bytes of an attachment."""
+    statement = "INSERT INTO mirrord.blob (tenant_id, digest, part, bytes) VALUES (%s, %s, %s, %b)"
+    await connection.execute(statement, (tenant, digest, part, data))
+
+
+async def finish(connection: Connection, seq: int) -> None:
+    """All rows are stored: from the commit on, mirrors and apps see them. seq: of the tenant's clock in the backup."""
+    await connection.execute("SELECT mirrord.end_restore(%s)", (seq,))
+
+
+async def _set(connection: AsyncConnection[TupleRow], settings: Sequence[str]) -> None:
+    for setting in settings:
+        await connection.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
+
+
+def tenant_of(text: str) -> TenantId:
+    """The id that a manifest spells."""
+    return TenantId(UUID(text))

@@ -1,0 +1,67 @@
+"""Removes files that are known by their digests, and no others: taken out of their place first, then looked at."""
+
+import os
+import secrets
+from collections.abc import Collection
+from contextlib import suppress
+
+from mirrord.domain.entry import Digest
+from mirrord.errors import Refused
+from mirrord.mirror import contained, contents, kernel
+from mirrord.mirror.landing import raise_fatal
+from mirrord.mirror.layout import parent_of
+from mirrord.mirror.tree import Tree
+
+_ASIDE = "w."  # how names of what was taken out of its place begin
+
+
+def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> bool | None:
+    """
+    Remove the file at *path* if it has one of *digests*. False: it has not, and stays; None: no file is there.
+
+    aside: descriptor of a directory of the same file system, where it is looked at. A save that cannot go back into
+    its place, because that is taken again, stays there; so does one that this process dies over. Raises OSError where
+    the disk is full, read-only or broken.
+    """
+    name, hidden = path.rpartition("/")[2], f"{_ASIDE}{secrets.token_hex(8)}"
+    try:
+        stat = tree.stat(path)
+        if stat is None or stat.is_directory:
+            return None
+        if digest_in(tree, path) not in digests:
+            return False
+        with tree.directory(parent_of(path)) as directory:
+            tree.rename_new(directory, name, aside, hidden)
+            if drop(aside, hidden, digests):
+                return True
+            with suppress(FileExistsError):
+                tree.rename_new(aside, hidden, directory, name)
+    except FileNotFoundError:
+        return None
+    except (OSError, Refused) as error:
+        raise_fatal(error)
+    return False
+
+
+def drop(directory: int, name: str, digests: Collection[Digest]) -> bool:
+    """Remove the file *name* if it has one of *digests* and nobody is writing to it; whether it did."""
+    try:
+        descriptor = os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=directory)
+    except OSError:  # a symbolic link, or what may not be read
+        return False
+    try:
+        is_known = not kernel.has_writer(descriptor) and contents.digest_now(descriptor) in digests
+    finally:
+        os.close(descriptor)
+    if is_known:
+        kernel.unlink(directory, name)
+    return is_known
+
+
+def digest_in(tree: Tree, path: str) -> Digest | None:
+    """The digest of the file at *path*; None: nothing is there. Raises Refused if it is no file, or behind a link."""
+    try:
+        with tree.file(path) as descriptor:
+            return contents.digest_now(descriptor)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,79 @@
+"""What was exported comes in again, into another tenant: the same bytes, and the same ids where pages show them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mirrord.commands.carrying import carry
+from mirrord.commands.incoming import Copy, survey
+from mirrord.commands.session import Session
+from mirrord.db.connect import Database, app_dsn
+from mirrord.domain.entry import Actor, EntryId, TenantId, new_id
+from mirrord.domain.progress import unobserved
+from mirrord.mirror.process import prepare_process
+from mirrord.mirror.tree import Tree
+from mirrord.sync.export import export
+from tests.system.entries import add_page
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection
+from tests.system.test_export import ODD, shown, write
+
+KEPT = new_id()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prepared() -> None:
+    prepare_process()
+
+
+def bring(mirror: Mirror, root: Path, tenant: TenantId, into: str = "") -> list[Copy]:
+    """Import a tree; the copies that are told of."""
+    session = Session(Tree(mirror.root), "demo", tenant, Actor("human", "ada"), f"cli-{new_id()}")
+    source = Tree(root)
+    try:
+        found = survey(session, source, into, unobserved)
+        carried = carry(session, source, found, unobserved)
+    finally:
+        source.close()
+        session.close()
+    assert (found.left, carried.left, carried.landed) == ([], [], len(found.new))
+    return found.copies
+
+
+async def test_an_export_imported_into_an_empty_tenant_is_the_same_tree(
+    database: Database,
+    app_connection: Connection,
+    tenant: TenantId,
+    other_tenant: TenantId,
+    admin_dsn: str,
+    connect: Callable[[str], Connection],
+    tmp_path: Path,
+) -> None:
+    async with opened_mirror(database, app_connection, tmp_path / "one", tenant) as one:
+        write(one.root, ODD | {"Named.md": f"---\nid: {KEPT}\n---\nkept\n".encode()})
+        (one.root / "Empty/Deeper").mkdir(parents=True)
+        made = EntryId(add_page(app_connection, title="Made by an app"))
+        await one.settle()
+        await export(database, "demo", tenant, tmp_path / "out", unobserved, force=False)
+        before = shown(one.root)
+
+    async with opened_mirror(
+        database, connect(app_dsn(admin_dsn, other_tenant)), tmp_path / "two", other_tenant
+    ) as two:
+        assert bring(two, tmp_path / "out", other_tenant) == []
+        await two.settle()
+
+        assert shown(two.root) == before
+        assert two.ids("Named", "Made by an app") == [KEPT, made]
+        await export(database, "demo", other_tenant, tmp_path / "back", unobserved, force=False)
+        assert shown(tmp_path / "back") == before
+
+        copies = bring(two, tmp_path / "out", other_tenant, "Again")
+        await two.settle()
+
+        told = {Copy("Again/Named.md", "Named.md"), Copy("Again/Made by an app.md", "Made by an app.md")}
+        assert {*copies} == told
+        assert two.ids("Named", "Made by an app") == [KEPT, made]
+        assert two.page("Again/Named").id != KEPT
+        assert {f"Again/{path}" for path in before if not path.startswith(".")} <= shown(two.root).keys()

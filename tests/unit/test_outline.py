@@ -1,0 +1,76 @@
+"""The tree that rows make: names of those that have none yet, and rows that no tree can hold."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from mirrord.db.living import Living
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
+from mirrord.domain.place import name_key
+from mirrord.domain.state import NO_TEXT, Row
+from mirrord.sync import outline
+from mirrord.sync.outline import Outline, outlined
+
+BEGINNING = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+def entry(number: int) -> EntryId:
+    return EntryId(UUID(int=number))
+
+
+def living(
+    number: int,
+    name: str,
+    parent: int | None = None,
+    *,
+    kind: Kind = Kind.PAGE,
+    placed: bool = True,
+    ahead: tuple[str, ...] = (),
+    age: int = 0,
+) -> Living:
+    """age: how many seconds before others it was made."""
+    digest: Digest | None = NO_TEXT if kind is Kind.FOLDER else digest_of(b"x")
+    place = Place(entry(parent) if parent is not None else None, name)
+    row = Row(entry(number), kind, place, placed, 1, digest, False, frozenset(ahead))
+    return Living(row, 1, BEGINNING - timedelta(seconds=age) if not placed else None)
+
+
+def paths(found: Outline) -> dict[str, int]:
+    return {item.path: item.entry.int for item in found.files}
+
+
+def test_of_equal_names_the_later_gets_a_number_and_placed_ones_keep_theirs() -> None:
+    found = outlined(
+        [
+            living(1, "page", placed=False),
+            living(2, "Page", placed=False, age=1),
+            living(3, "PAGE"),
+            living(4, "Page", 3, placed=False),
+            living(5, "Page", kind=Kind.ATTACHMENT, placed=False),
+        ]
+    )
+
+    assert paths(found) == {"PAGE.md": 3, "Page (2).md": 2, "page (3).md": 1, "PAGE/Page.md": 4, "assets/Page": 5}
+    assert [item.path for item in found.files] == sorted(paths(found))
+    assert found.counts == {"page": 4, "attachment": 1}
+
+
+def test_a_folder_of_which_an_app_wrote_views_is_a_page_with_an_index_file() -> None:
+    found = outlined(
+        [living(1, "Box", kind=Kind.FOLDER, ahead=("title",)), living(2, "Empty", kind=Kind.FOLDER), living(3, "A", 1)]
+    )
+
+    assert paths(found) == {"Box/_index.md": 1, "Box/A.md": 3}
+    assert [item.digest for item in found.files] == [digest_of(b"x"), None]
+    assert found.folders == ["Empty"]
+
+
+def test_what_lies_below_a_deleted_page_or_has_no_name_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outline, "MOST_TWINS", 9)
+    twins = [living(number, "Same", placed=False, age=-number) for number in range(10)]
+    found = outlined([living(5000, "Orphan", 4711), living(5001, ".hidden"), *twins])
+
+    assert {one.path for one in found.left} == {"Orphan", ".hidden", "Same"}
+    assert [one.path for one in found.left if str(entry(9)) in one.sentence] == ["Same"]
+    assert len({name_key(item.path) for item in found.files}) == len(found.files) == 9
