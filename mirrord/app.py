@@ -190,7 +190,9 @@ async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> 
         had_state = tree.stat(f"{MACHINE}/state.db") is not None
         marker.write(tree, Marker(name, tenant, mirror))
         journal = Journal(tree, DAEMON)
+        undone.callback(journal.close)
         state = State(tree)
+        undone.callback(state.close)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
         away = await leases.was_away(database, tenant, mirror, purge.KEPT)

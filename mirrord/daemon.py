@@ -7,6 +7,7 @@ import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,7 @@ class Daemon:
         while not self.stop.is_set():
             try:
                 await app.bring_up_to_date(self.postgres)
+                await self._choose_notify()
             except Unavailable as error:
                 if self.postgres.embedded is not None:
                     raise
@@ -127,7 +129,6 @@ class Daemon:
                     await asyncio.wait_for(self.stop.wait(), backoff.pause())
             else:
                 self.degraded.pop("postgres", None)
-                await self._choose_notify()
                 return
 
     async def _choose_notify(self) -> None:
@@ -135,19 +136,27 @@ class Daemon:
             self.degraded["notify"] = sentence
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
+        try:
+            if self.postgres.embedded is None:
+                await self._insist(partial(self._open_all, database, fill))
+            else:
+                await self._open_all(database, fill)
+            if not self.stop.is_set():
+                async with together(self._tasks(database), self.stop):
+                    await self.stop.wait()
+        finally:
+            await self._close(database)
+
+    async def _open_all(self, database: Database, fill: Path | None) -> None:
+        """All mirrors that are not open yet: called again where Postgres went away half-way."""
         if self.stop.is_set():
             return
         chosen = await app.choose_tenants(database, self.config)
-        try:
-            for name, tenant in chosen.items():
-                root = app.make_root(self.config, name)
-                if fill is not None:
-                    await asyncio.to_thread(app.fill, root, fill)
-                await self._open_or_halt(database, name, tenant, alone=len(chosen) == 1)
-            async with together(self._tasks(database), self.stop):
-                await self.stop.wait()
-        finally:
-            await self._close(database)
+        for name in [one for one in chosen if one not in self.worked]:
+            root = app.make_root(self.config, name)
+            if fill is not None:
+                await asyncio.to_thread(app.fill, root, fill)
+            await self._open_or_halt(database, name, chosen[name], alone=len(chosen) == 1)
 
     async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
         try:  # a tree that is not recognised stops its own tenant only
@@ -207,6 +216,7 @@ class Daemon:
                 await act()
             except Unavailable as error:
                 log.warning("start_waits", extra={"error": str(error)})
+                await self._beat_once()  # before there are mirrors nobody else does
                 await self._sleep(backoff.pause())
             else:
                 return

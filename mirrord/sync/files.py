@@ -61,6 +61,8 @@ async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
 
     if moves:
         await move_files(sides, moves, paths, outcome)
+        async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait is where it was
+            paths = await _target_paths(connection, sides, writes)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
     await _write_all(sides, sorted(texts, key=by_depth), paths, data, outcome)
@@ -78,17 +80,33 @@ async def _target_paths(connection: Connection, sides: Sides, decisions: Sequenc
 
 
 def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
-    """The path of every row whose chain of parents is known: those of this batch by their rows, others by bases."""
+    """
+    The path of every row whose chain of parents is known: those of this batch by their rows, others by bases.
+
+    A directory known by its base is where it will be when those of this batch that are above it have moved.
+    """
     paths: dict[EntryId, str] = {}
+    shown = {entry: directory_of(base.path, base.kind) for entry, base in bases.items() if base.path is not None}
+    moving = {path: entry for entry, path in shown.items() if entry in rows}
+
+    def taken_along(path: str, depth: int) -> str | None:
+        above = parent_of(path)
+        while above and above not in moving:
+            above = parent_of(above)
+        if not above:
+            return path
+        target = directory(moving[above], depth + 1)
+        return None if target is None else target + path[len(above) :]
 
     def directory(entry: EntryId | None, depth: int = 0) -> str | None:
         if entry is None:
             return ""
-        row, base = rows.get(entry), bases.get(entry)
+        row = rows.get(entry)
         if row is not None and depth < 256:
             path = resolve(entry, row, depth + 1)
             return directory_of(path, row.kind) if path is not None else None
-        return directory_of(base.path, base.kind) if base is not None and base.path is not None else None
+        path = shown.get(entry)
+        return taken_along(path, depth) if path is not None and depth < 256 else path
 
     def resolve(entry: EntryId, row: Row, depth: int = 0) -> str | None:
         if entry not in paths:

@@ -58,6 +58,7 @@ def _summary(outcomes: dict[str, tuple[Outcome, float]]) -> str:
         played = f"{outcome.played}" + (f"/{outcome.of}" if outcome.of else "")
         lines.append(f"{name:<10} {played:>12} {len(outcome.failures):>7} {seconds:>8.0f}")
         lines += [f"    {note}" for note in outcome.notes]
+        lines += [f"    played twice {replay}: {why[:150]}" for replay, why in outcome.repeated]
         lines += [f"    FAILED {replay}: {found[0][:150]}" for replay, found in outcome.failures]
     return "\n".join(lines)
 

@@ -87,4 +87,4 @@ def sampled(uncut: list[Uncut], seed: int) -> list[tuple[Uncut, int]]:
 
 
 def _converge(stage: Stage, proxy: Proxy, number: int) -> None:
-    replace(stage, dsn=proxy.dsn).converge(lambda: proxy.arm(number))
+    replace(stage, dsn=proxy.dsn).converge_anew(lambda: proxy.arm(number))

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,7 +63,11 @@ class Lot:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of a lot. failed: how to replay what did not hold. commit: the code that was played."""
+    """
+    What became of a lot. failed: how to replay what did not hold. commit: the code that was played.
+
+    repeated: how to replay what was played twice, because a daemon was not ready in time the first time.
+    """
 
     campaign: str
     what: str
@@ -72,6 +76,7 @@ class Line:
     seconds: int
     commit: str
     date: str
+    repeated: list[str] = field(default_factory=list)
 
     @property
     def lot(self) -> Lot:
@@ -101,7 +106,8 @@ def ledger(file: Path = LEDGER) -> dict[Lot, Line]:
 
 def table(lines: dict[Lot, Line]) -> str:
     """For docs/reliability.md."""
-    rows = ["| campaign | lots | played | failed | hours | days | commits |", "|---|---|---|---|---|---|---|"]
+    heads = ("campaign", "lots", "played", "failed", "played twice", "hours", "days", "commits")
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for campaign in CAMPAIGNS:
         wanted = [lot for lot in lots() if lot.campaign == campaign]
         done = [lines[lot] for lot in wanted if lot in lines]
@@ -109,7 +115,8 @@ def table(lines: dict[Lot, Line]) -> str:
         commits = sorted({line.commit for line in done})
         rows.append(
             f"| `{campaign}` | {len(done)} of {len(wanted)} | {sum(line.played for line in done):,} "
-            f"| {sum(len(line.failed) for line in done)} | {sum(line.seconds for line in done) / 3600:.1f} "
+            f"| {sum(len(line.failed) for line in done)} | {sum(len(line.repeated) for line in done)} "
+            f"| {sum(line.seconds for line in done) / 3600:.1f} "
             f"| {' to '.join(dict.fromkeys((days[0], days[-1]))) if days else '–'} | {', '.join(commits) or '–'} |"
         )
     return "\n".join(rows)
@@ -162,9 +169,10 @@ def _line(lot: Lot, cluster: Cluster, directory: Path) -> Line:
     directory.mkdir()
     outcome = lot.played(cluster, directory)
     failed = [f"{replay}: {found[0][:200]}" for replay, found in outcome.failures]
+    repeated = [f"{replay}: {why[:200]}" for replay, why in outcome.repeated]
     seconds = round(time.monotonic() - began)
     today = datetime.now(UTC).date().isoformat()
-    return Line(lot.campaign, lot.what, outcome.played, failed, seconds, _commit(), today)
+    return Line(lot.campaign, lot.what, outcome.played, failed, seconds, _commit(), today, repeated)
 
 
 def _commit() -> str:

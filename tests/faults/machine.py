@@ -13,7 +13,7 @@ from tests.faults.oracle import restlessness, violations
 from tests.faults.record_acts import RECORD_ACTS
 from tests.faults.row_acts import ROW_ACTS
 from tests.faults.tokens import Ledger
-from tests.faults.world import Cluster, World
+from tests.faults.world import Cluster, Late, World
 
 STEPS = 30
 
@@ -123,7 +123,11 @@ def history(seed: int, length: int = STEPS) -> History:
 
 
 def play(cluster: Cluster, directory: Path, name: str, told: History, say: Callable[[str], None] = print) -> list[str]:
-    """Live through a history in *directory*, which is removed if all holds; sentences about what does not hold."""
+    """
+    Live through a history in *directory*, which is removed if all holds; sentences about what does not hold.
+
+    Raises Late where a daemon was not ready in time: that may be the machine's fault.
+    """
     directory.mkdir(parents=True)
     world, ledger = World(cluster, directory, name, silent=told.silent), Ledger()
     try:
@@ -131,6 +135,8 @@ def play(cluster: Cluster, directory: Path, name: str, told: History, say: Calla
         for step in told.steps:
             _take(world, ledger, step, say)
         found = _end(world, ledger)
+    except Late:
+        raise
     except (AssertionError, TimeoutError) as error:
         found = [f"STUCK {type(error).__name__} {error}"]
     finally:

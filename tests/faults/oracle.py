@@ -1,6 +1,5 @@
 """What must hold when all is still: nothing lost, both trees equal to the rows, nothing done twice or for ever."""
 
-import asyncio
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 from mirrord.db.connect import Database
 from mirrord.domain.record import name_of_record
 from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Verdict, check
+from mirrord.sync.check import Finding, Verdict, check
 from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
 from tests.faults.world import Quick, World, digest_of_tree
 
@@ -130,7 +129,7 @@ def _lost(world: World, ledger: Ledger) -> Iterator[str]:
 def _divergence(world: World) -> Iterator[str]:
     trees = []
     for mirror in world.mirrors:
-        for path, verdict in asyncio.run(_checked(world, mirror)):
+        for path, verdict in _checked(world, mirror):
             yield f"UNEQUAL {mirror.directory.name}: `check` says {verdict} of {path}"
         for found in _rows(world, _UNEQUAL_BASES, root=str(mirror.root)):
             yield f"UNEQUAL {mirror.directory.name}: base and row of {found}"
@@ -151,14 +150,15 @@ def _folders(mirror: Quick) -> dict[str, bytes]:
     }
 
 
-async def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:
-    tree = Tree(mirror.root)
-    try:
-        async with Database(world.cluster.dsn, size=1) as database:
-            findings = await check(database, world.tenant, tree)
-    finally:
-        tree.close()
-    return [(one.path, one.verdict) for one in findings if one.verdict is not Verdict.OK]
+def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:
+    async def findings(database: Database) -> list[Finding]:
+        tree = Tree(mirror.root)
+        try:
+            return await check(database, world.tenant, tree)
+        finally:
+            tree.close()
+
+    return [(one.path, one.verdict) for one in world.cluster.work(findings) if one.verdict is not Verdict.OK]
 
 
 def _twice(world: World, ledger: Ledger) -> Iterator[str]:

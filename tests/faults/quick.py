@@ -1,7 +1,10 @@
 """`mirrord` whose waits for stillness last 50 ms, so that a campaign sees many deletions in a minute."""
 
+from importlib import import_module
+
 from mirrord.cli import main
 from mirrord.sync import deletions, doubts, engine
+from tests.faults.forks import next_order
 
 STILL = 0.05  # seconds
 SOON = 0.05  # seconds until Postgres is tried again
@@ -17,5 +20,7 @@ def hurry() -> None:
 
 
 if __name__ == "__main__":
+    for loaded_when_asked_for in ("mirrord.cli.commands", "mirrord.cli.up"):
+        import_module(loaded_when_asked_for)
     hurry()
-    main()
+    main(next_order())

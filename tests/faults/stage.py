@@ -17,7 +17,6 @@ from mirrord.config import Config
 from mirrord.db.connect import Database, app_dsn
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
-from mirrord.mirror.process import prepare_process
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.sides import Sides
@@ -88,20 +87,34 @@ class Stage:
         )
         return int(value(self.app, query))
 
-    def converge(self, opened: Callable[[], None] = lambda: None) -> None:
+    def converge(self) -> None:
         """
         A daemon's work without its watcher: start, compare, work until nothing is left, end.
 
-        opened: called when the mirror is open and the lease taken.
         Raises TimeoutError where that goes on for ever, and whatever would end a daemon.
         """
-        asyncio.run(_converge(self, opened))
+        self.cluster.work(lambda database: _converge(self, database, lambda: None))
+
+    def converge_anew(self, opened: Callable[[], None] = lambda: None) -> None:
+        """
+        As converge(), with connections of its own, in a process that may be another one.
+
+        opened: called when the mirror is open and the lease taken.
+        """
+
+        async def converged() -> None:
+            # One thread for files: a run makes the same calls in the same order as the run before.
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+            async with Database(self.dsn, size=2) as database:
+                await _converge(self, database, opened)
+
+        asyncio.run(converged())
 
 
 @contextmanager
 def staged(cluster: Cluster, directory: Path, name: str) -> Iterator[Stage]:
     """A stage with nothing on it, for the length of a `with`; its files stay."""
-    prepare()
+    hurry()
     tenant = cluster.add_tenant(name)
     with psycopg.connect(app_dsn(cluster.dsn, tenant), autocommit=True) as connection:
         stage = Stage(cluster, directory, name, tenant, connection, cluster.dsn)
@@ -109,24 +122,15 @@ def staged(cluster: Cluster, directory: Path, name: str) -> Iterator[Stage]:
         yield stage
 
 
-def prepare() -> None:
-    """Once in every process that converges."""
-    prepare_process()
-    hurry()
-
-
-async def _converge(stage: Stage, opened: Callable[[], None]) -> None:
-    # One thread for files: a run makes the same calls in the same order as the run before.
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+async def _converge(stage: Stage, database: Database, opened: Callable[[], None]) -> None:
     config = Config(mirror=stage.directory, data=stage.directory / "data", dsn=stage.dsn, tenants=(stage.name,))
-    async with Database(stage.dsn, size=2) as database:
-        mirror = await app.open_mirror(database, config, stage.name, stage.tenant)
-        try:
-            opened()
-            await _work(Engine(mirror.sides, adopting=mirror.adopting))
-            await _read_events(mirror.sides)
-        finally:
-            mirror.close()
+    mirror = await app.open_mirror(database, config, stage.name, stage.tenant)
+    try:
+        opened()
+        await _work(Engine(mirror.sides, adopting=mirror.adopting))
+        await _read_events(mirror.sides)
+    finally:
+        mirror.close()
 
 
 async def _work(engine: Engine) -> None:

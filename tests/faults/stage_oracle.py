@@ -1,6 +1,5 @@
 """What must hold on a stage when its engine has nothing more to do."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -49,15 +48,14 @@ def _lost(stage: Stage, scenario: Scenario) -> Iterator[str]:
 
 
 def _unequal(stage: Stage) -> Iterator[str]:
-    async def checked() -> list[tuple[str, Verdict]]:
+    async def checked(database: Database) -> list[tuple[str, Verdict]]:
         tree = Tree(stage.root)
         try:
-            async with Database(stage.cluster.dsn, size=1) as database:
-                return [(one.path, one.verdict) for one in await check(database, stage.tenant, tree)]
+            return [(one.path, one.verdict) for one in await check(database, stage.tenant, tree)]
         finally:
             tree.close()
 
-    for path, verdict in asyncio.run(checked()):
+    for path, verdict in stage.cluster.work(checked):
         if verdict is not Verdict.OK:
             yield f"UNEQUAL {verdict} {path}"
     with stage.cluster.administered() as connection:

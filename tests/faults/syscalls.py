@@ -98,9 +98,9 @@ def _perform(stage: Stage, scenario: Scenario, gate: Gate) -> None:
     scenario.begin()
     if scenario.from_start:
         gate()
-        stage.converge()
+        stage.converge_anew()
     else:
-        stage.converge(gate)
+        stage.converge_anew(gate)
 
 
 def _perform_recorded(stage: Stage, scenario: Scenario, rows: Path, gate: Gate) -> None:

@@ -1,5 +1,6 @@
 """The full campaign's bookkeeping, and that docs/reliability.md says what the ledger says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.faults.full import HISTORIES, LIVES, PAGE, Line, Lot, crashes, ledger, lots, table
@@ -27,10 +28,11 @@ def test_the_last_line_of_a_lot_counts(tmp_path: Path) -> None:
     file, lot = tmp_path / "ledger", Lot("machine", "0+10")
     _line(lot, ["SEED=3: LOST"]).append(file)
     _line(Lot("mutants"), []).append(file)
-    _line(lot, []).append(file)
+    last = replace(_line(lot, []), repeated=["SEED=4: not ready in time"])
+    last.append(file)
 
-    assert ledger(file) == {lot: _line(lot, []), Lot("mutants"): _line(Lot("mutants"), [])}
-    assert "| `machine` | 1 of 100 | 10 | 0 |" in table(ledger(file))
+    assert ledger(file) == {lot: last, Lot("mutants"): _line(Lot("mutants"), [])}
+    assert "| `machine` | 1 of 100 | 10 | 0 | 1 |" in table(ledger(file))
 
 
 def test_crashes_of_postgres_are_counted_in_what_was_played() -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -177,7 +178,7 @@ def test_a_file_written_right_before_a_cut_is_recorded_by_the_same_daemon(
         stage.converge()
         scenario.act(stage)
         proxy.arm_when((stage.root / "Row.md").exists)
-        replace(stage, dsn=proxy.dsn).converge()
+        replace(stage, dsn=proxy.dsn).converge_anew()
 
         assert wrong(stage, scenario) == []
 
@@ -209,6 +210,48 @@ def test_a_rows_text_reaches_its_file_though_the_writer_is_killed_before_the_exc
     rehearsal = syscalls.rehearse(own_cluster, tmp_path, BY_NAME["a row edited"])
 
     assert syscalls.play(own_cluster, tmp_path, rehearsal, Point("renameat2", 1)) == []
+
+
+def _insert_below_a_renamed_folder(stage: Stage) -> UUID:
+    """Before anybody looks: the folder gets another name, and a page comes two levels below; the page's parent."""
+    stage.save("Crate/Inner/One.md", "one\n")
+    stage.save("Other.md", "a tree that loses all its files halts\n")
+    stage.converge()
+    inner = stage.page("Crate/Inner")
+    stage.sql("UPDATE mirrord.page SET name = 'Box' WHERE id = %s", stage.page("Crate"))
+    stage.sql("INSERT INTO mirrord.page (parent_id, name, markdown) VALUES (%s, 'Two', 'two')", inner)
+    return inner
+
+
+def test_a_page_that_comes_below_a_renamed_folder_is_written_where_the_folder_goes(
+    own_cluster: Cluster, tmp_path: Path
+) -> None:
+    with staged(own_cluster, tmp_path, "below-a-renamed-folder") as stage:
+        inner = _insert_below_a_renamed_folder(stage)
+        stage.converge()
+        parents = stage.app.execute("SELECT DISTINCT parent_id FROM mirrord.page WHERE name IN ('One', 'Two')")
+
+        assert stage.tree().keys() == {"Box/Inner/One.md", "Box/Inner/Two.md", "Other.md"}
+        assert parents.fetchall() == [(inner,)]
+
+
+def test_a_page_that_comes_below_a_folder_that_cannot_move_yet_waits_with_it_and_goes_along(
+    own_cluster: Cluster, tmp_path: Path
+) -> None:
+    async def hinder(stage: Stage) -> None:
+        stage.save("Box", "not a page, and in the way\n")
+        async with _engine(stage) as engine:
+            await _work(engine, (stage.root / "Crate/Inner/Two.md").exists)
+
+    with staged(own_cluster, tmp_path, "below-a-folder-that-waits") as stage:
+        inner = _insert_below_a_renamed_folder(stage)
+        asyncio.run(hinder(stage))
+        (stage.root / "Box").unlink()
+        stage.converge()
+        parents = stage.app.execute("SELECT DISTINCT parent_id FROM mirrord.page WHERE name IN ('One', 'Two')")
+
+        assert stage.tree().keys() == {"Box/Inner/One.md", "Box/Inner/Two.md", "Other.md"}
+        assert parents.fetchall() == [(inner,)]
 
 
 def test_a_late_write_to_a_replaced_file_is_taken_in(own_cluster: Cluster, tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ import asyncio
 import hashlib
 import os
 import signal
-import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -20,19 +20,31 @@ from mirrord.db.migrate import migrate
 from mirrord.db.postmaster import Postmaster, serves
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.heartbeat import Heartbeat, ask_flush
-from tests.system.harness import Mirrord, eventually
+from mirrord.mirror.process import prepare_process
+from tests.faults.forks import Forks
+from tests.system.harness import Awaited, Mirrord, Process, eventually
 from tests.system.rows import Connection
+
+T = TypeVar("T")
 
 MIRRORS = 2
 PATIENCE = 120.0  # seconds for everything that must end
 
 
+class Late(Awaited):
+    """A daemon lives and was not ready in time: the machine is busy, or it never will be."""
+
+
 class Quick(Mirrord):
     """A daemon whose waits for stillness are short; it may be killed, frozen and let go on."""
 
-    command: tuple[str, ...] = (sys.executable, "-m", "tests.faults.quick")
     wanted = False  # whether it should be running now
     asleep = False
+
+    def __init__(self, directory: Path, forks: Forks, *, tenant: str, dsn: str) -> None:
+        """*forks*: where its daemons come from."""
+        super().__init__(directory, tenant=tenant, dsn=dsn)
+        self._forks = forks
 
     def begin(self) -> None:
         """Start it if it does not run; it is not waited for."""
@@ -60,6 +72,15 @@ class Quick(Mirrord):
             self.asleep = False
             os.kill(self.pid, signal.SIGCONT)
 
+    def wait_ready(self, seconds: float = PATIENCE) -> None:
+        """As of every daemon. Raises Late where it still starts."""
+        try:
+            super().wait_ready(seconds)
+        except Awaited as error:
+            if self.running:
+                raise Late(str(error)) from error
+            raise
+
     def settle(self) -> None:
         """Return when the daemon has nothing more to do."""
         eventually(Heartbeat(self.mirror).alive, "the first beat of a daemon", PATIENCE)
@@ -69,22 +90,41 @@ class Quick(Mirrord):
         """Everything all daemons started here have said."""
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
 
+    def _begun(self, *words: str) -> Process:
+        self.log.touch()
+        return self._forks.start(words, self.directory, self._environment(), self.log)
+
 
 class Cluster:
-    """A Postgres for many runs, that may be stopped as a power cut does."""
+    """
+    A Postgres for many runs, that may be stopped as a power cut does.
+
+    Connections of oracles are kept: a new one has Postgres read its catalogue and plan every statement anew.
+    hosts: where the daemons of each mirror come from.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._embedded = Embedded(directory)
+        self.hosts = tuple(Forks() for _ in range(MIRRORS))
+        self._loop = asyncio.Runner()
+        self._database: Database | None = None
+        self._administrator: Connection | None = None
 
     def __enter__(self) -> Self:
+        prepare_process()  # oracles read trees: else each file is looked at twice, 0.3 s apart
         self._embedded.start()
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET fsync = off")  # processes die here, machines do not
+            connection.execute("ALTER SYSTEM SET autovacuum = off")  # rows are few, and nobody waits for statistics
             connection.execute("SELECT pg_reload_conf()")
         asyncio.run(migrate(self.dsn))
         return self
 
     def __exit__(self, *_: object) -> None:
+        for host in self.hosts:
+            host.close()
+        self._disconnect()
+        self._loop.close()
         self._embedded.stop()
 
     @property
@@ -101,6 +141,7 @@ class Cluster:
         """As `pg_ctl stop -m immediate`: no connection is closed, nothing is written; recovery follows at the start."""
         running = Postmaster.recorded(self._embedded.cluster)
         assert running is not None, "Postgres does not run"
+        self._disconnect()
         os.kill(running.pid, signal.SIGQUIT)
         eventually(lambda: not serves(running.pid, running.cluster), "the end of Postgres", PATIENCE)
 
@@ -111,17 +152,36 @@ class Cluster:
     @contextmanager
     def administered(self) -> Iterator[Connection]:
         """A connection that sees the rows of every tenant."""
-        with psycopg.connect(self.dsn, autocommit=True) as connection:
-            yield connection
+        if self._administrator is None:
+            self._administrator = psycopg.connect(self.dsn, autocommit=True)
+        yield self._administrator
+        self._administrator.execute("RESET ALL")
+
+    def work(self, act: Callable[[Database], Awaitable[T]]) -> T:
+        """What *act* does with a database that is kept; no thread of it goes on, so that this process may fork."""
+
+        async def worked() -> T:
+            # One thread for files: a run makes the same calls in the same order as the run before.
+            with ThreadPoolExecutor(1) as files:
+                asyncio.get_running_loop().set_default_executor(files)
+                if self._database is None:
+                    named = make_conninfo(self.dsn, application_name="oracle")  # acts cut those of mirrord
+                    self._database = Database(named, size=2)
+                    await self._database.pool.open()
+                return await act(self._database)
+
+        return self._loop.run(worked())
 
     def add_tenant(self, name: str) -> TenantId:
         """A tenant of a run's own."""
+        return self.work(lambda database: tenants.add(database, name))
 
-        async def added() -> TenantId:
-            async with Database(self.dsn, size=1) as database:
-                return await tenants.add(database, name)
-
-        return asyncio.run(added())
+    def _disconnect(self) -> None:
+        if self._administrator is not None:
+            self._administrator.close()
+        if self._database is not None:
+            self._loop.run(self._database.pool.close())
+        self._administrator = self._database = None
 
 
 class World:
@@ -132,7 +192,9 @@ class World:
         self.cluster, self.directory, self.name = cluster, directory, name
         self.tenant = cluster.add_tenant(name)
         dsn = make_conninfo(cluster.dsn, options="-c mirrord.notify=off") if silent else cluster.dsn
-        self.mirrors = [Quick(directory / f"host-{n}", tenant=name, dsn=dsn) for n in range(MIRRORS)]
+        self.mirrors = [
+            Quick(directory / f"host-{number}", host, tenant=name, dsn=dsn) for number, host in enumerate(cluster.hosts)
+        ]
         self.silent = silent
         self.sentinel = directory / "host-0" / "mirror" / "outside"
         self.sentinel.mkdir(parents=True)
@@ -161,7 +223,7 @@ class World:
         for mirror in self.mirrors:
             mirror.begin()
         for mirror in self.mirrors:
-            mirror.wait_ready(PATIENCE)
+            mirror.wait_ready()
 
     def quiesce(self) -> None:
         """Everything runs, nothing is frozen, and no daemon has anything to do on account of another."""
@@ -169,7 +231,7 @@ class World:
             mirror.wake()
             mirror.begin()
         for mirror in self.mirrors:
-            mirror.wait_ready(PATIENCE)
+            mirror.wait_ready()
         rounds = 0
         before, now = -1, self._seq()
         while before != now:

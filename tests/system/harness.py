@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import psycopg
 
 import mirrord
 from mirrord.db.embedded import Embedded
-from tests.system.loaded import Copy
 from tests.system.rows import Connection, Page, page_at
 
 T = TypeVar("T")
@@ -47,6 +46,19 @@ def eventually(condition: Callable[[], T | None], what: str, seconds: float = PA
     return value
 
 
+class Process(Protocol):
+    """A daemon's, as subprocess has it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+
 class Mirrord:
     """
     A daemon, up or down, that mirrors one tenant in *directory*.
@@ -64,7 +76,7 @@ class Mirrord:
         self.log = directory / "daemon.log"
         self.postgres = Embedded(self.data)
         self.surroundings: dict[str, str] = {}  # environment variables, besides ours
-        self._process: subprocess.Popen[bytes] | Copy | None = None
+        self._process: Process | None = None
         self._groups: list[int] = []  # the process group of every daemon started here
         self._log_begin = 0
         self._app: Connection | None = None
@@ -95,7 +107,7 @@ class Mirrord:
         self._process = self._begun("up", "--plain", "--tenant", self.tenant, *self.places, *arguments)
         self._groups.append(self._process.pid)
 
-    def _begun(self, *words: str) -> subprocess.Popen[bytes] | Copy:
+    def _begun(self, *words: str) -> Process:
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 [*self.command, *words],
