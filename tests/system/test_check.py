@@ -14,9 +14,7 @@ from tests.system.entries import value
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
 
-STANDING = (
-    "SELECT count(*) FROM pg_stat_activity WHERE state ^@ 'idle in transaction' AND datname = current_database()"
-)
+STANDING = "SELECT count(*) FROM pg_stat_activity WHERE state ^@ 'idle in transaction' AND datname = current_database()"
 
 
 @pytest.fixture
