@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -50,11 +50,11 @@ async def asked(endpoint: Endpoint, path: str, host: str = "localhost") -> tuple
                 await asyncio.sleep(0.005)
             else:
                 break
-        writer.write(
-            f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {OPENMETRICS}\r\nConnection: close\r\n\r\n".encode()
-        )
-        head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
-        writer.close()
+        with closing(writer):  # also when whoever asks waits no longer
+            writer.write(
+                f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {OPENMETRICS}\r\nConnection: close\r\n\r\n".encode()
+            )
+            head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
     return int(head.split()[1]), body
 
 
