@@ -8,6 +8,7 @@ from mirrord.sync.observe import Dirty
 from mirrord.sync.queue import Queue
 
 CHUNK = 400  # paths or entries a pass
+WORTH = 40  # files to read that are worth reading ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Intake:
         dirty = ahead.dirty if ahead else self._queue.take(CHUNK)
         self._in_hand += _size(dirty)
         look = await ahead.look if ahead else None
-        if self._queue.only_reads(CHUNK) and not dirty.entries and dirty.paths == dirty.forced:
+        if self._queue.only_reads(WORTH) and not dirty.entries and dirty.paths == dirty.forced:
             # one look after the other: only the first at an inode sees where that was before
             look = look or await asyncio.to_thread(self._looker.look, dirty.paths, dirty.forced)
             self._look_ahead()

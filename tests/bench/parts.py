@@ -43,6 +43,7 @@ def _agents(ground: Ground) -> list[Figure]:
 
 
 PARTS = (
+    Part("import-1k", "a tree of 1,000 files, beside a raw COPY", SMALL, 0.1, imports.import_tree),
     Part("latency", "edit → row, beside a bare loop", SMALL, 0.5, latency.edits_to_rows),
     Part("files", "row → file, beside a bare loop", SMALL, 0.7, _rows_to_files),
     Part("tools", "an agent's write → row", SMALL, 0.3, tools.writes_to_rows),

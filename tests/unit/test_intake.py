@@ -10,7 +10,7 @@ from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
-from mirrord.sync.intake import CHUNK, Intake
+from mirrord.sync.intake import CHUNK, WORTH, Intake
 from mirrord.sync.look import Looker
 from mirrord.sync.queue import Queue
 
@@ -66,6 +66,16 @@ async def test_the_files_of_the_next_chunk_of_an_import_are_read_already(queue: 
     assert {path: found.digest for path, found in look.found.items()} == {
         path: digest_of(f"page {path.removesuffix('.md')}\n".encode()) for path in dirty.paths
     }
+
+
+@pytest.mark.parametrize(("left", "is_read"), [(WORTH, True), (WORTH - 1, False)])
+async def test_what_is_left_for_the_last_chunk_is_read_ahead_if_it_is_worth_it(
+    queue: Queue, intake: Intake, left: int, is_read: bool
+) -> None:
+    queue.mark(everything()[: CHUNK + left], forced=True)
+    await intake.take()
+    dirty, look = await intake.take()
+    assert (len(dirty.paths), look is not None) == (left, is_read)
 
 
 @pytest.mark.parametrize("forced", [True, False])
