@@ -1,10 +1,7 @@
 """`mirrord` whose waits for stillness last 50 ms, so that a campaign sees many deletions in a minute."""
 
-from importlib import import_module
-
-from mirrord.cli import main
 from mirrord.sync import deletions, doubts, engine
-from tests.faults.forks import next_order
+from tests.system.loaded import serve
 
 STILL = 0.05  # seconds
 SOON = 0.05  # seconds until Postgres is tried again
@@ -19,8 +16,7 @@ def hurry() -> None:
     vars(engine)["RETRY"] = SOON
 
 
-if __name__ == "__main__":
-    for loaded_when_asked_for in ("mirrord.cli.commands", "mirrord.cli.up"):
-        import_module(loaded_when_asked_for)
+def serve_quick(descriptor: int) -> None:
+    """As loaded.serve(), and its daemons hurry."""
     hurry()
-    main(next_order())
+    serve(descriptor)

@@ -91,8 +91,7 @@ class Quick(Mirrord):
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
 
     def _begun(self, *words: str) -> Process:
-        self.log.touch()
-        return self._forks.start(words, self.directory, self._environment(), self.log)
+        return self._forks.start(words, log=self.log, cwd=self.directory, env=self._environment())
 
 
 class Cluster:

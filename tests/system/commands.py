@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mirrord.cli.commands import cli
 from tests.system.harness import Mirrord
-from tests.system.loaded import Copy
+from tests.system.loaded import Copy, loaded
 
 Command = Callable[..., "Done"]
 
@@ -28,7 +28,7 @@ class Near(Mirrord):
     """A whole mirrord whose daemon, in a process of its own, begins loaded, and whose commands run in this one."""
 
     def _begun(self, *words: str) -> Copy:
-        return Copy(words, log=self.log, cwd=self.directory, env=self._environment())
+        return loaded().begin(words, log=self.log, cwd=self.directory, env=self._environment())
 
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
         """As Mirrord.run(), but that nobody watches over *seconds*; a daemon has a process of its own."""

@@ -22,18 +22,51 @@ from typing import Any
 import mirrord
 
 _PROGRAM = "from tests.system.loaded import serve; serve({descriptor})"
+_LAST = 10.0  # seconds that daemons have to end when nobody is there any more
+
+
+class Loaded:
+    """The process, started with the first daemon. It ends when it was closed and all its daemons have ended."""
+
+    def __init__(self, program: str = _PROGRAM) -> None:
+        """*program*: Python that calls serve() with the descriptor it is given."""
+        self._asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", program.format(descriptor=theirs.fileno())],
+                env={**os.environ, "PYTHONPATH": str(Path(mirrord.__file__).parents[1])},
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        atexit.register(self._end)
+
+    def begin(self, arguments: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str]) -> "Copy":
+        """A daemon; *arguments* follow `mirrord`."""
+        told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        log.touch()  # as soon as it began, its log is read
+        asked = {"arguments": list(arguments), "log": str(log), "cwd": str(cwd), "env": dict(env)}
+        with theirs:
+            socket.send_fds(self._asking, [json.dumps(asked).encode()], [theirs.fileno()])
+        return Copy(told)
+
+    def close(self) -> None:
+        """It begins no more; what it began goes on."""
+        self._asking.close()
+
+    def _end(self) -> None:
+        self.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST)
+        self._process.kill()
+        self._process.wait()
 
 
 class Copy:
     """A daemon that was begun, with what tests use of Popen."""
 
-    def __init__(self, arguments: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str]) -> None:
-        self._told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        log.touch()  # as soon as it began, its log is read
-        asked = {"arguments": list(arguments), "log": str(log), "cwd": str(cwd), "env": dict(env)}
-        with theirs:
-            socket.send_fds(_loaded(), [json.dumps(asked).encode()], [theirs.fileno()])
-        self.pid = int(self._told.recv(32))
+    def __init__(self, told: socket.socket) -> None:
+        self._told = told
+        self.pid = int(told.recv(32))
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -60,19 +93,9 @@ class Copy:
 
 
 @cache
-def _loaded() -> socket.socket:
-    """The way to the process of this test worker; it ends with the worker."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM.format(descriptor=theirs.fileno())],
-            env={**os.environ, "PYTHONPATH": str(Path(mirrord.__file__).parents[1])},
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-        )
-    atexit.register(process.wait)
-    atexit.register(ours.close)  # the last that is registered is the first that is called
-    return ours
+def loaded() -> Loaded:
+    """That of this test worker."""
+    return Loaded()
 
 
 def serve(descriptor: int) -> None:
@@ -89,18 +112,19 @@ def serve(descriptor: int) -> None:
 
 
 def _begin_and_tell(asking: socket.socket) -> dict[str, Any] | None:
-    """In each daemon what it was asked to be; in the process that began them None, when nobody asks any more."""
+    """In each daemon what it was asked to be; in the process that began them None, when all is over."""
     with selectors.DefaultSelector() as waiting:
         waiting.register(asking, selectors.EVENT_READ)
-        while True:
+        while waiting.get_map():
             for key, _ in waiting.select():
                 if key.data is not None:
                     waiting.unregister(key.fd)
                     _tell(key.fd, *key.data)
                     continue
                 message, descriptors, *_ = socket.recv_fds(asking, 1 << 16, 1)
-                if not message:
-                    return None
+                if not message:  # nobody asks any more
+                    waiting.unregister(asking)
+                    continue
                 told = socket.socket(fileno=descriptors[0])
                 if (child := os.fork()) == 0:
                     told.close()
@@ -109,6 +133,7 @@ def _begin_and_tell(asking: socket.socket) -> dict[str, Any] | None:
                     return asked
                 told.send(str(child).encode())
                 waiting.register(os.pidfd_open(child), selectors.EVENT_READ, (child, told))
+    return None
 
 
 def _tell(descriptor: int, child: int, told: socket.socket) -> None:
