@@ -64,14 +64,18 @@ class Workers:
             self._pool = None
 
     def end(self) -> None:
-        """End the workers, hanging ones too."""
-        if self._pool is not None:
-            self._end(self._pool)
+        """
+        End the workers, hanging ones too, and return when they are gone.
 
-    def _end(self, pool: ProcessPoolExecutor) -> None:
+        The pool has a thread of its own, which the end of the process would meet amid its work.
+        """
+        if self._pool is not None:
+            self._end(self._pool, wait=True)
+
+    def _end(self, pool: ProcessPoolExecutor, *, wait: bool = False) -> None:
         for process in list((pool._processes or {}).values()):
             process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=wait, cancel_futures=True)
         if self._pool is pool:  # others may have begun with new ones
             self._pool = None
 
