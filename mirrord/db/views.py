@@ -170,14 +170,25 @@ UPDATE mirrord.page SET content = %s::jsonb, prior = NULL
  WHERE tenant_id = %s AND id = %s AND version = %s AND content IS NULL AND ahead = '{}'"""
 
 
+_FREE = """
+SELECT id FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"""
+
+
 async def store_content(
     connection: Connection, tenant: TenantId, documents: Sequence[tuple[EntryId, int, bytes]]
-) -> None:
-    """Documents (entry, version, JSON) derived from exactly those versions; others have moved on and are skipped."""
-    rows = [(document.decode(), tenant, entry, version) for entry, version, document in documents]
+) -> set[EntryId]:
+    """
+    Documents (entry, version, JSON) derived from exactly those versions; others have moved on and are skipped.
+
+    Returns the entries whose row an app holds, which are skipped too: to wait with other rows in hand is a deadlock.
+    """
+    entries = [entry for entry, _, _ in documents]
+    free = {EntryId(row[0]) for row in await (await connection.execute(_FREE, (tenant, entries))).fetchall()}
+    rows = [(document.decode(), tenant, entry, version) for entry, version, document in documents if entry in free]
     if rows:
         async with connection.cursor() as cursor:  # one by one each would cost a turn of the event loop
             await cursor.executemany(_STORE, rows)
+    return set(entries) - free
 
 
 def _digest(stored: bytes | None) -> Digest | None:

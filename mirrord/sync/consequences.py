@@ -50,7 +50,7 @@ class Consequences:
                 break
             self.drawn = False
             await self._link(stop, many=held == BATCH)
-        self.drawn = self._engine.pending < MANY
+        self.drawn = self._engine.pending < MANY and not self._deriver.postponed
         return self.drawn and await self._link(stop)
 
     async def _link(self, stop: asyncio.Event, *, many: bool = False) -> bool:

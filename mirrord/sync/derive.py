@@ -50,7 +50,11 @@ class Recent:
 
 
 class Deriver:
-    """Fills `content` and `page_link` of one tenant's pages, the newest change first."""
+    """
+    Fills `content` and `page_link` of one tenant's pages, the newest change first.
+
+    postponed: some were passed over the last time, because an app held their rows.
+    """
 
     def __init__(self, sides: Sides, workers: Workers, recent: Recent) -> None:
         self._sides = sides
@@ -58,6 +62,8 @@ class Deriver:
         self._recent = recent
         self._storing: asyncio.Task[None] | None = None
         self._coming: list[EntryId] = []  # what is being stored
+        self._held: set[EntryId] = set()  # what an app held when it was to be stored
+        self.postponed = False
 
     async def derive_some(self) -> int:
         """
@@ -71,6 +77,9 @@ class Deriver:
             found = await self._derived_of(batch)
         finally:
             await self.finish()
+        if not batch:
+            self.postponed = bool(self._held)
+            self._held.clear()
         if found:
             self._coming = [page.entry for page in batch]
             self._storing = asyncio.create_task(self._store(list(zip(batch, found, strict=True))))
@@ -86,15 +95,18 @@ class Deriver:
 
     async def _load(self) -> list[Underived]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await views.load_underived(connection, self._sides.tenant, BATCH, TOGETHER, self._coming)
+            return await views.load_underived(
+                connection, self._sides.tenant, BATCH, TOGETHER, [*self._coming, *self._held]
+            )
 
     async def _store(self, derived: Sequence[tuple[Underived, Stored]]) -> None:
         sides = self._sides
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
         said = [(page.entry, page.version, found) for page, (_, found) in derived]
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-            await views.store_content(connection, sides.tenant, documents)
-            await links.store_links(connection, sides.tenant, said)
+            held = await views.store_content(connection, sides.tenant, documents)
+            await links.store_links(connection, sides.tenant, [one for one in said if one[0] not in held])
+        self._held |= held
 
     async def _derived_of(self, batch: Sequence[Underived]) -> list[Stored]:
         if len(batch) == 1:

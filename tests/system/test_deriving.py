@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -108,3 +108,21 @@ async def test_a_batch_that_could_not_be_stored_is_derived_again(
 
     assert [await deriver.derive_some(), await deriver.derive_some()] == [1, 0]
     assert value(mirror.app, TYPES, "Page") == "heading"
+
+
+async def test_a_page_whose_row_an_app_holds_is_passed_over_and_gets_its_document_later(
+    mirror: Mirror, deriver: Deriver, connect: Callable[[str], Connection], admin_dsn: str
+) -> None:
+    mirror.write({"Held.md": "# Held\n", "Free.md": "# Free\n"})
+    await mirror.settle()
+    holder = connect(admin_dsn)
+
+    with holder.transaction():
+        holder.execute("SELECT FROM mirrord.page WHERE name = 'Held' FOR UPDATE")
+        assert [await deriver.derive_some(), await deriver.derive_some()] == [2, 0]
+        assert (value(mirror.app, TYPES, "Free"), value(mirror.app, TYPES, "Held")) == ("heading", None)
+        assert deriver.postponed
+
+    assert [await deriver.derive_some(), await deriver.derive_some()] == [1, 0]
+    assert value(mirror.app, TYPES, "Held") == "heading"
+    assert not deriver.postponed
