@@ -34,6 +34,7 @@ from mirrord.sync.consequences import Consequences
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
+from mirrord.sync.pausing import pause
 from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
@@ -125,8 +126,7 @@ class Daemon:
                     log.warning("postgres_awaited", extra={"error": str(error)})
                 self.degraded["postgres"] = str(error)
                 await self._beat_once()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self.stop.wait(), backoff.pause())
+                await pause(self.stop, backoff.pause())
             else:
                 self.degraded.pop("postgres", None)
                 return
@@ -217,7 +217,7 @@ class Daemon:
             except Unavailable as error:
                 log.warning("start_waits", extra={"error": str(error)})
                 await self._beat_once()  # before there are mirrors nobody else does
-                await self._sleep(backoff.pause())
+                await pause(self.stop, backoff.pause())
             else:
                 return
 
@@ -272,7 +272,7 @@ class Daemon:
     async def _renew(self, database: Database) -> None:
         """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""
         while not self.stop.is_set():
-            await self._sleep(leases.RENEWAL)
+            await pause(self.stop, leases.RENEWAL)
             held = [lease for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None]
             with suppress(Unavailable):
                 renewed = await leases.renew(database, held)
@@ -301,7 +301,7 @@ class Daemon:
     async def _beat(self) -> None:
         while not self.stop.is_set():
             await self._beat_once()
-            await self._sleep(1.0)
+            await pause(self.stop, 1.0)
 
     async def _beat_once(self) -> None:
         try:
@@ -315,7 +315,7 @@ class Daemon:
         """Start the embedded server again when it has been gone for a while; nobody else would."""
         embedded, gone = self.postgres.embedded, 0.0
         while embedded is not None and not self.stop.is_set():
-            await self._sleep(1.0)
+            await pause(self.stop, 1.0)
             gone = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone + 1.0
             if gone >= GRACE and not self.stop.is_set():
                 log.warning("postgres_restarted")
@@ -348,7 +348,3 @@ class Daemon:
     def stuck(self) -> list[str]:
         """Tenants whose engine stands still for longer than it may: only a new start helps them."""
         return [name for name, worked in self.worked.items() if worked.engine.pulse.is_stuck(self.patience)]
-
-    async def _sleep(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stop.wait(), seconds)

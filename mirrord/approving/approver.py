@@ -16,6 +16,7 @@ from mirrord.db import approvals
 from mirrord.db.approvals import Stored
 from mirrord.domain.approval import State
 from mirrord.errors import Busy, Fenced, MirrordError
+from mirrord.sync.pausing import pause
 
 EVERY = 60.0  # seconds after which all files are looked at, whatever the watcher says
 POLL = 0.5  # seconds between looks at decisions while any request waits, and at whether sync goes on again
@@ -57,18 +58,15 @@ class Approver:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*; a command that was begun is ended."""
-        ended = asyncio.ensure_future(stop.wait())
         while not stop.is_set():
             self._wake.clear()
-            pause = RETRY
+            seconds = RETRY
             try:
                 await self.work()
-                pause = EVERY if self.idle and not self._waiting else POLL
+                seconds = EVERY if self.idle and not self._waiting else POLL
             except (MirrordError, OSError) as error:  # a full disk, a tree that is gone: all may come back
                 log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
-            woken = asyncio.ensure_future(self._wake.wait())
-            await asyncio.wait({woken, ended}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-            woken.cancel()
+            await pause(stop, seconds, self._wake)
             if time.monotonic() - self._looked > EVERY:
                 self._looked = time.monotonic()
                 self.intake.marks.mark_everywhere()

@@ -7,6 +7,7 @@ from mirrord.daemon import Daemon
 from mirrord.db import overview
 from mirrord.domain.measures import Endpoint, Waiting
 from mirrord.errors import Unavailable
+from mirrord.sync.pausing import pause
 from mirrord.telemetry.exposition import answering, serve
 from mirrord.telemetry.metrics import Measured, registry_of
 from mirrord.telemetry.pulses import measures_of
@@ -38,7 +39,7 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
             await serve(application, endpoint, daemon.stop)
         except Unavailable as error:
             daemon.degraded["metrics"] = str(error)
-            await _pause(daemon, AGAIN)
+            await pause(daemon.stop, AGAIN)
     await counting
 
 
@@ -76,11 +77,11 @@ async def _count(daemon: Daemon, counts: dict[str, Waiting]) -> None:
     """Keep *counts* of every tenant, each in its turn."""
     while not daemon.stop.is_set():
         if not daemon.ready.is_set():
-            await _pause(daemon, SOON)
+            await pause(daemon.stop, SOON)
             continue
         for name in _longest_ago(list(daemon.worked), counts):
             await _count_one(daemon, name, counts)
-        await _pause(daemon, COUNT)
+        await pause(daemon.stop, COUNT)
 
 
 def _longest_ago(names: list[str], counts: dict[str, Waiting]) -> list[str]:
@@ -96,8 +97,3 @@ async def _count_one(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> N
             found = await overview.waiting(connection, sides.tenant)
         counts.pop(name, None)
         counts[name] = found
-
-
-async def _pause(daemon: Daemon, seconds: float) -> None:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(daemon.stop.wait(), seconds)

@@ -1,9 +1,9 @@
 """What a service manager hears of the daemon: when it is ready, that it goes on, that it ends."""
 
-import asyncio
 from collections.abc import Iterable
 
 from mirrord.daemon import Daemon
+from mirrord.sync.pausing import pause
 from mirrord.telemetry.supervisor import MICROSECONDS, Supervisor
 
 PAUSE = 10.0  # seconds between messages at the most; of a watchdog's patience, a third at the most
@@ -17,11 +17,11 @@ async def keep_told(daemon: Daemon, supervisor: Supervisor) -> None:
     A sign of life is given only while every tenant's engine takes its steps: to a blocked event loop this function
     belongs itself, and an engine that stands still for too long is named instead.
     """
-    pause = min(PAUSE, supervisor.patience / 3) if supervisor.patience is not None else PAUSE
+    seconds = min(PAUSE, supervisor.patience / 3) if supervisor.patience is not None else PAUSE
     while not daemon.stop.is_set():
         is_ready = daemon.ready.is_set()
         supervisor.tell(*_signs(daemon, is_ready=is_ready))
-        await _first([daemon.stop] if is_ready else [daemon.stop, daemon.ready], pause)
+        await pause(daemon.stop, seconds, *(() if is_ready else (daemon.ready,)))
     supervisor.tell("STOPPING=1", "STATUS=Finishing what is under way.")
 
 
@@ -44,13 +44,3 @@ def _status(daemon: Daemon, stuck: list[str], *, is_ready: bool) -> str:
     if not is_ready:
         return "Starting."
     return f"Mirroring {tenants} {'tenant' if tenants == 1 else 'tenants'}; {waiting or 'nothing'} waiting."
-
-
-async def _first(events: list[asyncio.Event], seconds: float) -> None:
-    """Until one of *events* is set, at most so long."""
-    waits = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

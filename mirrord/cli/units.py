@@ -113,18 +113,22 @@ Nice=10
 {places}
 {sandbox}"""
 
-_TIMER = """\
+
+def _nightly(what: str, at: str) -> str:
+    """A timer. at: HH:MM; it comes within the hour after, and at the next start if the machine was off."""
+    return f"""\
 [Unit]
-Description=mirrord: compares every file with its row, every night
+Description=mirrord: {what}, every night
 
 [Timer]
-OnCalendar=*-*-* 03:30
+OnCalendar=*-*-* {at}
 RandomizedDelaySec=1h
 Persistent=yes
 
 [Install]
 WantedBy=timers.target
 """
+
 
 _BACKUP = """\
 [Unit]
@@ -143,20 +147,13 @@ IOSchedulingClass=idle
 {places}
 {sandbox}"""
 
-_BACKUP_TIMER = """\
-[Unit]
-Description=mirrord: keeps every tenant with its history, every night
-
-[Timer]
-OnCalendar=*-*-* 01:30
-RandomizedDelaySec=1h
-Persistent=yes
-
-[Install]
-WantedBy=timers.target
-"""
-
-_UNITS = {SERVICE: _SERVICE, CHECK: _CHECK, TIMER: _TIMER, BACKUP: _BACKUP, BACKUP_TIMER: _BACKUP_TIMER}
+_UNITS = {
+    SERVICE: _SERVICE,
+    CHECK: _CHECK,
+    TIMER: _nightly("compares every file with its row", "03:30"),
+    BACKUP: _BACKUP,
+    BACKUP_TIMER: _nightly("keeps every tenant with its history", "01:30"),
+}
 
 _USER = """\
 User=mirrord

@@ -1,6 +1,5 @@
 """The live view of `mirrord up` on a terminal."""
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from mirrord.cli.board import MOST_TENANTS, board, moment, told
 from mirrord.daemon import Daemon
+from mirrord.sync.pausing import pause
 
 REFRESH = 0.25  # seconds
 
@@ -23,8 +23,7 @@ async def show(daemon: Daemon) -> None:
     with Live(console=console, refresh_per_second=4, transient=False) as live:
         while not daemon.stop.is_set():
             live.update(view(daemon, console.width))
-            with suppress(TimeoutError):
-                await asyncio.wait_for(daemon.stop.wait(), REFRESH)
+            await pause(daemon.stop, REFRESH)
         live.update(Text("mirrord is stopping…"))
 
 

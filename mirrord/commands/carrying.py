@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from mirrord.commands.failure import Failed
 from mirrord.commands.incoming import Coming, Survey, compared, read, why_left
 from mirrord.commands.session import Session
+from mirrord.domain.batches import batches
 from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.omission import Omission
 from mirrord.domain.progress import Progress
@@ -37,7 +38,7 @@ def carry(session: Session, source: Tree, found: Survey, report: Progress) -> Ca
     """
     carried = Carried()
     try:
-        for batch in _batches(found.new):
+        for batch in batches(found.new, lambda one: one.size, size=_BATCH_BYTES, most=_BATCH):
             _carry_batch(session, source, batch, carried)
             report(carried.landed, len(found.new))
         _make_folders(session, found.folders, carried)
@@ -97,16 +98,3 @@ def _make_folders(session: Session, folders: Sequence[str], carried: Carried) ->
                 sentence = f"The folder {printable(path)!r} cannot be made: {reason_of(error)}"
                 carried.left.append(Omission(printable(path), sentence))
         landing.seal()
-
-
-def _batches(files: Sequence[Coming]) -> Iterator[list[Coming]]:
-    batch: list[Coming] = []
-    size = 0
-    for one in files:
-        if batch and (len(batch) == _BATCH or size + one.size > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(one)
-        size += one.size
-    if batch:
-        yield batch

@@ -1,6 +1,5 @@
 """Why a command was not done: a code for programs, a sentence and an instruction for whoever asked."""
 
-import errno
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from typing import Literal, get_args
 
 from mirrord.codec.missed import Missed
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable, UserError
+from mirrord.mirror import kernel
 
 _General = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable", "no_session"]
 _OfCollections = Literal[
@@ -25,7 +25,6 @@ Kind = _General | _OfCollections
 KINDS: tuple[Kind, ...] = (*get_args(_General), *get_args(_OfCollections))
 
 MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +157,7 @@ def failed_by(error: MirrordError) -> Failed:
 
 
 def _of_system(error: OSError) -> Failed:
-    if error.errno in _FULL:
+    if error.errno in kernel.DISK_FULL:
         return Failed("DISK_FULL", "unavailable", "The disk is full; nothing was changed.", "Free some space.")
     sentence = f"The file system refused: {error.strerror}."
     return Failed("UNAVAILABLE", "unavailable", sentence, "Look at it again; an operator may have to help.")

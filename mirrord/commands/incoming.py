@@ -21,7 +21,6 @@ from mirrord.mirror.layout import directory_of, lineage, parent_of, printable, s
 from mirrord.mirror.passed import IGNORED, passed_over
 from mirrord.mirror.scan import Scan, scan
 from mirrord.mirror.tree import Tree
-from mirrord.mirror.withdrawal import digest_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def why_left(path: str, error: Exception) -> Omission:
 def compared(tree: Tree, path: str, digest: Digest) -> Omission | None:
     """Why what is at *path* of the mirror is not the file with *digest*; None: it is."""
     try:
-        if digest_in(tree, path) == digest:
+        if tree.digest_now(path) == digest:
             return None
     except (OSError, Refused) as error:
         return Omission(path, f"{path!r} is taken in the mirror: {reason_of(error)}")
@@ -154,15 +153,15 @@ class _Look:
         spot = spot_of_file(target)
         assert spot is not None, "a scan finds nothing else"
         if target in self._files:
-            if (digest := digest_in(self._source, path)) is not None:
+            if (digest := self._source.digest_now(path)) is not None:
                 self._compare(target, digest)
             return
         if spot.kind is not Kind.ATTACHMENT:
             text = _decoded(path, read(self._source, path))
             if spot.kind is Kind.PAGE and (entry := parse_id(head_of(text).id)) is not None:
                 self._ids.setdefault(entry, []).append(target)
-        elif size > LIMIT:
-            raise Damaged(f"{printable(path)!r} has {size} bytes; more than {LIMIT} are not synced.")
+        else:
+            contents.check_size(path, size, LIMIT)
         self.survey.new.append(Coming(path, target, size))
         self._learn(target)
 

@@ -11,7 +11,6 @@ Digests are BLAKE2b-256 in hex; `b2sum -l 256` computes them.
 """
 
 import contextlib
-import errno
 import fcntl
 import os
 import re
@@ -26,7 +25,6 @@ from mirrord.domain.entry import digest_of
 from mirrord.errors import Damaged, Refused, Unavailable, UserError
 from mirrord.mirror import kernel
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 LINES = ".gz"  # the end of the name of an object that holds lines
 _PRIVATE_DIRECTORY, _PRIVATE = 0o700, 0o600
 _SETTLE_BYTES, _SETTLE_OBJECTS = 64 << 20, 2000  # not durable yet, at most
@@ -136,7 +134,7 @@ class Backups:
 
     def next_number(self, tenant: str) -> int:
         """That of the next backup of a tenant."""
-        return max((one.number for one in self.listed(tenant)), default=0) + 1
+        return max((int(name[1]) for _, name in self._lists(tenant)), default=0) + 1
 
     def commit(self, manifest: Manifest) -> Path:
         """Let a backup exist whose objects were all added; where its list is."""
@@ -154,12 +152,17 @@ class Backups:
 
     def listed(self, tenant: str | None = None) -> list[Listed]:
         """Every backup, or those of one tenant: by name, the oldest first."""
-        found = []
-        for above in sorted((self.directory / "backups").glob("*" if tenant is None else tenant)):
+        return [
+            Listed(path.parent.name, int(name[1]), path, _manifest(path, name[2]))
+            for path, name in self._lists(tenant or "*")
+        ]
+
+    def _lists(self, tenants: str) -> Iterator[tuple[Path, re.Match[str]]]:
+        """Where they are, and their names taken apart; none is read."""
+        for above in sorted((self.directory / "backups").glob(tenants)):
             for path in sorted(above.iterdir()):
                 if (name := _MANIFEST.fullmatch(path.name)) is not None:
-                    found.append(Listed(above.name, int(name[1]), path, _manifest(path, name[2])))
-        return found
+                    yield path, name
 
     def remove(self, backups: list[Listed]) -> None:
         """Let backups not exist any more; their objects stay."""
@@ -243,7 +246,7 @@ class Backups:
         try:
             yield
         except OSError as error:
-            if error.errno in DISK_FULL:
+            if error.errno in kernel.DISK_FULL:
                 raise Unavailable(
                     f"The disk of {self.directory} is full; no new backup was made, those that were there are whole. "
                     "Free some space, or keep fewer with --keep."

@@ -27,8 +27,7 @@ def read(descriptor: int, path: str, limit_bytes: int, earlier: Stat | None = No
         Refused: not a regular file.
     """
     before = _settled(descriptor, path, earlier)
-    if before.size > limit_bytes:
-        raise Damaged(f"{printable(path)!r} has {before.size} bytes; more than {limit_bytes} are not synced.")
+    check_size(path, before.size, limit_bytes)
     data = _all(descriptor, before.size)
     _check_unchanged(descriptor, path, before)
     return data, before
@@ -41,8 +40,7 @@ def snapshot(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]
     Raises Busy if it was written to just then, Damaged as read() does.
     """
     before = stat_of(os.fstat(descriptor))
-    if before.size > limit_bytes:
-        raise Damaged(f"{printable(path)!r} has {before.size} bytes; more than {limit_bytes} are not synced.")
+    check_size(path, before.size, limit_bytes)
     data = _all(descriptor, before.size)
     if stat_of(os.fstat(descriptor)) != before:
         raise Busy(f"{printable(path)!r} changed while it was read.")
@@ -65,6 +63,12 @@ def digest_now(descriptor: int) -> Digest:
         state.update(piece)
         offset += len(piece)
     return Digest(state.digest())
+
+
+def check_size(path: str, size: int, limit_bytes: int) -> None:
+    """Raise Damaged for a file that is too large. path: for the message."""
+    if size > limit_bytes:
+        raise Damaged(f"{printable(path)!r} has {size} bytes; more than {limit_bytes} are not synced.")
 
 
 def wait_for_writers(descriptor: int, patience: float) -> bool:

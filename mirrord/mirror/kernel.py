@@ -22,6 +22,7 @@ _RENAMEAT2 = {"x86_64": ctypes.c_long(316), "aarch64": ctypes.c_long(276)}
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 _NOREPLACE, _EXCHANGE = 1, 2
 
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
 _RACY = 20_000_000  # nanoseconds: what changed that shortly before may change again under the same stat

@@ -20,7 +20,7 @@ UNFINISHED = "p."  # how names of what is being built begin
 Hindrance = OSError | Refused
 
 # What hinders every file, not one.
-_FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+_FATAL = kernel.DISK_FULL | {errno.EROFS, errno.EIO}
 
 
 class Landing:

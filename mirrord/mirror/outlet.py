@@ -22,7 +22,7 @@ from mirrord.mirror.layout import MACHINE, lineage, parent_of, printable
 from mirrord.mirror.ledger import Ledger
 from mirrord.mirror.manifest import BUILDING, DIRECTORY, Manifest
 from mirrord.mirror.tree import Tree
-from mirrord.mirror.withdrawal import digest_in, drop, withdraw
+from mirrord.mirror.withdrawal import drop, withdraw
 
 _BATCH_FILES, _BATCH_BYTES = 2_000, 64 << 20  # built between two syncs of the file system
 _NOTHING = {DIRECTORY, "lost+found"}  # in a directory that is empty for people
@@ -107,7 +107,7 @@ class Outlet:
         if self._is_empty:
             return True
         try:
-            found = digest_in(self._tree, path)
+            found = self._tree.digest_now(path)
         except (OSError, Refused) as error:
             self._hinder(path, error)
             return False
@@ -173,7 +173,7 @@ class Outlet:
     def _hindered(self, path: str, digest: Digest, why: Hindrance) -> None:
         """The file at *path* did not get its place; maybe because it is there."""
         try:
-            found = digest_in(self._tree, path) if isinstance(why, FileExistsError) else None
+            found = self._tree.digest_now(path) if isinstance(why, FileExistsError) else None
         except (OSError, Refused) as error:
             found, why = None, error
         if found is not None:

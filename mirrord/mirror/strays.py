@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import contents, kernel
-from mirrord.mirror.backups import DISK_FULL, Backups
+from mirrord.mirror.backups import Backups
 from mirrord.mirror.journal import PRIVATE, TRASH
 from mirrord.mirror.kernel import stat_of
 from mirrord.mirror.layout import MACHINE, parent_of
@@ -58,7 +58,7 @@ def keep(tree: Tree, known: Collection[Digest], backups: Backups, unread: list[s
         except (Busy, Refused):
             unread.append(path)
         except OSError as error:
-            if error.errno in DISK_FULL:
+            if error.errno in kernel.DISK_FULL:
                 raise
             unread.append(path)
 

@@ -110,6 +110,14 @@ class Tree:
         with self.file(path) as descriptor:
             return contents.digest(descriptor, path, earlier)
 
+    def digest_now(self, path: str) -> Digest | None:
+        """Like digest(), whoever is writing; None: nothing is there."""
+        try:
+            with self.file(path) as descriptor:
+                return contents.digest_now(descriptor)
+        except FileNotFoundError:
+            return None
+
     def names(self, path: str) -> dict[str, Stat]:
         """What a directory holds."""
         with self.directory(path) as descriptor, os.scandir(descriptor) as entries:

@@ -28,7 +28,7 @@ def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> 
         stat = tree.stat(path)
         if stat is None or stat.is_directory:
             return None
-        if digest_in(tree, path) not in digests:
+        if tree.digest_now(path) not in digests:
             return False
         with tree.directory(parent_of(path)) as directory:
             tree.rename_new(directory, name, aside, hidden)
@@ -56,12 +56,3 @@ def drop(directory: int, name: str, digests: Collection[Digest]) -> bool:
     if is_known:
         kernel.unlink(directory, name)
     return is_known
-
-
-def digest_in(tree: Tree, path: str) -> Digest | None:
-    """The digest of the file at *path*; None: nothing is there. Raises Refused if it is no file, or behind a link."""
-    try:
-        with tree.file(path) as descriptor:
-            return contents.digest_now(descriptor)
-    except FileNotFoundError:
-        return None

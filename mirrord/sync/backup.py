@@ -135,16 +135,20 @@ async def _chunks(lines: AsyncIterator[tuple[str, bytes]], backups: Backups) -> 
     cutter = Cutter()
     async for key, line in lines:
         if (full := cutter.add(key, line)) is not None:
-            yield Chunk(backups.add_lines(full), len(full))
+            yield _chunk(full, backups)
     if rest := cutter.rest():
-        yield Chunk(backups.add_lines(rest), len(rest))
+        yield _chunk(rest, backups)
 
 
 def _files(tree: Tree | None, known: Collection[Digest], backups: Backups, unread: list[str]) -> Table:
     cutter, chunks = Cutter(), []
     for stray in keep(tree, known, backups, unread) if tree is not None else ():
         if (full := cutter.add(stray.path, stray.spelled())) is not None:
-            chunks.append(Chunk(backups.add_lines(full), len(full)))
+            chunks.append(_chunk(full, backups))
     if rest := cutter.rest():
-        chunks.append(Chunk(backups.add_lines(rest), len(rest)))
+        chunks.append(_chunk(rest, backups))
     return Table(COLUMNS, tuple(chunks))
+
+
+def _chunk(lines: list[bytes], backups: Backups) -> Chunk:
+    return Chunk(backups.add_lines(lines), len(lines))

@@ -14,6 +14,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.engine import Engine
+from mirrord.sync.pausing import pause
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Bells:
         await ready.wait()
         while not self._stop.is_set():
             busy = time.monotonic() - self._changed < BUSY
-            await self._sleep(POLL_BUSY if busy else POLL)
+            await pause(self._stop, POLL_BUSY if busy else POLL)
             with suppress(Unavailable):
                 async with database.connection() as connection:
                     seqs = await states.seqs(connection, list(self._engines))
@@ -81,11 +82,7 @@ class Bells:
                 await act(backoff)
             except Unavailable as error:
                 lost(error)
-                await self._sleep(backoff.pause())
-
-    async def _sleep(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._stop.wait(), seconds)
+                await pause(self._stop, backoff.pause())
 
 
 def _ticker_lost(error: Unavailable) -> None:

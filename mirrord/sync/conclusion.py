@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Collection, Iterable, Sequence
 
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import File
 from mirrord.mirror.layout import directory_of
 from mirrord.sync.adoption import Adoption
@@ -80,7 +80,9 @@ class Conclusion:
         index, found = self._sides.looker.index, set[str]()
         for one in done:
             file, base = one.state.file, one.state.base
-            if not isinstance(file, File) or base is None or base.path in (None, file.path):
+            if not isinstance(file, File) or base is None or base.path is None or base.path == file.path:
+                continue
+            if file.kind is base.kind is Kind.FOLDER:  # what is in it came along
                 continue
             for directory in (directory_of(base.path, base.kind), directory_of(file.path, file.kind)):
                 found.update(index.inside(directory))

@@ -10,6 +10,7 @@ from mirrord.sync.derive import BATCH, Deriver
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import link_some
 from mirrord.sync.lulls import LONGEST, is_due
+from mirrord.sync.pausing import pause
 
 MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
@@ -35,10 +36,10 @@ class Consequences:
             try:
                 linked = await self._draw(stop)
             except (Unavailable, Fenced):
-                await _either(stop, stop, RETRY)
-            await _either(self._engine.written, stop, UNCHANGED if linked else LINK)
+                await pause(stop, RETRY)
+            await pause(stop, UNCHANGED if linked else LINK, self._engine.written)
             while linked and not stop.is_set() and self._is_quiet(seq):
-                await _either(self._engine.written, stop, UNCHANGED)
+                await pause(stop, UNCHANGED, self._engine.written)
         with suppress(Unavailable, Fenced):
             await self._deriver.finish()
 
@@ -73,13 +74,3 @@ class Consequences:
     def _is_quiet(self, seq: int) -> bool:
         """Whether no row changed since the feed was at *seq*: of many tenants most are asleep."""
         return not self._engine.written.is_set() and self._engine.feed.cursor == seq
-
-
-async def _either(event: asyncio.Event, stop: asyncio.Event, seconds: float) -> None:
-    """Until *event*, *stop*, or so many *seconds* have passed."""
-    waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(stop.wait())]
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

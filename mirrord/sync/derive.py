@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 
@@ -11,6 +11,7 @@ from mirrord.codec.links import links_of
 from mirrord.codec.stored import Derived, Stored, derived, derived_again, stored, stored_together, stored_unread
 from mirrord.db import links, views
 from mirrord.db.views import Underived
+from mirrord.domain.batches import batches
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 from mirrord.sync.workers import Workers
@@ -111,7 +112,7 @@ class Deriver:
     async def _derived_of(self, batch: Sequence[Underived]) -> list[Stored]:
         if len(batch) == 1:
             return [await self._of_edited(batch[0])]
-        shares = list(_shares(batch))
+        shares = list(batches(batch, lambda page: len(page.markdown), size=SHARE))
         made = await asyncio.gather(*map(self._together, shares))
         found: list[Stored] = []
         for share, results in zip(shares, made, strict=True):
@@ -156,15 +157,3 @@ class Deriver:
         if len(page.markdown) < SMALL:
             return await asyncio.to_thread(derived, page.markdown, page.prior)
         return await self._workers.run(derived, page.markdown, page.prior)
-
-
-def _shares(batch: Sequence[Underived]) -> Iterator[list[Underived]]:
-    """What goes to a worker at once."""
-    share: list[Underived] = []
-    for page in batch:
-        if share and sum(len(one.markdown) for one in share) + len(page.markdown) > SHARE:
-            yield share
-            share = []
-        share.append(page)
-    if share:
-        yield share

@@ -28,6 +28,7 @@ from mirrord.sync.look import Look
 from mirrord.sync.lulls import is_due
 from mirrord.sync.observe import Dirty
 from mirrord.sync.passes import Passes
+from mirrord.sync.pausing import pause
 from mirrord.sync.pulse import Pulse
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
@@ -148,14 +149,14 @@ class Engine:
                 self.pulse.outage = str(error)
                 if isinstance(error, OSError):  # the disk or the kernel's limits: what it cut short is not known
                     self.compare_soon()
-                await _pause(stop, backoff.pause())
+                await pause(stop, backoff.pause())
                 with suppress(Unavailable):
                     await self.sides.database.mend()
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""
         if self.sides.lease is None or not await self.root.is_sound():
-            await _pause(stop, RETRY)
+            await pause(stop, RETRY)
             return
         self._working = True
         try:
@@ -318,8 +319,3 @@ class Engine:
         back = restored(self.doubts.decide(observation, list(observation.states.values())))
         await apply(self.sides, back, observation.look.views, applied)
         await self.conclusion.conclude(observation, applied)
-
-
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), seconds)

@@ -12,6 +12,7 @@ from mirrord.errors import Damaged, Fenced, Refused, Unavailable, reason_of
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.tail import Cursor, Tail, read_tail
 from mirrord.sync.marks import Marks
+from mirrord.sync.pausing import pause
 from mirrord.sync.sides import Sides
 
 EVERY = 60.0  # seconds after which all files are looked at, whatever the watcher says
@@ -54,18 +55,15 @@ class EventReader:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*."""
-        ended = asyncio.ensure_future(stop.wait())
         while not stop.is_set():
             self._wake.clear()
-            pause = EVERY
+            seconds = EVERY
             try:
                 await self.read_marked()
             except (Unavailable, Fenced):
-                pause = RETRY
-            woken = asyncio.ensure_future(self._wake.wait())
-            done, _ = await asyncio.wait({woken, ended}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-            woken.cancel()
-            if not done:
+                seconds = RETRY
+            await pause(stop, seconds, self._wake)
+            if not self._wake.is_set():
                 self._marks.mark_everywhere()
 
     async def read_marked(self) -> None:

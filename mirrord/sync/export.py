@@ -12,6 +12,7 @@ from mirrord.db import living, records, views
 from mirrord.db.blobs import PART
 from mirrord.db.connect import Connection, Database
 from mirrord.db.snapshot import snapshot
+from mirrord.domain.batches import batches
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.progress import Progress
 from mirrord.errors import Damaged, Unavailable, reason_of
@@ -190,17 +191,8 @@ def _digest(item: Item) -> Digest:
     return item.digest
 
 
-def _chunks(items: Sequence[Item]) -> Iterator[list[Item]]:
-    chunk: list[Item] = []
-    size = 0
-    for item in items:
-        if chunk and (len(chunk) == _CHUNK or size + item.size > _CHUNK_BYTES):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(item)
-        size += item.size
-    if chunk:
-        yield chunk
+def _chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    return batches(items, lambda item: item.size, size=_CHUNK_BYTES, most=_CHUNK)
 
 
 def _counting(report: Progress, of: int) -> Callable[[int], None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mirrord.mirror.heartbeat import COMPARE
+from mirrord.sync.pausing import pause
 
 PAUSE = 0.02  # seconds between looks whether everything is done
 
@@ -26,7 +27,6 @@ async def answer(request: Path, look: Look, is_idle: Callable[[], bool], stop: a
         return
     look(thoroughly=request.suffix == COMPARE)
     while not (is_idle() or stop.is_set()):
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), PAUSE)
+        await pause(stop, PAUSE)
     with suppress(FileNotFoundError):
         taken.rename(request.with_suffix(".done"))

@@ -10,6 +10,7 @@ import psycopg
 from mirrord.db.purge import purge_some
 from mirrord.errors import Fenced, Unavailable
 from mirrord.sync.engine import Engine
+from mirrord.sync.pausing import pause
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 log = logging.getLogger(__name__)
@@ -25,8 +26,7 @@ async def make_rounds(engine: Engine, stop: asyncio.Event) -> None:
     """Look, compare, read and purge, each in its turn, until *stop*."""
     compared = reread = purged = time.monotonic()
     while not stop.is_set():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), max(SCAN, SCAN_SHARE * engine.scan_seconds))
+        await pause(stop, max(SCAN, SCAN_SHARE * engine.scan_seconds))
         engine.look_everywhere()
         now = time.monotonic()
         if now - compared > COMPARE:

@@ -36,7 +36,7 @@ class Late(Awaited):
 
 
 class Quick(Mirrord):
-    """A daemon whose waits for stillness are short; it may be killed, frozen and let go on."""
+    """A daemon of a cluster's host; it may be killed, frozen and let go on."""
 
     wanted = False  # whether it should be running now
     asleep = False
@@ -102,9 +102,11 @@ class Cluster:
     hosts: where the daemons of each mirror come from.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, brief: bool = True) -> None:
+        """*brief*: what is played takes seconds, so daemons hurry and nobody vacuums; else all is as people have it."""
         self._embedded = Embedded(directory)
-        self.hosts = tuple(Forks() for _ in range(MIRRORS))
+        self._brief = brief
+        self.hosts = tuple(Forks(hurried=brief) for _ in range(MIRRORS))
         self._loop = asyncio.Runner()
         self._database: Database | None = None
         self._administrator: Connection | None = None
@@ -114,7 +116,8 @@ class Cluster:
         self._embedded.start()
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET fsync = off")  # processes die here, machines do not
-            connection.execute("ALTER SYSTEM SET autovacuum = off")  # rows are few, and nobody waits for statistics
+            if self._brief:
+                connection.execute("ALTER SYSTEM SET autovacuum = off")  # rows are few
             connection.execute("SELECT pg_reload_conf()")
         asyncio.run(migrate(self.dsn))
         return self

@@ -26,7 +26,7 @@ def main() -> int:
     print(f"SECONDS={given.seconds:g} SEED={seed} {rates}; kept if it fails: {directory}", flush=True)
     print(RULE, flush=True)
     began = time.monotonic()
-    with Cluster(directory / "postgres") as cluster:
+    with Cluster(directory / "postgres", brief=False) as cluster:
         found = live(cluster, directory / "world", given.seconds, rates, seed)
     print(*found, sep="\n")
     print(f"{'FAILED' if found else 'HOLDS'} after {time.monotonic() - began:.0f} s", flush=True)

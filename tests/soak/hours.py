@@ -15,7 +15,6 @@ from tests.faults.world import Cluster, World
 from tests.soak import acts, agent
 from tests.soak.diary import Diary
 from tests.soak.gauge import Gauge, log_size
-from tests.system.harness import Mirrord
 
 PAGE = 1000  # bytes, at the start
 MINUTE = 60.0  # seconds between two lines
@@ -84,8 +83,6 @@ def live(cluster: Cluster, directory: Path, seconds: float, rates: Rates, seed: 
     """Sentences about what does not hold after so many seconds of edits."""
     directory.mkdir()
     world = World(cluster, directory, TENANT)
-    for mirror in world.mirrors:
-        mirror.command = Mirrord.command  # nothing is hurried here
     try:
         root = world.mirrors[0].root
         generate(root, acts.PAGES, seed=seed, average_bytes=PAGE)

@@ -21,14 +21,14 @@ from typing import Any
 
 import mirrord
 
-_PROGRAM = "from tests.system.loaded import serve; serve({descriptor})"
+PROGRAM = "from tests.system.loaded import serve; serve({descriptor})"
 _LAST = 10.0  # seconds that daemons have to end when nobody is there any more
 
 
 class Loaded:
     """The process, started with the first daemon. It ends when it was closed and all its daemons have ended."""
 
-    def __init__(self, program: str = _PROGRAM) -> None:
+    def __init__(self, program: str = PROGRAM) -> None:
         """*program*: Python that calls serve() with the descriptor it is given."""
         self._asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:

@@ -1,0 +1,22 @@
+"""Many things a few at a time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def batches(
+    items: Iterable[T], size_of: Callable[[T], int], *, size: int, most: int | None = None
+) -> Iterator[list[T]]:
+    """*items* in their order; a batch has at most *most* of them, and is at most of *size* unless it is only one."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        if batch and (len(batch) == most or total + size_of(item) > size):
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size_of(item)
+    if batch:
+        yield batch
