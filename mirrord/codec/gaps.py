@@ -6,10 +6,12 @@ from enum import Enum, auto
 from itertools import pairwise
 
 from mirrord.codec.block import Block
-from mirrord.codec.cuts import Cut, Line
+from mirrord.codec.cuts import Cut, Line, cut_blocks
 from mirrord.codec.document import Node
 from mirrord.codec.segments import SEPARATOR
 from mirrord.codec.writer import LISTS, is_glued
+
+_LEFT_OPEN = ("```", "~~~", "<")  # of code and HTML that may go on after a blank line
 
 
 class Spacing(Enum):
@@ -46,8 +48,11 @@ def joined(cut: Cut, pieces: Sequence[Piece], between: Callable[[Piece, Piece], 
     if not pieces:
         return result
     for left, right in pairwise(pieces):
-        result += [*left.lines, *between(left, right)]
-    return [*result, *pieces[-1].lines, *(cut.gap(len(cut.parts) - 1) if cut.parts else [])]
+        gap = between(left, right)
+        result += [*left.lines, *(gap if _stood(left, right) else _apart_from(left, gap))]
+    last, end = pieces[-1], len(cut.parts) - 1
+    gap = cut.gap(end) if cut.parts else []
+    return [*result, *last.lines, *(gap if last.old == end and not last.fresh else _apart_from(last, gap))]
 
 
 def item_gap(cut: Cut) -> Callable[[Piece, Piece], list[Line]]:
@@ -97,6 +102,24 @@ def _is_wider(cut: Cut, left: Piece, right: Piece) -> bool:
 def _stood(left: Piece, right: Piece) -> bool:
     """Whether both are unchanged and were neighbours."""
     return left.old is not None and right.old == left.old + 1 and not left.fresh and not right.fresh
+
+
+def _apart_from(piece: Piece, gap: list[Line]) -> list[Line]:
+    """*gap*, without its blank lines where they would be read as more of the code or HTML that *piece* leaves open."""
+    if not gap or gap[0].text.strip() or not _is_left_open(piece):
+        return gap
+    return [line for line in gap if line.text.strip()]
+
+
+def _is_left_open(piece: Piece) -> bool:
+    texts = [line.text for line in piece.lines]
+    if not any(sign in text for text in texts for sign in _LEFT_OPEN):
+        return False
+    return _contents(texts) != _contents([*texts, ""])
+
+
+def _contents(lines: Sequence[str]) -> list[str]:
+    return [token.content for part in cut_blocks(lines, {}).parts for token in part.tokens]
 
 
 def _closing(piece: Piece) -> list[Line]:

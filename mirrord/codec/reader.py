@@ -173,7 +173,11 @@ def _completed(node: Node) -> Node:
 
 
 def _raw(token: Token) -> Node:
-    return raw_block(token.content.removesuffix("\n"))
+    """Without blank lines at its end: how many of them HTML that nothing closes has, what comes after decides."""
+    lines = token.content.split("\n")
+    while len(lines) > 1 and not lines[-1].strip():
+        del lines[-1]
+    return raw_block("\n".join(lines))
 
 
 _CONTAINERS: Mapping[str, Callable[[Token, list[Node]], list[Node]]] = MappingProxyType(

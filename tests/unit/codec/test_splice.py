@@ -63,6 +63,7 @@ def test_an_edit_of_one_block_leaves_all_others_of_real_pages(pages: list[str]) 
 
 @given(markdown, st.integers(0, 100), blocks)
 @example("[a]: b\n\xa0", 0, {"type": "paragraph"})
+@example("\n> <!--\n> ", 1, {"type": "paragraph", "content": [{"type": "text", "text": "a"}]})
 @settings(max_examples=60)
 def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, node: Node) -> None:
     page = outline(body)
@@ -114,6 +115,9 @@ def test_new_lines_end_as_the_page_does(ending: str) -> None:
         ("x\n\nc [a]\n", lambda content: [raw("[a]: b"), content[1]], "[a]: b\n\nc \\[a\\]\n"),
         ("x\n\n- a\n", lambda content: [*read("- b")["content"], content[1]], "* b\n\n- a\n"),
         ("<!-- -->", lambda content: [NEW], "<!-- -->\nan \\*edited\\* block\n"),
+        ("a\n- ```\n> \n\n", lambda content: [content[2], *content[:2]], "> \n\na\n- ```\n"),
+        ("- ```\n> \n\na\n", lambda content: [content[0], content[2]], "- ```\na\n"),
+        ("- b\n- <pre>\n> \n\n", lambda content: [content[1], content[0]], "> \n\n- b\n- <pre>\n"),
     ],
 )
 def test_blocks_that_would_run_together_are_kept_apart(
