@@ -90,7 +90,7 @@ class Gate:
         return hmac.compare_digest(self.mark(session).encode(), mark.encode())
 
     def _signed(self, purpose: str, session: Session, seconds: float) -> str:
-        tenant = str(session.tenant) if session.tenant else None
+        tenant = str(session.tenant) if session.tenant else "*"
         facts = {"aud": purpose, "jti": session.id, "name": session.name, "tenant": tenant}
         return jwt.encode({**facts, "exp": int(time.time() + seconds)}, self._key, _ALGORITHM)
 
@@ -98,7 +98,9 @@ class Gate:
         wanted = {"require": ["aud", "jti", "exp", "name", "tenant"]}
         try:
             facts = jwt.decode(token, self._key, [_ALGORITHM], audience=purpose, options=wanted)  # type: ignore[arg-type]
-            return Session(str(facts["jti"]), str(facts["name"]), UUID(facts["tenant"]) if facts["tenant"] else None)
+            return Session(
+                str(facts["jti"]), str(facts["name"]), UUID(facts["tenant"]) if facts["tenant"] != "*" else None
+            )
         except (jwt.InvalidTokenError, ValueError):
             return None
 

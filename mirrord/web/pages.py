@@ -34,7 +34,7 @@ async def facts_of(connection: Connection, tenant: UUID, page: UUID) -> dict[str
     if found is None:
         raise not_found()
     paths = await paths_of(connection, TenantId(tenant), [found.id])
-    return facts(found, paths.get(found.id, found.name or ""))
+    return facts(found, paths[found.id] if found.name else f"{found.title}.md")
 
 
 def facts(page: Page, path: str) -> dict[str, Any]:
