@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from mirrord.errors import Unavailable, UserError
 from mirrord.sync.look import LIMIT
-from mirrord.web import files, finding, history, pages, shell, signing, streams
+from mirrord.web import decisions, files, finding, history, pages, shell, signing, status, streams
 from mirrord.web.desk import Desk, Tenants, answered, desk_of, session_of
 from mirrord.web.gate import Gate
 from mirrord.web.live import Live
@@ -73,6 +73,8 @@ def _views() -> list[BaseRoute]:
         Route("/p/{page}/history", shell.page_history),
         Route("/trash", shell.view("trash.html")),
         Route("/search", shell.view("search.html")),
+        Route("/attention", shell.view("attention.html")),
+        Route("/status", shell.view("status.html")),
     ]
 
 
@@ -85,6 +87,12 @@ def _api() -> list[BaseRoute]:
         Route("/search", finding.find),
         Route("/completions", finding.completions),
         Route("/preview", finding.preview),
+        Route("/attention", decisions.waiting),
+        Route("/status", status.status),
+        _writing("/approvals", decisions.decide_requests),
+        _writing("/notices", decisions.read_notices),
+        _writing("/halts/{number}", decisions.decide_halt),
+        _writing("/conflicts/{number}", decisions.settle),
         Route(page, pages.show),
         Route(f"{page}/above", finding.above),
         Route(f"{page}/resolve", finding.resolve),

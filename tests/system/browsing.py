@@ -86,8 +86,8 @@ class Browser:
     def upload(self, page: object, name: str, data: bytes, kind: str = "image/png") -> Answer:
         """A file brought to a page."""
         edge = "edge-of-the-parts"
-        head = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'
-        body = head.encode() + data + f"\r\n--{edge}--\r\n".encode()
+        head = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+        body = f"{head}Content-Type: {kind}\r\n\r\n".encode() + data + f"\r\n--{edge}--\r\n".encode()
         where = f"/t/{self.tenant}/api/pages/{page}/attachments"
         return self.ask("POST", where, body, content_type=f"multipart/form-data; boundary={edge}")
 

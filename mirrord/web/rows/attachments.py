@@ -50,3 +50,13 @@ async def load(connection: Connection, attachment: UUID) -> Stored | None:
     """What an attachment's row says; None: there is none."""
     row = await (await connection.execute(_STORED, (attachment,))).fetchone()
     return Stored(*row) if row else None
+
+
+async def delete(connection: Connection, attachment: UUID, version: int) -> bool:
+    """False: somebody was quicker."""
+    cursor = await connection.execute(
+        "UPDATE mirrord.attachment SET deleted_at = clock_timestamp() WHERE tenant_id = mirrord.current_tenant() "
+        "AND id = %s AND version = %s AND deleted_at IS NULL RETURNING id",
+        (attachment, version),
+    )
+    return await cursor.fetchone() is not None

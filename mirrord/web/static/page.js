@@ -37,7 +37,7 @@ async function load() {
 function show(found) {
   page = found;
   part("title").textContent = found.title;
-  part("icon").textContent = found.icon || (found.kind === "folder" ? "🗀" : "🗎");
+  part("icon").textContent = found.icon || (found.kind === "folder" ? "▤" : "•");
   document.title = `${found.title} · ${tenant}`;
   onDisk(found.on_disk, found.updated_by, found.updated_at);
   const notices = [];

@@ -14,7 +14,7 @@ const parentOf = (item) => itemOf(item.parentElement);
 const siblings = (item) => [...item.parentElement.querySelectorAll(":scope > li[data-id]")];
 
 function drawn(node) {
-  const sign = node.icon || (node.kind === "folder" ? "🗀" : "🗎");
+  const sign = node.icon || (node.kind === "folder" ? "▤" : "•");
   const twist = node.has_children
     ? button("▸", null, { class: "twist plain", "aria-expanded": "false", "aria-label": `What is in ${node.title}` })
     : make("span", { class: "twist" });
