@@ -47,7 +47,8 @@ class Gate:
         """*data*: the data directory. Raises UserError if the key cannot be kept below it."""
         self._directory = data / "console"
         try:
-            (self._directory / "spent").mkdir(parents=True, mode=0o700, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self._directory / "spent").mkdir(mode=0o700, exist_ok=True)
             self._key = _kept_key(self._directory / "key")
         except OSError as error:
             where = self._directory
