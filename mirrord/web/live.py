@@ -8,6 +8,7 @@ that is lost costs a second. Nobody is told anything of another tenant: a follow
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
@@ -31,6 +32,7 @@ WAITING = 1000  # events that one who looks may be behind before they have to co
 AGAIN = 0.5  # seconds between tries to reach Postgres
 POLL, SOON = 1.0, 0.05  # seconds without a bell; the second while files are awaited
 COUNT = 2.0  # seconds between counts of what waits for a person
+_TIMED = 60  # changes whose way to disk is remembered
 _REMEMBERED = 20_000  # pages whose place in the sidebar is remembered
 
 Queue = asyncio.Queue["Event | None"]
@@ -58,13 +60,14 @@ def page_event(change: Change) -> Event:
 
 @dataclass(slots=True)
 class _Follower:
-    """One tenant's. awaited: changes that are not on disk yet."""
+    """One tenant's. awaited: changes that are not on disk yet, each with when it was seen; to_disk: how long those took."""
 
     tenant: UUID
     queues: set[Queue] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     cursor: Cursor | None = None
-    awaited: dict[EntryId, Change] = field(default_factory=dict)
+    awaited: dict[EntryId, tuple[Change, float]] = field(default_factory=dict)
+    to_disk: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMED))
     standing: dict[EntryId, str] = field(default_factory=dict)
     counted: dict[str, int] | None = None
     counted_at: float = 0.0
@@ -88,7 +91,7 @@ class _Follower:
             self.tell(Event("tree", {}))
         self.awaited.pop(change.id, None)
         if not change.on_disk:
-            self.awaited[change.id] = change
+            self.awaited[change.id] = change, time.monotonic()
 
 
 class Live:
@@ -114,6 +117,11 @@ class Live:
             if not follower.queues and self._followers.get(tenant) is follower:
                 del self._followers[tenant]
                 follower.task.cancel()
+
+    def to_disk(self, tenant: UUID) -> list[float]:
+        """Seconds that the last changes took to be in files, as seen from here since somebody looks; oldest first."""
+        follower = self._followers.get(tenant)
+        return [round(seconds, 3) for seconds in follower.to_disk] if follower else []
 
     async def _follow(self, follower: _Follower) -> None:
         while not self._stop.is_set():
@@ -150,7 +158,8 @@ async def _look(connection: Connection, follower: _Follower) -> None:
         follower.cursor = behind
     if follower.awaited:
         for page in await feed.on_disk(connection, list(follower.awaited)):
-            change = follower.awaited.pop(page)
+            change, seen = follower.awaited.pop(page)
+            follower.to_disk.append(time.monotonic() - seen)
             data = {"id": page, "version": change.version, "by": change.by, "on_disk": True}
             follower.tell(Event("page", data))
     if time.monotonic() - follower.counted_at >= COUNT:

@@ -20,13 +20,12 @@ async def status(request: Request) -> Response:
         counts = await overview.counts(connection, TenantId(visit.tenant))
         found = await mirrors.mirrors(connection)
         happened = await mirrors.events(connection)
-        pace = await mirrors.pace(connection)
     return answered(
         {
             "counts": asdict(counts),
             "mirrors": [_facts(visit, one) for one in found],
             "events": [asdict(one) for one in happened],
-            "pace": pace,
+            "to_disk": request.app.state.live.to_disk(visit.tenant),
         }
     )
 

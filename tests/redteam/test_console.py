@@ -28,7 +28,7 @@ from tests.system.harness import eventually
 EVIL = "https://evil.example"
 SCRIPT = "<script>alert(1)</script>"
 BREAKOUT = '"><img src=x onerror=alert(1)>'
-WRITES = (
+WRITES: tuple[tuple[str, str, Any], ...] = (
     ("POST", "pages", {"parent": None, "title": "Forged"}),
     ("PATCH", "pages/{page}", {"version": 1, "title": "Forged"}),
     ("DELETE", "pages/{page}", {"version": 1}),
@@ -128,7 +128,7 @@ def test_a_session_whose_time_is_over_is_none(console: Console, gate: Gate) -> N
 
 
 def _unsigned(facts: dict[str, Any]) -> str:
-    return jwt.encode(facts, None, algorithm="none")
+    return jwt.encode(facts, "", algorithm="none")
 
 
 def _facts(purpose: str) -> dict[str, Any]:

@@ -14,11 +14,6 @@ SELECT m.id, m.kind, m.host, m.root, m.holder, m.expires_at > clock_timestamp(),
 _EVENTS = """
 SELECT type, occurred_at, actor, channel, coalesce(data ->> 'path', data ->> 'name', data ->> 'command', '')
   FROM mirrord.event WHERE tenant_id = mirrord.current_tenant() ORDER BY occurred_at DESC LIMIT 50"""
-# Versions a minute, of the last hour.
-_PACE = """
-SELECT floor(extract(epoch FROM clock_timestamp() - created_at) / 60)::int, count(*)
-  FROM mirrord.page_revision WHERE tenant_id = mirrord.current_tenant()
-   AND created_at > clock_timestamp() - interval '1 hour' GROUP BY 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +53,3 @@ async def mirrors(connection: Connection) -> list[Mirror]:
 async def events(connection: Connection) -> list[Happened]:
     """The last of them, the newest first."""
     return [Happened(*row) for row in await (await connection.execute(_EVENTS)).fetchall()]
-
-
-async def pace(connection: Connection) -> list[int]:
-    """How many versions each of the last 60 minutes made, the oldest first."""
-    known: dict[int, int] = dict(await (await connection.execute(_PACE)).fetchall())
-    return [int(known.get(minute, 0)) for minute in reversed(range(60))]

@@ -10,19 +10,22 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId
 
 LEVEL = 200  # entries shown at once
-_ORDER = (
-    "p.position IS NULL, p.position, mirrord.name_key(coalesce(p.title, p.name, '')), p.title, p.name COLLATE \"C\""
-)
-_COLUMNS = """
-p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.position, p.version, p.parent_id,
-EXISTS (SELECT FROM mirrord.page AS c
-         WHERE c.tenant_id = p.tenant_id AND c.parent_id = p.id AND c.deleted_at IS NULL)"""
+# By position, then by title, as files are listed. Of ASCII the key is the lower case: folding is a hundred times slower.
 _LEVEL = """
-SELECT {columns} FROM mirrord.page AS p
- WHERE p.tenant_id = mirrord.current_tenant() AND p.parent_id {parent} AND p.deleted_at IS NULL
- ORDER BY {order} LIMIT %(most)s OFFSET %(start)s"""
-_IN_ROOT = _LEVEL.format(columns=_COLUMNS, parent="IS NULL", order=_ORDER)
-_BELOW = _LEVEL.format(columns=_COLUMNS, parent="= %(parent)s", order=_ORDER)
+WITH level AS (
+    SELECT id, kind, t.title, icon, position, version, parent_id, name,
+           CASE WHEN octet_length(t.title) = length(t.title) THEN lower(t.title COLLATE "C")
+                ELSE mirrord.name_key(t.title) END AS key
+      FROM mirrord.page AS p, LATERAL (SELECT coalesce(p.title, p.name, '') AS title OFFSET 0) AS t
+     WHERE p.tenant_id = mirrord.current_tenant() AND p.parent_id {parent} AND p.deleted_at IS NULL
+     ORDER BY position IS NULL, position, key, t.title COLLATE "C", name COLLATE "C", id
+     LIMIT %(most)s OFFSET %(start)s)
+SELECT id, kind, title, icon, position, version, parent_id,
+       EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = mirrord.current_tenant() AND c.parent_id = level.id
+                  AND c.deleted_at IS NULL)
+  FROM level ORDER BY position IS NULL, position, key, title COLLATE "C", name COLLATE "C", id"""
+_IN_ROOT = _LEVEL.format(parent="IS NULL")
+_BELOW = _LEVEL.format(parent="= %(parent)s")
 _ABOVE = """
 WITH RECURSIVE above (id, parent_id, depth) AS (
     SELECT id, parent_id, 0 FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s

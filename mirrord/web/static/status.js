@@ -1,4 +1,4 @@
-/** How the tenant is: counts, mirrors, the pace of changes, what happened last. */
+/** How the tenant is: counts, mirrors, how soon changes are on disk, what happened last. */
 import { get } from "./api.js";
 import { actor, make, moment, trying } from "./dom.js";
 
@@ -20,6 +20,11 @@ function sparkline(numbers, words) {
   return drawing("svg", { viewBox: "0 0 240 40", width: "240", height: "40", role: "img", "aria-label": words }, line);
 }
 
+const paceOf = (seconds) =>
+  `The last ${seconds.length} changes were on disk after ${Math.round(median(seconds) * 1000)} ms in the middle, ${Math.round(Math.max(...seconds) * 1000)} ms at most, as the console sees it.`;
+
+const median = (numbers) => [...numbers].sort((one, other) => one - other)[Math.floor(numbers.length / 2)];
+
 const row = (...cells) => make("tr", {}, cells.map((cell) => make("td", {}, cell ?? "")));
 const table = (heads, rows) =>
   make("div", { class: "table" }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
@@ -30,14 +35,13 @@ function mirror(one) {
 }
 
 async function show() {
-  const { counts, mirrors, events, pace } = await get("status");
-  const changes = pace.reduce((sum, one) => sum + one, 0);
+  const { counts, mirrors, events, to_disk: seconds } = await get("status");
   place.replaceChildren(
     make("p", {}, `${counts.pages} pages, ${counts.attachments} attachments, ${counts.records} records.`),
     make("h2", {}, "Mirrors"),
     table(["Where", "State", "How far"], mirrors.map(mirror)),
-    make("h2", {}, "Versions a minute, in the last hour"),
-    sparkline(pace, `${changes} versions in the last hour, at most ${Math.max(...pace)} a minute`),
+    make("h2", {}, "From row to file"),
+    ...(seconds.length > 1 ? [sparkline(seconds, paceOf(seconds)), make("p", {}, paceOf(seconds))] : [make("p", {}, "Nothing was written since somebody looks.")]),
     make("h2", {}, "What happened last"),
     table(["When", "Who", "What", ""], events.map((one) => row(moment(one.at), actor(one.by), one.type, one.what))),
   );
