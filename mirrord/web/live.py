@@ -60,7 +60,11 @@ def page_event(change: Change) -> Event:
 
 @dataclass(slots=True)
 class _Follower:
-    """One tenant's. awaited: changes that are not on disk yet, each with when it was seen; to_disk: how long those took."""
+    """
+    One tenant's.
+
+    awaited: changes that are not on disk yet, each with when it was seen. to_disk: seconds that the last of those took.
+    """
 
     tenant: UUID
     queues: set[Queue] = field(default_factory=set)
@@ -108,6 +112,8 @@ class Live:
         follower = self._followers.setdefault(tenant, _Follower(tenant))
         queue: Queue = asyncio.Queue()
         follower.queues.add(queue)
+        if follower.counted is not None:
+            queue.put_nowait(Event("attention", follower.counted))
         if follower.task is None:
             follower.task = asyncio.ensure_future(self._follow(follower))
         try:

@@ -10,7 +10,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId
 
 LEVEL = 200  # entries shown at once
-# By position, then by title, as files are listed. Of ASCII the key is the lower case: folding is a hundred times slower.
+# By position, then by title, as files are listed. Of ASCII the key is the lower case, a hundred times sooner.
 _LEVEL = """
 WITH level AS (
     SELECT id, kind, t.title, icon, position, version, parent_id, name,

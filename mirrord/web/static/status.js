@@ -14,7 +14,7 @@ function drawing(tag, attributes, ...children) {
 
 /** A line of numbers, and the same in words. */
 function sparkline(numbers, words) {
-  const most = Math.max(1, ...numbers);
+  const most = Math.max(...numbers) || 1;
   const points = numbers.map((one, at) => `${(at * 240) / (numbers.length - 1)},${38 - (36 * one) / most}`).join(" ");
   const line = drawing("polyline", { points, fill: "none", stroke: "currentColor", "stroke-width": "1.5" });
   return drawing("svg", { viewBox: "0 0 240 40", width: "240", height: "40", role: "img", "aria-label": words }, line);
