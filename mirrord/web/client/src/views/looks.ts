@@ -1,0 +1,28 @@
+// How each node and mark looks that is more than text in an element.
+import { Plugin, PluginKey } from '@tiptap/pm/state'
+import type { MarkViewConstructor, NodeViewConstructor } from '@tiptap/pm/view'
+import type { Options } from '../options'
+import { callout } from './callout'
+import { details, detailsContent } from './details'
+import { footnoteDef, footnoteRef } from './footnote'
+import { imageView } from './image'
+import { highlight, link, textStyle } from './marks'
+import { mathBlock, mathInline } from './math'
+import { rawBlock, rawInline, unknownBlock, unknownInline } from './raw'
+import { embedView, wikilinkView } from './reference'
+
+/** Under this key a plugin holds the views, for whoever shows a document beside the editor. */
+export const LOOKS = new PluginKey('mirrordLooks')
+
+/** The plugin that draws nodes and marks of a page. */
+export function looks(options: Options): Plugin {
+  const nodeViews: Record<string, NodeViewConstructor> = {
+    ...{ callout, details, detailsContent, footnoteDef, footnoteRef, mathBlock, mathInline },
+    ...{ rawBlock, rawInline, unknownBlock, unknownInline },
+    image: imageView(options),
+    wikilink: wikilinkView(options),
+    embed: embedView(options),
+  }
+  const markViews: Record<string, MarkViewConstructor> = { highlight, textStyle, link }
+  return new Plugin({ key: LOOKS, props: { nodeViews, markViews } })
+}
