@@ -40,7 +40,7 @@ export const MARKS: Action[] = [
   mark('code', 'Code', '‹›', 'Ctrl+E'),
   mark('highlight', 'Highlighted', 'H', 'Ctrl+Shift+H'),
   {
-    ...{ label: 'Link', sign: '🔗', keys: 'Ctrl+K' },
+    ...{ label: 'Link', sign: 'Link', keys: 'Ctrl+K' },
     run: link,
     isOn: (editor) => editor.isActive('link'),
   },
@@ -103,7 +103,7 @@ export const INSERTIONS: Action[] = [
   insert('Formula', '∑', { type: 'mathBlock', attrs: { latex: 'x^2' } }),
   insert('Formula in the line', '√', { type: 'mathInline', attrs: { latex: 'x^2' } }),
   { ...{ label: 'Footnote', sign: '†' }, run: footnote },
-  { ...{ label: 'Link to a page', sign: '[[' }, run: (editor) => void editor.chain().focus().insertContent('[[').run() },
+  { ...{ label: 'Link to a page', sign: '[[' }, run: pageLink },
 ]
 
 export const HISTORY: Action[] = [
@@ -130,9 +130,14 @@ export const TABLE: Action[] = [
   table('Delete table', '✕', 'deleteTable'),
 ]
 
+// As a node: a string would be read as HTML.
+function pageLink(editor: Editor): void {
+  editor.chain().focus().insertContent({ type: 'text', text: '[[' }).run()
+}
+
 function link(editor: Editor): void {
   if (editor.isActive('link')) editor.chain().focus().extendMarkRange('link').unsetLink().run()
-  else if (editor.state.selection.empty) editor.chain().focus().insertContent('[[').run()
+  else if (editor.state.selection.empty) pageLink(editor)
   else editor.chain().focus().setMark('link', { href: '' }).run()
 }
 

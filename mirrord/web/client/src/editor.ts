@@ -26,6 +26,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const tiptap = new TipTap({
     element: surface,
     extensions: extensionsFor(options, tell),
+    content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be read as HTML
     injectCSS: false, // a strict policy refuses a style element
     editorProps: { attributes: { 'aria-label': 'Text of the page', class: 'prose' } },
   })
@@ -34,7 +35,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const content = options.page.content ?? { type: 'doc', content: [] }
   const base = kept?.base ?? spoken(blocksOf(opened(content, tiptap.schema)))
   begin(tiptap, kept, content)
-  const saving = new Saving(desk, base, kept?.version ?? options.page.version)
+  const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
   const bar = toolbar(tiptap, [choosing(options, tell)])
   host.classList.add('mirrord-editor')
   host.replaceChildren(bar, inspector(tiptap, options), notice, surface)
@@ -62,7 +63,8 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
   }
   window.addEventListener('online', retry)
   window.addEventListener('pagehide', leave)
-  if (isKept && options.page.content) saving.arrived(options.page)
+  if (!isKept) options.onState('saved')
+  else if (options.page.content) saving.arrived(options.page)
   else saving.changed()
   return {
     update: (page) => saving.arrived(page),

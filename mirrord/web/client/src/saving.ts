@@ -43,13 +43,17 @@ export class Saving {
   #failures = 0
   #since = 0 // when the oldest unsaved change was made
   #timer: ReturnType<typeof setTimeout> | undefined
+  #isHeld = false // something is kept
   #ended = false
 
   constructor(
     private readonly desk: Desk,
     private base: Block[],
     private version: number,
-  ) {}
+    isHeld: boolean,
+  ) {
+    this.#isHeld = isHeld
+  }
 
   /** Whether the document says something that the page does not. */
   unsaved(): boolean {
@@ -165,6 +169,7 @@ export class Saving {
   #hold(): void {
     const isDone = !this.unsaved() && this.desk.clash() === null
     const kept = (): Kept => ({ version: this.version, base: this.base, ...this.desk.unsettled() })
-    this.desk.keep(isDone ? null : JSON.stringify(kept()))
+    if (!isDone || this.#isHeld) this.desk.keep(isDone ? null : JSON.stringify(kept()))
+    this.#isHeld = !isDone
   }
 }

@@ -46,7 +46,7 @@ export function choosing(options: Options, tell: Tell): Action {
     })
     input.click()
   }
-  return { label: 'Picture or file', sign: '🖼', run }
+  return { label: 'Picture or file', sign: 'File', run }
 }
 
 const filesOf = (data: DataTransfer | null) => [...(data?.files ?? [])]
@@ -93,7 +93,7 @@ function waiting(): StateField<DecorationSet> {
       const step = transaction.getMeta(KEY) as Step | undefined
       if (!step) return now
       if ('end' in step) return now.remove(now.find(undefined, undefined, (spec) => spec['mark'] === step.end))
-      const shown = () => element('span', { class: 'chip' }, `⏳ ${step.name}`)
+      const shown = () => element('span', { class: 'chip' }, `… ${step.name}`)
       return now.add(transaction.doc, [Decoration.widget(step.at, shown, { mark: step.begin })])
     },
   }

@@ -11,7 +11,7 @@ export function imageView(options: Options): NodeViewConstructor {
     const alt = String(node.attrs['alt'] ?? '')
     const title = node.attrs['title'] as string | null
     if (isRelative(src) && src) return { dom: picture(options.fileUrl(src), alt, title, src) }
-    const shown = `🖼 ${alt || src.slice(0, 80)}`
+    const shown = `▣ ${alt || src.slice(0, 80)}`
     if (!isExternal(src)) return { dom: element('span', { class: 'chip', title: 'This address is not shown' }, shown) }
     const rel = 'noopener noreferrer'
     return { dom: element('a', { class: 'chip', href: src, target: '_blank', rel, title: title ?? src }, shown) }
@@ -23,7 +23,7 @@ export function picture(url: string, alt: string, title: string | null, name: st
   const dom = element('span', { class: 'picture' })
   const shown = element('img', { src: url, alt, title, loading: 'lazy', decoding: 'async' })
   shown.addEventListener('error', () =>
-    dom.replaceChildren(element('span', { class: 'chip', title: 'There is no such picture' }, `🖼 ${alt || name}`)),
+    dom.replaceChildren(element('span', { class: 'chip', title: 'There is no such picture' }, `▣ ${alt || name}`)),
   )
   dom.append(shown)
   return dom
