@@ -18,13 +18,18 @@ export function imageView(options: Options): NodeViewConstructor {
   }
 }
 
-/** A picture, or its name where it does not load. */
+const AGAIN = [300, 1_000, 3_000] // ms after which a picture that did not load is asked for again
+
+/** A picture, or its name where it does not load. One that was brought a moment ago has no place yet. */
 export function picture(url: string, alt: string, title: string | null, name: string): HTMLElement {
   const dom = element('span', { class: 'picture' })
   const shown = element('img', { src: url, alt, title, loading: 'lazy', decoding: 'async' })
-  shown.addEventListener('error', () =>
-    dom.replaceChildren(element('span', { class: 'chip', title: 'There is no such picture' }, `▣ ${alt || name}`)),
-  )
+  const waits = [...AGAIN]
+  shown.addEventListener('error', () => {
+    const wait = waits.shift()
+    if (wait) setTimeout(() => shown.isConnected && (shown.src = url), wait)
+    else dom.replaceChildren(element('span', { class: 'chip', title: 'There is no such picture' }, `▣ ${alt || name}`))
+  })
   dom.append(shown)
   return dom
 }
