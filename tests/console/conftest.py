@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, StorageState, async_playwright
 
 from tests.console.bundle import built
 from tests.console.people import Person, link_of
@@ -67,23 +68,31 @@ async def browser() -> AsyncIterator[Browser]:
         await started.close()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def signed_in(console: Console, browser: Browser) -> StorageState:
+    """What a browser keeps of somebody who followed a link."""
+    context = await browser.new_context()
+    await (await context.new_page()).goto(link_of(console.mirrord))
+    state = await context.storage_state()
+    await context.close()
+    return state
+
+
 NewPerson = Callable[..., Awaitable[Person]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def person(console: Console, browser: Browser) -> AsyncIterator[NewPerson]:
+async def person(console: Console, browser: Browser, signed_in: StorageState) -> AsyncIterator[NewPerson]:
     """Makes people who are signed in; what their browsers complained about fails the test."""
     async with AsyncExitStack() as opened:
         people: list[Person] = []
 
-        async def signed_in(**options: object) -> Person:
-            context = await opened.enter_async_context(await browser.new_context(**options))  # type: ignore[arg-type]
-            made = Person(context, await context.new_page(), console.url, console.mirrord)
-            await made.page.goto(link_of(console.mirrord))
-            people.append(made)
-            return made
+        async def sit_down(**options: Any) -> Person:
+            context = await opened.enter_async_context(await browser.new_context(storage_state=signed_in, **options))
+            people.append(Person(context, await context.new_page(), console.url, console.mirrord))
+            return people[-1]
 
-        yield signed_in
+        yield sit_down
         assert [error for one in people for error in one.errors] == []
 
 

@@ -1,12 +1,14 @@
 """People in front of the console: a browser each, signed in, with a page open."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import UUID
 
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
-from tests.system.harness import Mirrord, eventually
+from tests.system.harness import Awaited, Mirrord, eventually
 from tests.system.rows import Page as Row
 
 PATIENCE = 20_000  # ms; generous, as that of tests.system.harness
@@ -85,6 +87,13 @@ class Person:
     async def bring(self, event: str, name: str, kind: str, data: bytes) -> None:
         """Let a file come by `paste` or `drop`."""
         await self.page.evaluate(BRING, [event, name, kind, list(data)])
+
+
+def becomes(file: Path, text: str) -> None:
+    """Wait until a file holds this text; the difference fails the test."""
+    with suppress(Awaited):
+        eventually(lambda: file.read_text(encoding="utf-8") == text, str(file))
+    assert (found := file.read_text(encoding="utf-8")) == text, f"{file.name} holds {found!r}, not {text!r}"
 
 
 def line_changed(before: str, after: str) -> tuple[list[str], list[str]]:

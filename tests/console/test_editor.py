@@ -1,17 +1,15 @@
 """The editor in a real browser, on a real daemon: what is typed is in the file, what is in the file is on the screen."""
 
-import os
 import struct
 import time
 import zlib
-from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import CDPSession, expect
+from psycopg.types.json import Jsonb
 
-from tests.console.bundle import BUILT
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, line_changed, row_of
+from tests.console.people import PATIENCE, becomes, line_changed, row_of
 from tests.system.clients import on_stdio, process
 from tests.system.editors import save
 from tests.system.harness import eventually
@@ -19,7 +17,6 @@ from tests.system.node import installed
 from tests.system.tiptap import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
 
 
 def _part(kind: bytes, data: bytes) -> bytes:
@@ -87,7 +84,7 @@ async def test_two_browsers_and_a_text_editor_work_on_one_page(console: Console,
     await other.type(" and here")
 
     text = "# Together\n\nfirst by one still here\n\nsecond by other and here\n\nthird by an editor\n"
-    eventually(lambda: file.read_text() == text, f"{text!r} in the file")
+    becomes(file, text)
 
 
 async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose(
@@ -113,7 +110,7 @@ async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose
     await expect(reader.page.get_by_role("button", name="Keep both")).to_be_focused()
     await reader.press("Enter")
 
-    eventually(lambda: file.read_text() == "same mine\n\nsame theirs\n\nleft alone\n", "both in the file")
+    becomes(file, "same mine\n\nsame theirs\n\nleft alone\n")
     await expect(group).to_have_count(0)
 
 
@@ -137,7 +134,7 @@ async def test_what_an_agent_writes_is_in_the_open_editor_within_a_second(
     await reader.type(" and on")
 
     file = console.mirrord.file("Agent.md")
-    eventually(lambda: file.read_text() == "mine typed more and on\n\nwritten by an agent\n", "both in the file")
+    becomes(file, "mine typed more and on\n\nwritten by an agent\n")
     assert took < 3, "a second where the machine is not busy"
 
 
@@ -191,7 +188,7 @@ async def test_a_daemon_that_restarts_under_an_open_editor_loses_nothing_typed(
     console.up()
     await reader.type(" and after")
 
-    eventually(lambda: file.read_text() == "before saved typed while it was down and after\n", "all in the file")
+    becomes(file, "before saved typed while it was down and after\n")
     await reader.is_told("saved")
 
 
@@ -213,7 +210,7 @@ async def test_what_a_browser_that_died_had_not_saved_is_offered_again(console: 
     await reader.open("Died.md")
     await reader.page.get_by_role("button", name="Go on with it").click()
 
-    eventually(lambda: file.read_text() == "one unsaved\n\ntwo changed\n", "both in the file")
+    becomes(file, "one unsaved\n\ntwo changed\n")
 
 
 async def test_a_page_is_written_by_keyboard_alone(console: Console, person: NewPerson) -> None:
@@ -244,7 +241,8 @@ async def test_a_page_is_written_by_keyboard_alone(console: Console, person: New
     await reader.press("Escape")
 
     wanted = "start\n\n## Part\n\n- [ ] a task\n\nsee [[Welcome]] and [[Garden|the garden]]. **bold**\n\n> [!warning]\n> called out\n"
-    eventually(lambda: file.read_text() == wanted, f"{wanted!r} in the file; it has {file.read_text()!r}")
+    await reader.page.screenshot(path="/tmp/h8e-dev/keys.png")
+    becomes(file, wanted)
 
 
 async def test_rows_and_columns_of_a_table_come_and_go(console: Console, person: NewPerson) -> None:
@@ -262,22 +260,32 @@ async def test_rows_and_columns_of_a_table_come_and_go(console: Console, person:
 
 
 async def test_hostile_pages_run_nothing_and_are_shown(console: Console, person: NewPerson) -> None:
-    hostile = (
-        "<script>window.hit = 1</script>\n\n<img src=x onerror='window.hit = 1'>\n\n[go](javascript:window.hit=1)\n\n"
-        "![x](data:image/svg+xml,<svg onload='window.hit=1'/>)\n\n<!-- hidden -->\n\n$\\href{javascript:window.hit=1}{x}$\n\n"
-        "<span style=\"color: red; position: fixed; inset: 0; background: url(/static/icon.svg)\">styled</span>\n\nend\n"
+    text = (
+        "<script>window.hit = 1</script>\n\n<img src=x onerror='window.hit = 1'>\n\n"
+        "![x](data:image/svg+xml,<svg/onload='window.hit=1'/>)\n\n<!-- hidden -->\n\n$\\href{javascript:window.hit=1}{x}$\n"
     )
-    save(console.mirrord.file("Hostile.md"), hostile)
+    save(console.mirrord.file("Hostile.md"), text)
     reader = await person()
     await reader.open("Hostile.md")
     await reader.sees("<script>window.hit = 1</script>")
-    await reader.text.get_by_text("go", exact=True).click(modifiers=["Control"])
+    bad = [
+        {"type": "link", "attrs": {"href": "java\tscript:window.hit=1", "class": "bar", "target": "_self"}},
+        {"type": "textStyle", "attrs": {"color": "red; position: fixed; inset: 0; background: url(/static/icon.svg)"}},
+    ]
+    content = {
+        "type": "doc",
+        "content": [{"type": "paragraph", "content": [{"type": "text", "text": "go", "marks": bad}]}],
+    }
+    console.mirrord.app.execute(
+        "UPDATE mirrord.page SET content = %s WHERE id = %s", [Jsonb(content), row_of(console.mirrord, "Hostile.md").id]
+    )
+    await expect(reader.text).to_have_text("go", timeout=PATIENCE)
+    await reader.text.get_by_text("go", exact=True).click(modifiers=["ControlOrMeta"])
 
     assert await reader.page.evaluate("window.hit") is None
-    assert await reader.text.locator("script, iframe, object, [onerror], a[href^='javascript' i]").count() == 0
-    placed = "all => all.map(one => getComputedStyle(one).position).filter(one => one === 'fixed').length"
+    assert await reader.text.locator("script, iframe, object, [onerror], .bar, [target=_self], a[href]").count() == 0
+    placed = "all => all.map(one => getComputedStyle(one)).filter(one => one.position === 'fixed').length"
     assert await reader.text.locator("*").evaluate_all(placed) == 0
-    assert console.mirrord.text("Hostile.md") == hostile
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -303,16 +311,30 @@ async def test_nothing_is_cut_off_in_narrow_and_wide_windows(console: Console, p
 
 
 async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) -> None:
-    blocks = (f"## Part {number}\n\nwords and *more* words, [[Welcome]] {number}\n\n- one\n- two\n" for number in range(1500))
-    text = "\n".join(blocks)[:100_000].rpartition("\n\n")[0] + "\n"
+    part = (
+        "## Part {0}\n\n"
+        + "words and *more* words, see [[Welcome]]. " * 30
+        + "\n\n- one\n- two\n\n| a | b |\n| --- | --- |\n| c | {0} |\n\n"
+    )
+    text = "".join(part.format(number) for number in range(1, 79))
+    assert len(text) > 100_000
     save(console.mirrord.file("Long.md"), text)
     reader = await person()
-    await reader.open("Long.md")
+    id = await reader.open("Long.md")
+    watch = await reader.context.new_cdp_session(reader.page)
+    await watch.send("Performance.enable", {"timeDomain": "threadTicks"})
     took = []
     for _ in range(3):
-        await reader.page.reload()
-        await expect(reader.text).to_contain_text("Part 1", timeout=PATIENCE)
-        took.append(await reader.page.evaluate("performance.now()"))
-    Path(os.environ.get("MIRRORD_MEASURED", os.devnull)).write_text(f"{took} {BUILT.stat().st_size}")
+        await reader.page.goto("about:blank")
+        before = await busy(watch)
+        await reader.page.goto(f"{console.url}/t/console/p/{id}")
+        await reader.sees("Part 78")
+        took.append(round(await busy(watch) - before, 3))
 
-    assert min(took) < 3_000
+    assert min(took) < 1, f"seconds that the browser's page was busy: {took}; half of one where nothing else runs"
+
+
+async def busy(watch: CDPSession) -> float:
+    """Seconds of the processor that the page has used."""
+    metrics = (await watch.send("Performance.getMetrics"))["metrics"]
+    return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")

@@ -14,7 +14,7 @@ const LIMIT = 350_000 // bytes, gzipped
 const shared = { bundle: true, format: 'esm', loader: { '.css': 'text' }, logLevel: 'warning', absWorkingDir: HERE }
 
 async function bundle() {
-  const options = { minify: true, target: 'es2022', legalComments: 'eof', entryPoints: ['src/editor.ts'], outfile: BUILT }
+  const options = { minify: !process.env.PLAIN, target: 'es2022', legalComments: 'eof', entryPoints: ['src/editor.ts'], outfile: BUILT }
   await build({ ...shared, ...options })
   const size = gzipSync(readFileSync(BUILT)).length
   console.log(`editor.js: ${Math.ceil(size / 1000)} kB gzipped, of at most ${LIMIT / 1000}`)

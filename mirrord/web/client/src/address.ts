@@ -1,4 +1,5 @@
-// PURE: which addresses of a page may be followed or shown.
+// Which addresses of a page may be followed or shown, and how they are followed.
+import type { Options } from './options'
 
 const EXTERNAL = /^(https?:\/\/|mailto:)/i
 
@@ -21,6 +22,12 @@ export function isRelative(address: string): boolean {
 /** Whether a link to it is a link; else it is shown as text. */
 export function isSafe(address: string): boolean {
   return isExternal(address) || isRelative(address)
+}
+
+/** Go where a safe address leads: in the tree, or in another window. */
+export function follow(address: string, options: Options): void {
+  if (isExternal(address)) window.open(address, '_blank', 'noopener,noreferrer')
+  else options.open(address)
 }
 
 /** Whether an embedded file is a picture, by its name. */

@@ -2,7 +2,7 @@
 import type { Editor } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { NodeSelection } from '@tiptap/pm/state'
-import { isExternal, isRelative } from './address'
+import { follow, isSafe } from './address'
 import { button, element } from './dom'
 import type { Options } from './options'
 import { targetOf } from './views/reference'
@@ -102,15 +102,14 @@ function rows(editor: Editor, subject: Subject, options: Options): HTMLElement[]
   const made = subject.fields.map((field) => rowOf(editor, subject, field))
   const goal = goalOf(subject)
   if (goal === null) return made
-  const follow = () => (isExternal(goal) ? void window.open(goal, '_blank', 'noopener,noreferrer') : options.open(goal))
-  return [...made, button('Open', follow, { class: 'open', title: 'Open (Ctrl+Enter)' })]
+  return [...made, button('Open', () => follow(goal, options), { class: 'open', title: 'Open (Ctrl+Enter)' })]
 }
 
 /** Where a link or reference leads; null: nowhere that may be opened. */
 function goalOf(subject: Subject): string | null {
   if ('node' in subject) return ['wikilink', 'embed'].includes(subject.node.type.name) ? targetOf(subject.node) : null
   const href = String(subject.attrs['href'] ?? '')
-  return href && (isExternal(href) || isRelative(href)) ? href : null
+  return href && isSafe(href) ? href : null
 }
 
 function rowOf(editor: Editor, subject: Subject, field: Field): HTMLElement {

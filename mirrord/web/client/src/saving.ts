@@ -44,6 +44,7 @@ export class Saving {
   #since = 0 // when the oldest unsaved change was made
   #timer: ReturnType<typeof setTimeout> | undefined
   #isHeld = false // something is kept
+  #isTouched = false
   #ended = false
 
   constructor(
@@ -53,6 +54,7 @@ export class Saving {
     isHeld: boolean,
   ) {
     this.#isHeld = isHeld
+    this.#isTouched = isHeld
   }
 
   /** Whether the document says something that the page does not. */
@@ -62,6 +64,7 @@ export class Saving {
 
   /** Somebody typed. */
   changed(): void {
+    this.#isTouched = true
     this.#refused = null
     if (!this.unsaved()) {
       if (!this.#busy) this.#rest()
@@ -89,7 +92,7 @@ export class Saving {
   async now(): Promise<void> {
     clearTimeout(this.#timer)
     await this.#busy
-    if (this.#ended || !this.unsaved() || this.#refused) return
+    if (this.#ended || !this.#isTouched || this.#refused || !this.unsaved()) return
     this.#busy = this.#saved().finally(() => {
       this.#busy = null
     })
@@ -99,7 +102,7 @@ export class Saving {
 
   /** Hold what is unsaved where a reload finds it. */
   hold(): void {
-    this.#hold()
+    if (this.#isTouched) this.#hold()
   }
 
   end(): void {

@@ -30,7 +30,8 @@ function groupOf(editor: Editor, actions: Action[]): { box: HTMLElement; draw():
 
 function buttonOf(editor: Editor, action: Action): HTMLButtonElement {
   const title = action.keys ? `${action.label} (${action.keys})` : action.label
-  return button(action.sign, () => action.run(editor), { 'aria-label': action.label, title, tabindex: '-1' })
+  const names = { 'aria-label': action.label, title, tabindex: '-1', 'data-sign': action.sign }
+  return button('', () => action.run(editor), names)
 }
 
 const shownIn = (bar: HTMLElement) =>

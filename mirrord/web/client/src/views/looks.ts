@@ -1,6 +1,7 @@
 // How each node and mark looks that is more than text in an element.
 import { Plugin, PluginKey } from '@tiptap/pm/state'
-import type { MarkViewConstructor, NodeViewConstructor } from '@tiptap/pm/view'
+import type { EditorView, MarkViewConstructor, NodeViewConstructor } from '@tiptap/pm/view'
+import { follow, isSafe } from '../address'
 import type { Options } from '../options'
 import { callout } from './callout'
 import { details, detailsContent } from './details'
@@ -14,6 +15,17 @@ import { embedView, wikilinkView } from './reference'
 /** Under this key a plugin holds the views, for whoever shows a document beside the editor. */
 export const LOOKS = new PluginKey('mirrordLooks')
 
+/** Ctrl+click on a link opens it: in the tree, or beside the console. */
+function following(options: Options): (view: EditorView, event: MouseEvent) => boolean {
+  return (_, event) => {
+    const href = event.target instanceof Element && event.target.closest<HTMLElement>('a.link')?.dataset['href']
+    if (!href || !(event.ctrlKey || event.metaKey) || !isSafe(href)) return false
+    event.preventDefault()
+    follow(href, options)
+    return true
+  }
+}
+
 /** The plugin that draws nodes and marks of a page. */
 export function looks(options: Options): Plugin {
   const nodeViews: Record<string, NodeViewConstructor> = {
@@ -24,5 +36,5 @@ export function looks(options: Options): Plugin {
     embed: embedView(options),
   }
   const markViews: Record<string, MarkViewConstructor> = { highlight, textStyle, link }
-  return new Plugin({ key: LOOKS, props: { nodeViews, markViews } })
+  return new Plugin({ key: LOOKS, props: { nodeViews, markViews, handleDOMEvents: { click: following(options) } } })
 }
