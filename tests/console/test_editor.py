@@ -241,7 +241,6 @@ async def test_a_page_is_written_by_keyboard_alone(console: Console, person: New
     await reader.press("Escape")
 
     wanted = "start\n\n## Part\n\n- [ ] a task\n\nsee [[Welcome]] and [[Garden|the garden]]. **bold**\n\n> [!warning]\n> called out\n"
-    await reader.page.screenshot(path="/tmp/h8e-dev/keys.png")
     becomes(file, wanted)
 
 

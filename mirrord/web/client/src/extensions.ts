@@ -8,6 +8,7 @@ import { Keys } from './keys'
 import type { Options } from './options'
 import { extensions } from './schema.js'
 import { Slash } from './slash'
+import { Tasks } from './tasks'
 import { receiving } from './uploads'
 import { looks } from './views/looks'
 
@@ -20,7 +21,7 @@ export function extensionsFor(options: Options, tell: (sentence: string) => void
   return [
     ...(extensions as AnyExtension[]).map(bare),
     Extension.create({ name: 'mirrordLooks', addProseMirrorPlugins: () => plugins }),
-    ...[Ids, Clashing, Highlighting, Keys, Slash, completing(options)],
+    ...[Ids, Clashing, Highlighting, Keys, Slash, Tasks, completing(options)],
   ]
 }
 

@@ -18,6 +18,7 @@ export const Slash = Extension.create({
         editor: this.editor,
         pluginKey: KEY,
         char: '/',
+        allowSpaces: true, // names have some
         allow: ({ state }) => !state.selection.$from.parent.type.spec.code,
         items: ({ query }) => matching(query),
         command: ({ editor, range, props }) => {

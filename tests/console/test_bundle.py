@@ -1,0 +1,28 @@
+"""The editor's sources: their types, what they do without a browser, and how large they become."""
+
+import gzip
+
+from tests.console.bundle import built, run
+from tests.system import node
+from tests.system.tiptap import SOURCE
+
+LARGEST = 350_000  # bytes, as a browser loads it
+
+
+def test_the_sources_are_what_their_types_say() -> None:
+    node.installed(SOURCE)
+
+    assert run("node_modules/typescript/bin/tsc", "--noEmit") == ""
+
+
+def test_merging_loses_nothing_and_leaves_the_cursor_alone() -> None:
+    node.installed(SOURCE)
+
+    said = run("build.js", "--test")
+
+    assert "# fail 0" in said
+    assert int(said.partition("# pass ")[2].split()[0]) > 20
+
+
+def test_the_built_editor_is_small() -> None:
+    assert len(gzip.compress(built().read_bytes())) <= LARGEST
