@@ -10,7 +10,6 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from mirrord.errors import Unavailable, UserError
 from mirrord.sync.look import LIMIT
@@ -18,7 +17,7 @@ from mirrord.web import decisions, files, finding, history, pages, shell, signin
 from mirrord.web.desk import Desk, Tenants, answered, desk_of, session_of
 from mirrord.web.gate import Gate
 from mirrord.web.live import Live
-from mirrord.web.paint import STATIC, painted
+from mirrord.web.paint import STATIC, Assets, painted
 from mirrord.web.protection import READING, Protected, TooLarge
 from mirrord.web.rows.tables import Tables
 
@@ -60,7 +59,7 @@ def _routes() -> list[BaseRoute]:
         Route("/", shell.front),
         Route("/sign-in", signing.sign_in),
         _writing("/sign-out", signing.sign_out),
-        Mount("/static", StaticFiles(directory=STATIC)),
+        Mount("/static", Assets(directory=STATIC)),
         Mount("/t/{tenant}", routes=[*_views(), Mount("/api", routes=_api())]),
     ]
 

@@ -1,18 +1,34 @@
 """Pages of HTML from templates: everything that is put in is escaped."""
 
+import os
 from functools import cache
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from mirrord.web.desk import desk_of, session_of
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
 EDITOR = STATIC / "built" / "editor.js"
+
+
+class Assets(StaticFiles):
+    """Our own files: a browser keeps what it made of them, and asks whether they changed."""
+
+    def file_response(
+        self, full_path: str | PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        """The file, or that it did not change."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 @cache

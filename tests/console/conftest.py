@@ -13,8 +13,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, StorageState, async_playwright
 
+from mirrord.mcp.admission import Tenant
+from mirrord.mirror import marker
+from mirrord.mirror.tree import Tree
 from tests.console.bundle import built
 from tests.console.people import Person, link_of
+from tests.system.commands import Near
 from tests.system.harness import Mirrord, eventually
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
@@ -45,10 +49,11 @@ def console(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     if not Path(CHROMIUM).exists():
         pytest.skip("Debian's chromium is needed for tests of the console: apt-get install chromium")
     built()
-    with Mirrord(tmp_path_factory.mktemp("console") / "installation", tenant="console", dsn=admin_dsn) as mirrord:
+    with Near(tmp_path_factory.mktemp("console") / "installation", tenant="console", dsn=admin_dsn) as mirrord:
         shutil.copytree(SAMPLE, mirrord.root)
         started = Console(mirrord, f"http://127.0.0.1:{_free_port()}")
         started.up()
+        assert mirrord.app  # commands run in this process, where a test's loop would be in their way
         yield started
 
 
@@ -68,11 +73,17 @@ async def browser() -> AsyncIterator[Browser]:
         await started.close()
 
 
+@pytest.fixture(scope="session")
+def way_in(console: Console) -> str:
+    """A link that lets somebody in, once."""
+    return link_of(console.mirrord)
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def signed_in(console: Console, browser: Browser) -> StorageState:
+async def signed_in(way_in: str, browser: Browser) -> StorageState:
     """What a browser keeps of somebody who followed a link."""
     context = await browser.new_context()
-    await (await context.new_page()).goto(link_of(console.mirrord))
+    await (await context.new_page()).goto(way_in)
     state = await context.storage_state()
     await context.close()
     return state
@@ -94,6 +105,14 @@ async def person(console: Console, browser: Browser, signed_in: StorageState) ->
 
         yield sit_down
         assert [error for one in people for error in one.errors] == []
+
+
+@pytest.fixture(scope="session")
+def writer(console: Console) -> Tenant:
+    """Where agents work that need no process of their own."""
+    found = marker.read(Tree(console.mirrord.root))
+    assert found is not None
+    return Tenant(found.tenant, found.tenant_id, console.mirrord.root)
 
 
 @pytest.fixture(scope="session")

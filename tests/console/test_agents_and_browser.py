@@ -6,17 +6,25 @@ import psycopg
 import pytest
 from playwright.async_api import expect
 
+from mirrord.mcp.admission import Tenant
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, becomes
-from tests.system.clients import Agent, on_stdio, process
+from tests.system.clients import Agent, in_memory
 from tests.system.editors import save
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture
-def agent(console: Console, token: str) -> AbstractAsyncContextManager[Agent]:
-    return on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token}))
+def agent(writer: Tenant) -> AbstractAsyncContextManager[Agent]:
+    return in_memory(writer)
+
+
+@pytest.fixture(scope="module")
+def neighbour(console: Console) -> str:
+    """How to connect to another tenant's rows."""
+    assert console.mirrord.run("tenant", "add", "neighbour").returncode == 0
+    return console.mirrord.run("dsn", "--tenant", "neighbour").stdout.strip()
 
 
 async def test_create_page_via_mcp_is_visible_in_the_browser(
@@ -79,10 +87,10 @@ async def test_what_is_typed_in_the_browser_is_found_and_read_by_an_agent(
     assert (refused["code"], refused["digest"]) == ("CONFLICT", after["digest"])
 
 
-async def test_the_browser_of_a_tenant_opens_nothing_of_another(console: Console, person: NewPerson) -> None:
-    mirrord = console.mirrord
-    assert mirrord.run("tenant", "add", "neighbour").returncode == 0
-    with psycopg.connect(mirrord.run("dsn", "--tenant", "neighbour").stdout.strip(), autocommit=True) as other:
+async def test_the_browser_of_a_tenant_opens_nothing_of_another(
+    console: Console, person: NewPerson, neighbour: str
+) -> None:
+    with psycopg.connect(neighbour, autocommit=True) as other:
         made = other.execute("INSERT INTO mirrord.page (name, markdown) VALUES ('Secret', 'secret') RETURNING id")
         (secret,) = made.fetchone() or (None,)
     reader = await person()

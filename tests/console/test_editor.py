@@ -1,4 +1,4 @@
-"""The editor in a real browser, on a real daemon: what is typed is in the file, what is in the file is on the screen."""
+"""The editor in a real browser: what is typed is in the file, what is in the file is on the screen."""
 
 import struct
 import time
@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, becomes, line_changed, row_of
+from tests.guide import examples
 from tests.system.clients import on_stdio, process
 from tests.system.editors import save
 from tests.system.harness import eventually
@@ -51,7 +52,7 @@ async def test_an_edit_of_a_paragraph_changes_one_line_of_the_file(console: Cons
 
 
 async def test_pages_that_are_only_looked_at_are_not_written(console: Console, person: NewPerson) -> None:
-    paths = ["Guide/Markdown that survives.md", "Projects/Balcony/Plan.md", "Astronomy/Kepler's laws.md"]
+    paths = ["Guide/Markdown that survives.md", "Projects/Balcony/Plan.md"]
     before = {path: row_of(console.mirrord, path).version for path in paths}
     reader = await person()
     for path in paths:
@@ -122,13 +123,13 @@ async def test_what_an_agent_writes_is_in_the_open_editor_within_a_second(
     await reader.open("Agent.md")
     await reader.after("mine")
     await reader.type(" typed")
-    await reader.is_told("saved")
+    becomes(console.mirrord.file("Agent.md"), "mine typed\n\nthe agent's\n")
 
     async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token})) as agent:
         text = (await agent.call("read_page", path="Agent.md"))["content"]
-        await reader.type(" more")
-        began = time.monotonic()
         await agent.call("write_page", path="Agent.md", content=text.replace("the agent's", "written by an agent"))
+        began = time.monotonic()
+        await reader.type(" more")
         await reader.sees("written by an agent")
         took = time.monotonic() - began
     await reader.type(" and on")
@@ -240,8 +241,8 @@ async def test_a_page_is_written_by_keyboard_alone(console: Console, person: New
     await reader.type("warning")
     await reader.press("Escape")
 
-    wanted = "start\n\n## Part\n\n- [ ] a task\n\nsee [[Welcome]] and [[Garden|the garden]]. **bold**\n\n> [!warning]\n> called out\n"
-    becomes(file, wanted)
+    links = "see [[Welcome]] and [[Garden|the garden]]. **bold**"
+    becomes(file, f"start\n\n## Part\n\n- [ ] a task\n\n{links}\n\n> [!warning]\n> called out\n")
 
 
 async def test_rows_and_columns_of_a_table_come_and_go(console: Console, person: NewPerson) -> None:
@@ -261,7 +262,8 @@ async def test_rows_and_columns_of_a_table_come_and_go(console: Console, person:
 async def test_hostile_pages_run_nothing_and_are_shown(console: Console, person: NewPerson) -> None:
     text = (
         "<script>window.hit = 1</script>\n\n<img src=x onerror='window.hit = 1'>\n\n"
-        "![x](data:image/svg+xml,<svg/onload='window.hit=1'/>)\n\n<!-- hidden -->\n\n$\\href{javascript:window.hit=1}{x}$\n"
+        "![x](data:image/svg+xml,<svg/onload='window.hit=1'/>)\n\n<!-- hidden -->\n\n"
+        "$\\href{javascript:window.hit=1}{x}$\n"
     )
     save(console.mirrord.file("Hostile.md"), text)
     reader = await person()
@@ -287,26 +289,28 @@ async def test_hostile_pages_run_nothing_and_are_shown(console: Console, person:
     assert await reader.text.locator("*").evaluate_all(placed) == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_has_no_serious_finding(console: Console, person: NewPerson, scheme: str) -> None:
+async def test_axe_has_no_serious_finding_in_light_and_dark(console: Console, person: NewPerson) -> None:
     axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
-    reader = await person(color_scheme=scheme, bypass_csp=True)
-    await reader.open("Guide/Markdown that survives.md")
+    save(console.mirrord.file("Every.md"), "\n".join(text for text, _ in examples()))
+    reader = await person(bypass_csp=True)
+    await reader.open("Every.md")
     await reader.page.add_script_tag(path=axe)
+    for scheme in ("light", "dark"):
+        await reader.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        found = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
 
-    found = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
-
-    grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
-    assert grave == []
+        grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        assert grave == [], scheme
 
 
-@pytest.mark.parametrize("width", [360, 2560])
-async def test_nothing_is_cut_off_in_narrow_and_wide_windows(console: Console, person: NewPerson, width: int) -> None:
-    reader = await person(viewport={"width": width, "height": 800})
+async def test_nothing_is_cut_off_in_narrow_and_wide_windows(console: Console, person: NewPerson) -> None:
+    reader = await person(viewport={"width": 360, "height": 800})
     await reader.open("Guide/Markdown that survives.md")
+    for width in (360, 2560):
+        await reader.page.set_viewport_size({"width": width, "height": 800})
 
-    assert await reader.page.evaluate("document.documentElement.scrollWidth") <= width
-    await expect(reader.text).to_be_in_viewport()
+        assert await reader.page.evaluate("document.documentElement.scrollWidth") <= width
+        await expect(reader.text).to_be_in_viewport()
 
 
 async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) -> None:
@@ -323,7 +327,7 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
     watch = await reader.context.new_cdp_session(reader.page)
     await watch.send("Performance.enable", {"timeDomain": "threadTicks"})
     took = []
-    for _ in range(3):
+    for _ in range(2):
         await reader.page.goto("about:blank")
         before = await busy(watch)
         await reader.page.goto(f"{console.url}/t/console/p/{id}")

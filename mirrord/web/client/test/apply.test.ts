@@ -87,8 +87,8 @@ test('a page that was emptied has a paragraph to type in', () => {
   assert.equal(state.doc.textContent, '')
 })
 
-test('whatever was merged is what the open document then is, in 1000 random cases', () => {
-  for (let seed = 1; seed <= 1_000; seed++) {
+test('whatever was merged is what the open document then is, in 300 random cases', () => {
+  for (let seed = 1; seed <= 300; seed++) {
     const pick = chance(seed)
     const base = Array.from({ length: 1 + pick(6) }, (_, index) => p(`b${index}`, `text ${index}`))
     const [mine, theirs] = [edited(base, pick, 'm'), edited(base, pick, 't')]
