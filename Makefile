@@ -31,6 +31,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sample
+	@if command -v npm >/dev/null; then $(MAKE) --silent web || echo "Pages are edited as plain Markdown for now." >&2; fi
 	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
 
 web: $(EDITOR) ## Build the console's editor, with npm; without it pages are edited as plain Markdown
