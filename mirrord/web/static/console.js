@@ -27,6 +27,8 @@ if (tenant) {
   const view = document.querySelector("[data-view]")?.dataset.view;
   const started = [import("./tree.js")];
   if (VIEWS[view]) started.push(import(VIEWS[view]));
-  for (const module of await Promise.all(started)) void module.start();
+  const starting = (await Promise.all(started)).map((module) => module.start());
   listen();
+  await Promise.all(starting);
+  document.body.dataset.ready = "yes";
 }

@@ -21,6 +21,7 @@ const part = (name) => document.getElementById(name);
 let page = null;
 let mounted = null;
 let asked = 0;
+let begun = null; // resolves when the page was shown once: only then anything else is done with it
 
 /** The page as it is now; while its document is being derived it is asked for again. */
 async function load() {
@@ -95,7 +96,7 @@ function options(draft) {
     open: (target) => follow(target),
     fileUrl: (src) => `${href(id)}/file?${new URLSearchParams({ src })}`,
     onState,
-    keep: (text) => keep(id, "editor", page.version, text),
+    keep: (text) => hold("editor", text),
   };
 }
 
@@ -138,16 +139,20 @@ async function mount(view, draft = null) {
   } else {
     if (place.dataset.editor === "no") {
       const why = "This is the plain Markdown editor: the other one was not built. `make web` builds it; it needs node.";
-      part("notices").append(make("p", { class: "hint" }, why));
+      part("why").textContent = why;
     }
-    const keeping = { onState, kept: draft, keep: (text) => keep(id, "source", page.version, text) };
+    const keeping = { onState, kept: draft, keep: (text) => hold("source", text) };
     mounted = mountSource(place, page, keeping);
   }
 }
 
-/** What was typed before a crash comes back, under the guard of the version it was made from. */
-function offerKept() {
-  const draft = kept(id);
+/** Keep what is not saved; what was kept before, and nobody decided about yet, is not forgotten for an editor that has nothing. */
+function hold(view, text) {
+  if (text !== null || !part("offers").firstChild) keep(id, view, page.version, text);
+}
+
+/** What was typed before a crash comes back, and is saved as any other text: over nothing that was not seen. */
+function offer(draft) {
   if (!draft || page.deleted) return;
   if (draft.view === "source" && draft.text === page.markdown) {
     keep(id, "source", 0, null);
@@ -161,7 +166,7 @@ function offerKept() {
     button("Go on with it", answer(() => mount(usable(draft.view), draft.text)), { class: "main" }),
     button("Forget it", answer(async () => keep(id, draft.view, 0, null))),
   );
-  part("notices").before(box); // notices come and go with every change of the page; this stays until it is answered
+  part("offers").append(box);
 }
 
 const usable = (view) => (view === "editor" && place.dataset.editor === "yes" ? "editor" : "source");
@@ -172,7 +177,8 @@ function chosen() {
 
 async function changed(event) {
   if (event && event.detail.id !== id) return;
-  if (event && event.detail.version === page?.version && page.content !== null) {
+  await begun;
+  if (event && event.detail.version === page?.version && page?.content !== null) {
     onDisk(event.detail.on_disk, event.detail.by, null);
     return;
   }
@@ -199,6 +205,7 @@ function tools() {
   for (const [name, view] of [["view-editor", "editor"], ["view-source", "source"]]) {
     part(name).addEventListener("click", () =>
       trying(async () => {
+        await begun;
         localStorage.setItem(VIEW, view);
         await mounted?.saveNow();
         const found = await load();
@@ -208,23 +215,22 @@ function tools() {
       }),
     );
   }
-  part("rename").addEventListener("click", () => rename(id, page.version, page.title));
-  part("icon").addEventListener("click", () => setIcon(id, page.version, page.icon ?? ""));
-  part("delete").addEventListener("click", () => discard(id, page.version, page.title));
+  part("rename").addEventListener("click", () => rename(id, page.title));
+  part("icon").addEventListener("click", () => setIcon(id, page.icon ?? ""));
+  part("delete").addEventListener("click", () => discard(id, page.title));
 }
 
 /** Let the page live. */
 export async function start() {
+  begun = trying(async () => {
+    show(await load());
+    offer(kept(id));
+    await mount(chosen());
+  });
   tools();
   window.addEventListener("live:page", changed);
-  window.addEventListener("live:open", () => page && changed(null));
+  window.addEventListener("live:open", () => changed(null));
   window.addEventListener("beforeunload", (event) => mounted?.unsaved() && event.preventDefault());
-  await trying(async () => {
-    const found = await load();
-    if (!found) return;
-    show(found);
-    await mount(chosen());
-    offerKept();
-    await backlinks();
-  });
+  await begun;
+  await trying(backlinks);
 }

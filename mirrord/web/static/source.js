@@ -76,7 +76,8 @@ export function mountSource(place, page, options) {
       void saveNow();
     }
   });
-  typed();
+  options.onState(unsaved() ? "typing" : "saved");
+  save.disabled = !unsaved();
   return {
     unsaved,
     saveNow,

@@ -27,7 +27,7 @@ const median = (numbers) => [...numbers].sort((one, other) => one - other)[Math.
 
 const row = (...cells) => make("tr", {}, cells.map((cell) => make("td", {}, cell ?? "")));
 const table = (heads, rows) =>
-  make("div", { class: "table" }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
+  make("div", { class: "table", tabindex: "0", role: "group", "aria-label": heads[0] }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
 
 function mirror(one) {
   const state = one.is_held ? "at work" : `not at work since ${moment(one.until)}`;

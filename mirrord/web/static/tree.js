@@ -7,6 +7,8 @@ const OPEN = `mirrord.open.${tenant}`;
 const opened = new Set(JSON.parse(sessionStorage.getItem(OPEN) ?? "[]"));
 const current = document.querySelector("[data-page]")?.dataset.page ?? null;
 
+/** A page has a new version with every edit, of which the sidebar is not told. */
+const versionOf = async (page) => (await get(`pages/${page}`)).version;
 const idOf = (item) => item?.dataset.id ?? null;
 const itemOf = (element) => element.closest("li[data-id]");
 const titleOf = (item) => item.querySelector(".label").textContent;
@@ -26,7 +28,7 @@ function drawn(node) {
   );
   const menu = button("⋯", null, { class: "menu plain", "aria-label": `Actions for ${node.title}` });
   const row = make("div", { class: "row" }, twist, link, menu);
-  return make("li", { "data-id": node.id, "data-version": node.version, "data-kind": node.kind }, row);
+  return make("li", { "data-id": node.id, "data-kind": node.kind }, row);
 }
 
 async function filled(list) {
@@ -100,9 +102,8 @@ export async function refresh() {
 }
 
 async function put(item, parent, before) {
-  const body = { version: Number(item.dataset.version), parent, before };
   const title = titleOf(item);
-  const done = await trying(() => change("POST", `pages/${idOf(item)}/move`, body));
+  const done = await trying(async () => change("POST", `pages/${idOf(item)}/move`, { version: await versionOf(idOf(item)), parent, before }));
   if (parent && done) remember(parent, true);
   await refresh();
   if (done) tell(`${title} was moved.`);
@@ -142,9 +143,9 @@ async function actions(item) {
   });
   if (chosen?.startsWith("Arrow")) await step(item, chosen);
   else if (chosen === "new") await create(idOf(item));
-  else if (chosen === "rename") await rename(idOf(item), Number(item.dataset.version), title);
-  else if (chosen === "icon") await setIcon(idOf(item), Number(item.dataset.version), "");
-  else if (chosen === "delete") await discard(idOf(item), Number(item.dataset.version), title);
+  else if (chosen === "rename") await rename(idOf(item), title);
+  else if (chosen === "icon") await setIcon(idOf(item), "");
+  else if (chosen === "delete") await discard(idOf(item), title);
 }
 
 /** Make a page and go there. */
@@ -155,23 +156,24 @@ export async function create(parent) {
   if (made) location.assign(made.href);
 }
 
-/** Ask for another title; the new version, null: it stays as it is. */
-export async function rename(page, version, title) {
+/** Ask for another title. */
+export async function rename(page, title) {
   const wanted = await ask("Rename to", { value: title, action: "Rename" });
-  if (!wanted?.trim() || wanted === title) return null;
-  return trying(() => change("PATCH", `pages/${page}`, { version, title: wanted }));
+  if (!wanted?.trim() || wanted === title) return;
+  await trying(async () => change("PATCH", `pages/${page}`, { version: await versionOf(page), title: wanted }));
 }
 
 /** Ask for another icon. */
-export async function setIcon(page, version, icon) {
+export async function setIcon(page, icon) {
   const wanted = await ask("Icon: an emoji, or nothing", { value: icon, action: "Set" });
-  return wanted === null ? null : trying(() => change("PATCH", `pages/${page}`, { version, icon: wanted }));
+  if (wanted === null) return;
+  await trying(async () => change("PATCH", `pages/${page}`, { version: await versionOf(page), icon: wanted }));
 }
 
 /** Delete a page, if that is meant. */
-export async function discard(page, version, title) {
+export async function discard(page, title) {
   if (!(await confirmed(`Delete “${title}”, with all that is in it? It can be brought back from the trash.`, "Delete"))) return;
-  const done = await trying(() => change("DELETE", `pages/${page}`, { version }));
+  const done = await trying(async () => change("DELETE", `pages/${page}`, { version: await versionOf(page) }));
   if (done && page === current) location.assign(`/t/${tenant}/trash`);
 }
 
