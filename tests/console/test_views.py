@@ -79,13 +79,16 @@ async def test_the_markdown_view_merges_nothing_and_lets_a_person_choose(console
     await writer.page.get_by_role("button", name="Keep mine").click()
     await writer.is_told("saved")
     becomes(file, "mine\n")
-    await on_disk(writer)
 
-    await field.fill("mine again\n")
-    save(file, "mine, and theirs again\n")
+    other = console.mirrord.file("Taken.md")
+    save(other, "one\n")
+    field = await source_of(writer, "Taken.md")
+    await field.fill("mine\n")
+    save(other, "theirs\n")
     await writer.page.get_by_role("button", name="Take the other").click(timeout=PATIENCE)
-    await expect(field).to_have_value("mine, and theirs again\n")
-    becomes(file, "mine, and theirs again\n")
+    await expect(field).to_have_value("theirs\n")
+    await writer.is_told("saved")
+    becomes(other, "theirs\n")
 
 
 async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
