@@ -182,7 +182,7 @@ async def test_a_search_finds_names_and_texts(console: Console, person: NewPerso
     await reader.page.goto(f"{console.url}/t/console/")
     await reader.page.get_by_role("searchbox").fill("100% of")
     await reader.press("Enter")
-    await expect(reader.page.get_by_role("mark")).to_have_text("100% of", timeout=PATIENCE)
+    await expect(reader.page.locator("mark")).to_have_text("100% of", timeout=PATIENCE)
     await reader.page.get_by_role("searchbox").fill("found by")
     await reader.page.get_by_role("link", name="Found by name").last.click()
     await expect(reader.page.locator("#title")).to_have_text("Found by name", timeout=PATIENCE)
