@@ -9,7 +9,7 @@ from tests.system.clients import on_stdio, process
 from tests.system.editors import save
 from tests.system.harness import eventually
 from tests.system.node import installed
-from tests.system.people import pending
+from tests.system.people import carried_out, pending
 from tests.system.tiptap import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -79,13 +79,16 @@ async def test_the_markdown_view_merges_nothing_and_lets_a_person_choose(console
     await writer.page.get_by_role("button", name="Keep mine").click()
     await writer.is_told("saved")
     becomes(file, "mine\n")
-    await on_disk(writer)
 
-    await field.fill("mine again\n")
-    save(file, "mine, and theirs again\n")
+    other = console.mirrord.file("Taken.md")
+    save(other, "one\n")
+    field = await source_of(writer, "Taken.md")
+    await field.fill("mine\n")
+    save(other, "theirs\n")
     await writer.page.get_by_role("button", name="Take the other").click(timeout=PATIENCE)
-    await expect(field).to_have_value("mine, and theirs again\n")
-    becomes(file, "mine, and theirs again\n")
+    await expect(field).to_have_value("theirs\n")
+    await writer.is_told("saved")
+    becomes(other, "theirs\n")
 
 
 async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
@@ -179,7 +182,7 @@ async def test_a_search_finds_names_and_texts(console: Console, person: NewPerso
     await reader.page.goto(f"{console.url}/t/console/")
     await reader.page.get_by_role("searchbox").fill("100% of")
     await reader.press("Enter")
-    await expect(reader.page.get_by_role("mark")).to_have_text("100% of", timeout=PATIENCE)
+    await expect(reader.page.locator("mark")).to_have_text("100% of", timeout=PATIENCE)
     await reader.page.get_by_role("searchbox").fill("found by")
     await reader.page.get_by_role("link", name="Found by name").last.click()
     await expect(reader.page.locator("#title")).to_have_text("Found by name", timeout=PATIENCE)
@@ -193,10 +196,10 @@ async def test_an_approval_granted_in_the_console_is_carried_out_and_seen_by_the
     async with on_stdio(server) as agent:
         asked = await pending(agent, "create_folder", name="Proposed")
         await decider.page.get_by_role("button", name="Approve").click(timeout=PATIENCE)
-        eventually(lambda: any(console.mirrord.root.rglob("Proposed")), "the folder on disk")
-        outcome = await agent.call("create_folder", name="Proposed")
+        outcome = await carried_out(agent, "create_folder", name="Proposed")
     assert asked["status"] == "pending_approval"
-    assert outcome.get("status") != "pending_approval"
+    assert outcome["folder_id"]
+    assert any(console.mirrord.root.rglob("Proposed"))
     await decider.context.close()
 
 

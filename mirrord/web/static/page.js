@@ -163,7 +163,7 @@ function offer(draft) {
     "div",
     { class: "clash", role: "alert" },
     make("p", {}, `There is text from ${moment(draft.at)} that was never saved.`),
-    button("Go on with it", answer(() => mount(usable(draft.view), draft.text)), { class: "main" }),
+    button("Go on with it", answer(() => mount(usable(draft.view), draft.text).then(() => mounted.focus())), { class: "main" }),
     button("Forget it", answer(async () => keep(id, draft.view, 0, null))),
   );
   part("offers").append(box);

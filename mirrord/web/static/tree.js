@@ -107,7 +107,8 @@ async function put(item, parent, before) {
   if (parent && done) remember(parent, true);
   await refresh();
   if (done) tell(`${title} was moved.`);
-  nav.querySelector(`li[data-id="${idOf(item)}"] > .row > a`)?.focus();
+  const isElsewhere = document.activeElement !== document.body && !nav.contains(document.activeElement);
+  if (!isElsewhere) nav.querySelector(`li[data-id="${idOf(item)}"] > .row > a`)?.focus();
 }
 
 /** By keyboard: among its siblings, into the one above, out of the folder. */
