@@ -1,6 +1,7 @@
 """What an engine does not believe yet, or does not try again yet."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from mirrord.domain.entry import EMPTY, EntryId
@@ -18,17 +19,24 @@ LONGEST_DELAY = 30.0  # seconds
 
 
 class Doubts:
-    """Memory between passes; losing it costs a repeated attempt, nothing else."""
+    """
+    Memory between passes; losing it costs a repeated attempt, nothing else.
 
-    def __init__(self, adoption: Adoption) -> None:
+    look_everywhere: called when only a look at the whole tree can tell.
+    """
+
+    def __init__(self, adoption: Adoption, look_everywhere: Callable[[], None]) -> None:
         self._adoption = adoption
+        self._look_everywhere = look_everywhere
+        self._looked = 0.0
+        self._absent: dict[EntryId, float] = {}
         self._refused: dict[EntryId, int] = {}
         self._emptied: dict[str, float] = {}
         self._attempts: dict[EntryId, int] = {}
 
     def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
         """Decisions for *states*, with what is known from earlier attempts."""
-        decisions = [self._tempered(self._decide(observation, state)) for state in states]
+        decisions = [self._confirmed(self._tempered(self._decide(observation, state))) for state in states]
         self._adoption.decided(decisions)
         return decisions
 
@@ -40,6 +48,11 @@ class Doubts:
             adopting=self._adoption.covers(entry),
             stale_places=self._adoption.has_stale_places(entry),
         )
+
+    def looked_everywhere(self, began: float) -> list[EntryId]:
+        """The whole tree was seen after *began*, by the monotonic clock; the entries that waited for that."""
+        self._looked = began
+        return list(self._absent)
 
     def refuse(self, entry: EntryId, version: int) -> None:
         """The views an app wrote as *version* have no faithful text; the next version may."""
@@ -59,6 +72,7 @@ class Doubts:
     def done(self, entry: EntryId) -> None:
         """An attempt succeeded."""
         self._attempts.pop(entry, None)
+        self._absent.pop(entry, None)
 
     def _believed(self, state: State) -> State:
         """An editor empties a file before it writes it: an emptied file is believed when it stays so (row 19)."""
@@ -81,3 +95,16 @@ class Doubts:
         if isinstance(file, File) and base is not None and file.digest != base.digest:
             return Decision(decision.state, Step.ROW, Move.SIBLING, PlaceMove.NOTHING)
         return Decision(decision.state, Step.NOTHING, decision.move, PlaceMove.NOTHING)
+
+    def _confirmed(self, decision: Decision) -> Decision:
+        """A file that is not there while its row changed may be on its way to another name: look everywhere first."""
+        state, base = decision.state, decision.state.base
+        path = base.path if base is not None and state.file is None else None
+        if path is None or decision.move is not Move.CREATE or self._adoption.covers(state.entry):
+            self._absent.pop(state.entry, None)
+            return decision
+        if self._looked > self._absent.setdefault(state.entry, time.monotonic()):
+            return decision
+        self._look_everywhere()
+        absent = Unknown(path, f"{path!r} is not there just now.")
+        return Decision(replace(state, file=absent), Step.LATER, Move.WAIT, PlaceMove.NOTHING)
