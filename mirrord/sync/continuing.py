@@ -86,7 +86,8 @@ async def _made_of_lost(
 
 
 def _is_lost(base: Base, memory: Memory) -> bool:
-    return base.kind is Kind.PAGE and base.path in memory.missing and base.digest not in (EMPTY, NO_TEXT)
+    gone = base.path is None or base.path in memory.missing
+    return gone and base.kind is Kind.PAGE and base.digest not in (EMPTY, NO_TEXT)
 
 
 def _is_strange_page(found: Found, owner: EntryId, memory: Memory) -> bool:

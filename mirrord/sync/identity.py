@@ -260,9 +260,8 @@ def _by_inode(found: Found, memory: Memory) -> EntryId | None:
 def _by_digest(found: Found, memory: Memory) -> EntryId | None:
     if found.digest in (EMPTY, NO_TEXT):
         return None
-    lost = [
-        base for base in memory.of_digest.get(found.digest, ()) if base.path in memory.missing and _fits(base, found)
-    ]
+    alike = memory.of_digest.get(found.digest, ())
+    lost = [base for base in alike if (base.path is None or base.path in memory.missing) and _fits(base, found)]
     return min(lost, key=lambda base: base.path or "").entry if lost else None
 
 

@@ -137,6 +137,21 @@ async def test_what_lies_in_a_directory_belongs_to_the_page_whose_file_is_beside
     assert mirror.problems() == {}
 
 
+async def test_a_file_that_its_directory_takes_along_before_it_is_known_whose_it_is_stays_known(mirror: Mirror) -> None:
+    mirror.write({"a.md": "A\n", "b.md": "B\n", "b/x.md": "X\n"})
+    await mirror.settle()
+    a, b, x = ids = mirror.ids("a", "b", "b/x")
+    mirror.rename(("b.md", "aside"), ("a.md", "b.md"), ("aside", "a.md"))
+    mirror.rename(("b.md", "aside"), ("b/x.md", "b.md"), ("aside", "b/x.md"))
+    change(mirror.app, x, parent_id=a)
+    change(mirror.app, a, markdown="A, edited\n")
+    await mirror.settle()
+    texts = {a: "A, edited\n", b: "B\n", x: "X\n"}
+    assert sorted(mirror.files().values()) == sorted(texts.values())
+    assert {path.removesuffix(".md"): text for path, text in mirror.files().items()} == mirror.rows()
+    assert {page: value(mirror.app, "SELECT markdown FROM mirrord.page WHERE id = %s", page) for page in ids} == texts
+
+
 async def test_careful_saves_that_reuse_inodes_are_edits(mirror: Mirror) -> None:
     mirror.write(LEAVES)
     await mirror.settle()
