@@ -200,7 +200,7 @@ def _is_other(source: str, page: Outline, meaning: str) -> bool:
 
 def _is_noted_twice(page: Outline) -> bool:
     """Whether a footnote is defined twice: of the page the judge shows the first only, of the pieces each."""
-    labels = [node["attrs"]["label"].casefold() for node in nodes(page) if node["type"] == "footnoteDef"]
+    labels = [str(node["attrs"]["label"]).casefold() for node in nodes(page) if node["type"] == "footnoteDef"]
     return len(set(labels)) < len(labels)
 
 
