@@ -247,7 +247,8 @@ class Engine:
         self.scan_seconds = time.monotonic() - began
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
-        self.queue.mark(differing, self.doubts.looked_everywhere(began), forced=True)
+        waited = self.doubts.looked_everywhere(began)
+        self.queue.mark(differing | waited.paths, waited.entries, forced=True)
         await self.problems.update(look)
         self.queue.mark(entries=await self.recovery.settle_leftovers())
         self.queue.mark(entries=await self.recovery.sweep_trash())

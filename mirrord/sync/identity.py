@@ -36,7 +36,7 @@ class Memory:
     What is known of earlier.
 
     missing: base paths that were looked at and hold nothing now, or nothing that is still what it was.
-    old_path: where the cache last saw an inode.
+    old_path: where an inode was when the cache last knew whose it is.
     rewound: the tree went back in time: a page that is missing elsewhere may be back where it was first.
     written: whose the bytes are that commands wrote lately.
     """
@@ -142,6 +142,18 @@ def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
     proven = [chain for chain in chains if len(chain) > 1 and _is_proven(chain, came, proof)]
     followed = {path for path in proof if _is_other(here.get(came[path].path or ""), here[path], came[path])}
     return {path: came[path] for path in followed.union(*proven)}
+
+
+def overtaken(founds: Iterable[Found], memory: Memory, owners: Mapping[str, EntryId]) -> frozenset[str]:
+    """
+    Paths that hold the file of another path, whole, and are known by their path all the same.
+
+    That file was renamed over the one that was here; or the one that was here was renamed too, and is not found yet.
+    """
+    known = ((found, here) for found in founds if (here := memory.at_path.get(found.path)) is not None)
+    stayed = [found for found, here in known if owners[found.path] == here.entry]
+    came = ((found, base) for found in stayed if (base := _came_from(found, memory)) is not None)
+    return frozenset(found.path for found, base in came if _is_proof(found, base, memory))
 
 
 def _successors(founds: Iterable[Found], handed_on: Mapping[str, Base]) -> set[str]:

@@ -14,7 +14,7 @@ from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of
 from mirrord.sync.assembly import Assembly, owner_paths
 from mirrord.sync.continuing import continued
-from mirrord.sync.identity import Found, Memory, identify, late_save
+from mirrord.sync.identity import Found, Memory, identify, late_save, overtaken
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
 
@@ -36,6 +36,7 @@ class Observation:
     seen: the newest version in an entry's history that had the file's bytes.
     unowned: directories of which is not known yet whose children live there; look at them first.
     late: files that are only an editor's save of a page that has an index file by now, and that page's base.
+    overtaken: paths where another file is than was, while that may be elsewhere.
     """
 
     states: dict[EntryId, State]
@@ -43,6 +44,7 @@ class Observation:
     seen: dict[EntryId, int] = field(default_factory=dict)
     unowned: set[str] = field(default_factory=set)
     late: dict[str, Base] = field(default_factory=dict)
+    overtaken: frozenset[str] = frozenset()
 
 
 async def observe(
@@ -86,7 +88,8 @@ async def observe(
             seen |= await _seen_others(connection, sides, assembled)
     absorbed = {base.entry for base in late.values()}
     states_of = await _with_purged(sides, [state for state in assembled if state.entry not in absorbed])
-    return Observation(states_of, look, seen, assembly.unowned, late)
+    overtaking = overtaken(look.found.values(), memory, owners)
+    return Observation(states_of, look, seen, assembly.unowned, late, overtaking)
 
 
 def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
@@ -129,6 +132,7 @@ def _leave_out_owned(look: Look, index: Index) -> None:
     """A directory that a page owns is no folder of its own."""
     for path, found in list(look.found.items()):
         if found.spot.kind is Kind.FOLDER and _is_owned(path, index):
+            index.settle(path)
             del look.found[path]
 
 

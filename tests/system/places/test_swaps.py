@@ -106,6 +106,18 @@ async def test_names_that_changed_hands_while_one_page_was_edited_too(mirror: Mi
     assert mirror.rows() == {"a": "B, edited\n", "b": "A\n", "c": "C\n"}
 
 
+async def test_names_change_hands_also_where_the_files_are_seen_one_after_the_other(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    a, b = mirror.ids("a", "b")
+    mirror.rename(("b.md", "Box/d.md"), ("a.md", "b.md"))
+    mirror.engine.queue.mark(["a.md", "b.md"])
+    await mirror.work()
+    await mirror.settle()
+    assert mirror.ids("b", "Box/d") == [a, b]
+    assert mirror.files() == {"b.md": "A\n", "Box/d.md": "B\n", "c.md": "C\n"}
+
+
 async def test_texts_that_were_copied_over_each_other_are_the_same_pages_under_new_names(mirror: Mirror) -> None:
     """As `git checkout` does: every file is a new one."""
     mirror.write(LEAVES)
