@@ -7,7 +7,7 @@ from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import directory_of, spot_of_directory
-from mirrord.sync.identity import Found, Memory
+from mirrord.sync.evidence import Found, Memory
 from mirrord.sync.look import Look
 
 

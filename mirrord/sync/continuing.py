@@ -9,7 +9,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import EMPTY, EntryId, Kind, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.sync.assembly import Assembly
-from mirrord.sync.identity import Found, Memory
+from mirrord.sync.evidence import Found, Memory
 from mirrord.sync.likeness import made_of
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides

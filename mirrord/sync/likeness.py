@@ -33,9 +33,15 @@ def made_of(lost: Mapping[EntryId, str], files: Mapping[str, str]) -> dict[str, 
 
 def is_unlike(old: str, new: str) -> bool:
     """Whether *new* has less than half of what *old* says; of an *old* that says next to nothing it cannot be told."""
+    found = share(old, new)
+    return found is not None and found < 0.5
+
+
+def share(old: str, new: str) -> float | None:
+    """How much of what *old* says is in *new*, by lines, from 0 to 1; None where *old* says next to nothing."""
     said = _lines(old)
     size = sum(map(len, said))
-    return size >= LEAST and 2 * sum(map(len, said & _lines(new))) < size
+    return sum(map(len, said & _lines(new))) / size if size >= LEAST else None
 
 
 def _lines(text: str) -> set[str]:

@@ -29,8 +29,8 @@ from mirrord.mirror.layout import (
 from mirrord.mirror.scan import Scan, describe_special, scan
 from mirrord.mirror.state import Seen
 from mirrord.mirror.tree import Tree
+from mirrord.sync.evidence import Found, Inode
 from mirrord.sync.held import Held
-from mirrord.sync.identity import Found, Inode
 from mirrord.sync.recorded import fault_in
 
 LIMIT = 50 << 20  # bytes of one file

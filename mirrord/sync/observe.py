@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from mirrord.db import states
+from mirrord.db import states, views
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
@@ -14,9 +14,11 @@ from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of
 from mirrord.sync.assembly import Assembly, owner_paths
 from mirrord.sync.continuing import continued
-from mirrord.sync.identity import Found, Memory, identify, late_save, overtaken
+from mirrord.sync.evidence import Found, Memory
+from mirrord.sync.identity import identify, late_save
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
+from mirrord.sync.succession import overtaken, unproven
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ async def observe(
     async with sides.database.transaction(sides.tenant) as connection:
         memory, asked = await _remember(connection, sides, look, known, coming, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
+        if suspects := unproven(look.found.values(), memory):
+            memory.texts = await views.texts_of_digests(connection, sides.tenant, suspects)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await continued(connection, sides, look, memory, owners)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}

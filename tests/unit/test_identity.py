@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of, id_of_path
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.mirror.layout import spot_of_directory, spot_of_file
-from mirrord.sync.identity import Found, Inode, Memory, identify
+from mirrord.sync.evidence import Found, Inode, Memory
+from mirrord.sync.identity import identify
 
 TENANT = TenantId(UUID(int=99))
 A, B, C = (EntryId(UUID(int=number)) for number in (1, 2, 3))

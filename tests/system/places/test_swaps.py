@@ -118,6 +118,19 @@ async def test_names_change_hands_also_where_the_files_are_seen_one_after_the_ot
     assert mirror.files() == {"b.md": "A\n", "Box/d.md": "B\n", "c.md": "C\n"}
 
 
+async def test_names_that_changed_hands_while_every_page_was_edited_too(mirror: Mirror) -> None:
+    texts = {"a.md": "What the first page says.\n", "b.md": "What is said by the other.\n"}
+    mirror.write(texts)
+    await mirror.settle()
+    a, b = mirror.ids("a", "b")
+    mirror.rename(("a.md", "aside"), ("b.md", "a.md"), ("aside", "b.md"))
+    edited = {"a.md": f"{texts['b.md']}More.\n", "b.md": f"{texts['a.md']}And more.\n"}
+    mirror.write(edited)
+    await mirror.settle()
+    assert mirror.ids("b", "a") == [a, b]
+    assert mirror.files() == edited
+
+
 async def test_texts_that_were_copied_over_each_other_are_the_same_pages_under_new_names(mirror: Mirror) -> None:
     """As `git checkout` does: every file is a new one."""
     mirror.write(LEAVES)
