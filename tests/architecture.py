@@ -34,7 +34,19 @@ PURE_ROOMS = ("domain", "codec")
 PURE_MODULES = {
     *(
         f"mirrord.sync.{name}"
-        for name in ("plan", "place", "decision", "identity", "guard", "start", "merge", "threeway", "stale", "lulls")
+        for name in (
+            "plan",
+            "place",
+            "decision",
+            "identity",
+            "likeness",
+            "guard",
+            "start",
+            "merge",
+            "threeway",
+            "stale",
+            "lulls",
+        )
     ),
     "mirrord.mirror.layout",
     "mirrord.cli.diagnosis",

@@ -1,6 +1,6 @@
 """What mirrord derives from rows that apps wrote: their text, views, names and documents. No new versions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from psycopg.types.json import Jsonb
@@ -130,6 +130,18 @@ async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryI
     )
     row = await cursor.fetchone()
     return row[0] if row else None
+
+
+async def texts_of_digests(
+    connection: Connection, tenant: TenantId, digests: Mapping[EntryId, Digest]
+) -> dict[EntryId, str]:
+    """Of each page the text in its history that has the digest, where there is one."""
+    cursor = await connection.execute(
+        "SELECT page_id, digest, markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = ANY (%s) "
+        "AND digest = ANY (%s) AND markdown IS NOT NULL",
+        (tenant, list(digests), list(digests.values())),
+    )
+    return {entry: markdown for entry, digest, markdown in await cursor.fetchall() if digests[entry] == digest}
 
 
 @dataclass(frozen=True, slots=True)

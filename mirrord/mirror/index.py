@@ -17,6 +17,7 @@ class Index:
     def __init__(self, seen: dict[str, Seen]) -> None:
         self._seen: dict[str, Seen] = {}
         self._paths: dict[Inode, str] = {}
+        self._origins: dict[Inode, str] = {}  # only of those that were seen elsewhere since
         self._children: dict[str, set[str]] = {}
         for path, one in seen.items():
             self.note(path, one)
@@ -34,6 +35,10 @@ class Index:
     def path_of(self, inode: Inode) -> str | None:
         """Where a file or directory was last seen, also if nothing is there any more: it may have moved."""
         return self._paths.get(inode)
+
+    def origin_of(self, inode: Inode) -> str | None:
+        """Where it was when it was last known whose it is, or seen first; however often it was looked at since."""
+        return self._origins.get(inode) or self._paths.get(inode)
 
     def paths(self) -> Iterable[str]:
         """All paths."""
@@ -74,15 +79,24 @@ class Index:
     def note(self, path: str, seen: Seen) -> None:
         """Remember a look."""
         self._seen[path] = seen
-        self._paths[seen.device, seen.inode] = path
+        inode = seen.device, seen.inode
+        if (last := self._paths.get(inode, path)) != path:
+            self._origins.setdefault(inode, last)
+        self._paths[inode] = path
         self._link(path)
 
     def own(self, path: str, entry: EntryId) -> Seen | None:
         """Remember whose file it is; what is then known of it."""
+        self.settle(path)
         seen = self._seen.get(path)
         if seen is not None:
             seen = self._seen[path] = seen._replace(entry=entry)
         return seen
+
+    def settle(self, path: str) -> None:
+        """It is known whose file or directory is there: where that was before tells nothing any more."""
+        if (seen := self._seen.get(path)) is not None:
+            self._origins.pop((seen.device, seen.inode), None)
 
     def forget(self, path: str) -> None:
         """Nothing is there any more."""
@@ -96,6 +110,7 @@ class Index:
     def prune(self) -> None:
         """Forget where inodes were that are nowhere now: the system gives their numbers to new files."""
         self._paths = {(one.device, one.inode): path for path, one in self._seen.items()}
+        self._origins = {inode: path for inode, path in self._origins.items() if inode in self._paths}
 
     def rename(self, old: str, new: str) -> None:
         """A file or directory we renamed ourselves: all below it is where it was, under another path."""
@@ -116,6 +131,7 @@ class Index:
     def _place(self, top: str, found: list[tuple[str, Seen]]) -> None:
         for below, seen in found:
             self.note(top + below, seen)
+            self.settle(top + below)
 
     def _link(self, path: str) -> None:
         """Let it be found below the directories above it, those that are no folders (`assets`) too."""

@@ -58,6 +58,7 @@ class Conclusion:
         idle: entries for which there was nothing to do.
         """
         self._mark_again([one for one in applied.done if one.again], 0)
+        self._queue.mark(_taken_along([*applied.stale, *applied.later], applied.renamed), forced=True)
         for decision in applied.stale:
             self._mark_again([decision], self._doubts.delay(decision.state.entry, at_once=True))
         for decision in applied.later:
@@ -111,3 +112,12 @@ class Conclusion:
         self.done_at = time.monotonic()
         self._pulse.tick(self._sides.name, applied.done, self._queue)
         self.written.set()
+
+
+def _taken_along(decisions: Iterable[Decision], renamed: Sequence[tuple[str, str]]) -> set[str]:
+    """Where files may be by now that were to be looked at again, if directories above them were renamed meanwhile."""
+    left = {one.state.file.path for one in decisions if one.state.file is not None} if renamed else set()
+    found = set(left)
+    for old, new in renamed:
+        found |= {new + path[len(old) :] for path in found if path == old or path.startswith(f"{old}/")}
+    return found - left

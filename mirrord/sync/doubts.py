@@ -1,6 +1,7 @@
 """What an engine does not believe yet, or does not try again yet."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from mirrord.domain.entry import EMPTY, EntryId
@@ -8,7 +9,7 @@ from mirrord.domain.state import NO_TEXT, File, Row, State, Unknown
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.decision import Decision, Step, decide
 from mirrord.sync.guard import QUIET
-from mirrord.sync.observe import Observation
+from mirrord.sync.observe import Dirty, Observation
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 
@@ -18,17 +19,25 @@ LONGEST_DELAY = 30.0  # seconds
 
 
 class Doubts:
-    """Memory between passes; losing it costs a repeated attempt, nothing else."""
+    """
+    Memory between passes; losing it costs a repeated attempt, nothing else.
 
-    def __init__(self, adoption: Adoption) -> None:
+    look_everywhere: called when only a look at the whole tree can tell.
+    """
+
+    def __init__(self, adoption: Adoption, look_everywhere: Callable[[], None]) -> None:
         self._adoption = adoption
+        self._look_everywhere = look_everywhere
+        self._looked = 0.0
+        self._half_seen: dict[EntryId, tuple[float, str]] = {}  # since when, and where
         self._refused: dict[EntryId, int] = {}
         self._emptied: dict[str, float] = {}
         self._attempts: dict[EntryId, int] = {}
 
     def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
         """Decisions for *states*, with what is known from earlier attempts."""
-        decisions = [self._tempered(self._decide(observation, state)) for state in states]
+        tempered = [self._tempered(self._decide(observation, state)) for state in states]
+        decisions = [self._confirmed(decision, observation) for decision in tempered]
         self._adoption.decided(decisions)
         return decisions
 
@@ -40,6 +49,11 @@ class Doubts:
             adopting=self._adoption.covers(entry),
             stale_places=self._adoption.has_stale_places(entry),
         )
+
+    def looked_everywhere(self, began: float) -> Dirty:
+        """The whole tree was seen after *began*, by the monotonic clock; what waited for that."""
+        self._looked = began
+        return Dirty(frozenset(path for _, path in self._half_seen.values()), frozenset(self._half_seen))
 
     def refuse(self, entry: EntryId, version: int) -> None:
         """The views an app wrote as *version* have no faithful text; the next version may."""
@@ -59,6 +73,7 @@ class Doubts:
     def done(self, entry: EntryId) -> None:
         """An attempt succeeded."""
         self._attempts.pop(entry, None)
+        self._half_seen.pop(entry, None)
 
     def _believed(self, state: State) -> State:
         """An editor empties a file before it writes it: an emptied file is believed when it stays so (row 19)."""
@@ -81,3 +96,30 @@ class Doubts:
         if isinstance(file, File) and base is not None and file.digest != base.digest:
             return Decision(decision.state, Step.ROW, Move.SIBLING, PlaceMove.NOTHING)
         return Decision(decision.state, Step.NOTHING, decision.move, PlaceMove.NOTHING)
+
+    def _confirmed(self, decision: Decision, observation: Observation) -> Decision:
+        """What may only be half of what happens in the tree is decided after a look at all of it."""
+        entry, path = decision.state.entry, _half_seen(decision, observation)
+        if path is None or self._adoption.covers(entry):
+            self._half_seen.pop(entry, None)
+            return decision
+        first, _ = self._half_seen.setdefault(entry, (time.monotonic(), path))
+        if self._looked > first:
+            return decision
+        self._look_everywhere()
+        unsure = Unknown(path, f"What is at {path!r} is on its way just now.")
+        return Decision(replace(decision.state, file=unsure), Step.LATER, Move.WAIT, PlaceMove.NOTHING)
+
+
+def _half_seen(decision: Decision, observation: Observation) -> str | None:
+    """
+    A path where more may have happened than was seen, if that matters.
+
+    A file that is gone while its row changed may have another name by now; so may one at whose path another file is.
+    """
+    file, base = decision.state.file, decision.state.base
+    if file is None and base is not None and decision.move is Move.CREATE:
+        return base.path
+    if isinstance(file, File) and file.path in observation.overtaken and decision.step is not Step.NOTHING:
+        return file.path
+    return None

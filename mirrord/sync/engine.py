@@ -58,7 +58,7 @@ class Engine:
         self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
         self.recovery = Recovery(sides)
-        self.doubts = Doubts(self.adoption)
+        self.doubts = Doubts(self.adoption, self.look_everywhere)
         self.conclusion = Conclusion(
             sides, self.queue, self.doubts, self.problems, self.recovery, self.adoption, self.handshake, self.pulse
         )
@@ -247,7 +247,8 @@ class Engine:
         self.scan_seconds = time.monotonic() - began
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
-        self.queue.mark(differing, forced=True)
+        waited = self.doubts.looked_everywhere(began)
+        self.queue.mark(differing | waited.paths, waited.entries, forced=True)
         await self.problems.update(look)
         self.queue.mark(entries=await self.recovery.settle_leftovers())
         self.queue.mark(entries=await self.recovery.sweep_trash())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.mirror.layout import Spot, directory_of, page_path, parent_of
+from mirrord.sync.likeness import is_unlike
 
 Inode = tuple[int, int]  # device, inode
 
@@ -35,7 +36,7 @@ class Memory:
     What is known of earlier.
 
     missing: base paths that were looked at and hold nothing now, or nothing that is still what it was.
-    old_path: where the cache last saw an inode.
+    old_path: where an inode was when the cache last knew whose it is.
     rewound: the tree went back in time: a page that is missing elsewhere may be back where it was first.
     written: whose the bytes are that commands wrote lately.
     """
@@ -66,9 +67,11 @@ def identify(
     strangers: list[Found] = []
     founds = list(founds)
     handed_on = names_handed_on(founds, memory)
+    succeeding = _successors(founds, handed_on)
     for found in founds:
         base = handed_on.get(found.path)
-        entry = base.entry if base is not None else _entry_of(found, memory)
+        of = _entry_elsewhere if found.path in succeeding else _entry_of
+        entry = base.entry if base is not None else of(found, memory)
         if entry is None:
             strangers.append(found)
         else:
@@ -99,6 +102,11 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
     )
 
 
+def _entry_elsewhere(found: Found, memory: Memory) -> EntryId | None:
+    """The same for a file whose path says nothing: the one that had it is another one by now."""
+    return _by_id(found, memory, None) or _by_inode(found, memory) or _by_digest(found, memory)
+
+
 def late_save(note: Found, memory: Memory, index: Found | None) -> Base | None:
     """
     The page of a directory, where *note* (`W.md`) is only an editor's late save of it.
@@ -120,9 +128,9 @@ def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
     """
     Files that took over the names of others: by their paths, the bases of which they are.
 
-    A swap, a rotation, a chain of renames. The path is no evidence there, although a base knows it. An editor's save
-    also gives a path a new inode, maybe one that another file had before: so the file that had the name has to be
-    found elsewhere itself, and the bytes of one of them at least must have come along.
+    A swap, a rotation, a chain of renames, or one file whose old name a new page has. The path is no evidence there,
+    although a base knows it. An editor's save also gives a path a new inode, maybe one that another file had before: so
+    the file that had the name has to be found elsewhere itself, and the bytes of one at least must have come along.
     """
     here = {found.path: found for found in founds}
     came = {found.path: base for found in here.values() if (base := _came_from(found, memory)) is not None}
@@ -132,7 +140,44 @@ def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
     chains = _chains({path: base.path for path, base in came.items()})
     proof = {path for path, base in came.items() if _is_proof(here[path], base, memory)}
     proven = [chain for chain in chains if len(chain) > 1 and _is_proven(chain, came, proof)]
-    return {path: came[path] for chain in proven for path in chain}
+    followed = {path for path in proof if _is_other(here.get(came[path].path or ""), here[path], came[path])}
+    return {path: came[path] for path in followed.union(*proven)}
+
+
+def overtaken(founds: Iterable[Found], memory: Memory, owners: Mapping[str, EntryId]) -> frozenset[str]:
+    """
+    Paths that hold the file of another path, whole, and are known by their path all the same.
+
+    That file was renamed over the one that was here; or the one that was here was renamed too, and is not found yet.
+    """
+    known = ((found, here) for found in founds if (here := memory.at_path.get(found.path)) is not None)
+    stayed = [found for found, here in known if owners[found.path] == here.entry]
+    came = ((found, base) for found in stayed if (base := _came_from(found, memory)) is not None)
+    return frozenset(found.path for found, base in came if _is_proof(found, base, memory))
+
+
+def _successors(founds: Iterable[Found], handed_on: Mapping[str, Base]) -> set[str]:
+    """Paths that other files have taken, since those that had them went elsewhere."""
+    here = {found.path: found for found in founds}
+    left = {base.path: here[path] for path, base in handed_on.items() if base.path not in handed_on}
+    return {
+        path
+        for path, gone in left.items()
+        if path is not None and _is_other(here.get(path), gone, handed_on[gone.path])
+    }
+
+
+def _is_other(found: Found | None, gone: Found, base: Base) -> bool:
+    """
+    Whether *found*, at the path of *base*, is another page than *gone*, which was there and has its bytes.
+
+    An editor may leave what was there as a copy, and save what it has: that has most of the old text.
+    """
+    if found is None or found.spot.kind is not Kind.PAGE or found.data is None or gone.data is None:
+        return False
+    if parse_id(found.claimed) is not None and found.claimed == base.claimed:
+        return False
+    return is_unlike(gone.data.decode(errors="replace"), found.data.decode(errors="replace"))
 
 
 def _replaced(came: Mapping[str, Base], memory: Memory) -> list[str]:
@@ -227,9 +272,8 @@ def _by_inode(found: Found, memory: Memory) -> EntryId | None:
 def _by_digest(found: Found, memory: Memory) -> EntryId | None:
     if found.digest in (EMPTY, NO_TEXT):
         return None
-    lost = [
-        base for base in memory.of_digest.get(found.digest, ()) if base.path in memory.missing and _fits(base, found)
-    ]
+    alike = memory.of_digest.get(found.digest, ())
+    lost = [base for base in alike if (base.path is None or base.path in memory.missing) and _fits(base, found)]
     return min(lost, key=lambda base: base.path or "").entry if lost else None
 
 

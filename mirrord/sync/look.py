@@ -41,7 +41,8 @@ NOBODY = EntryId(UUID(int=0))  # whose file it is has not been decided
 class Look:
     """
     found: what is new, changed or asked for, by path; views: of the pages among it.
-    gone: paths that hold nothing now. old_path: where the inodes of what was found were seen before.
+    gone: paths that hold nothing now.
+    old_path: where the inodes of what was found were when it was last known whose they are.
     troubles: (path, code, sentence) to be listed.
     """
 
@@ -241,11 +242,12 @@ class Looker:
     def _note(self, path: str, stat: Stat, found: Found, result: Look) -> None:
         before = self.index.get(path)
         entry = before.entry if before else NOBODY
-        if (old := self.index.path_of(found.inode)) is not None:
-            result.old_path[found.inode] = old
-            if old != path and name_key(old) == name_key(path) and not self.tree.spells(old):
-                result.found.pop(old, None)
-                self._gone(old, result)
+        if (origin := self.index.origin_of(found.inode)) is not None:
+            result.old_path[found.inode] = origin
+        old = self.index.path_of(found.inode) or path
+        if old != path and name_key(old) == name_key(path) and not self.tree.spells(old):
+            result.found.pop(old, None)
+            self._gone(old, result)
         self.index.note(path, Seen(*stat[:5], found.digest, entry))
 
     def _is_respelled(self, path: str, stat: Stat) -> bool:

@@ -1,8 +1,7 @@
 """Observing: from dirty paths and entries to states (base, file, row) of entries."""
 
 import asyncio
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from mirrord.db import states
@@ -14,7 +13,8 @@ from mirrord.mirror import copies
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of
 from mirrord.sync.assembly import Assembly, owner_paths
-from mirrord.sync.identity import Found, Memory, identify, late_save
+from mirrord.sync.continuing import continued
+from mirrord.sync.identity import Found, Memory, identify, late_save, overtaken
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
 
@@ -36,6 +36,7 @@ class Observation:
     seen: the newest version in an entry's history that had the file's bytes.
     unowned: directories of which is not known yet whose children live there; look at them first.
     late: files that are only an editor's save of a page that has an index file by now, and that page's base.
+    overtaken: paths where another file is than was, while that may be elsewhere.
     """
 
     states: dict[EntryId, State]
@@ -43,6 +44,7 @@ class Observation:
     seen: dict[EntryId, int] = field(default_factory=dict)
     unowned: set[str] = field(default_factory=set)
     late: dict[str, Base] = field(default_factory=dict)
+    overtaken: frozenset[str] = frozenset()
 
 
 async def observe(
@@ -74,7 +76,7 @@ async def observe(
         memory, asked = await _remember(connection, sides, look, known, coming, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
-        owners = await _continue_rows(connection, sides, look, memory, owners)
+        owners = await continued(connection, sides, look, memory, owners)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
         rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
         if left := entries - asked:
@@ -86,7 +88,8 @@ async def observe(
             seen |= await _seen_others(connection, sides, assembled)
     absorbed = {base.entry for base in late.values()}
     states_of = await _with_purged(sides, [state for state in assembled if state.entry not in absorbed])
-    return Observation(states_of, look, seen, assembly.unowned, late)
+    overtaking = overtaken(look.found.values(), memory, owners)
+    return Observation(states_of, look, seen, assembly.unowned, late, overtaking)
 
 
 def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
@@ -129,6 +132,7 @@ def _leave_out_owned(look: Look, index: Index) -> None:
     """A directory that a page owns is no folder of its own."""
     for path, found in list(look.found.items()):
         if found.spot.kind is Kind.FOLDER and _is_owned(path, index):
+            index.settle(path)
             del look.found[path]
 
 
@@ -202,64 +206,6 @@ def _is_there(sides: Sides, path: str, look: Look) -> bool:
     except (Refused, OSError) as error:
         look.unknown[path] = Unknown(path, f"{path!r} cannot be looked at: {reason_of(error)}")
         return True
-
-
-async def _continue_rows(
-    connection: Connection, sides: Sides, look: Look, memory: Memory, owners: dict[str, EntryId]
-) -> dict[str, EntryId]:
-    """
-    New pages at the place of a tombstone, or of a row that has no file here yet, continue that row.
-
-    So do those at the place of a page whose file is missing: its folder was renamed, and it was saved anew. In a tree
-    that meets its rows just now a directory's own row comes first, then what lies in it: so from the root down.
-    """
-    asked: set[_Place] = set()
-    while True:
-        places = Assembly(sides.looker.index, look, memory, owners)
-        strangers = {place: path for place, path in _strangers(places).items() if place not in asked}
-        continued = await _rows_at(connection, sides, strangers, memory, set(owners.values())) if strangers else {}
-        if not continued:
-            return owners
-        owners = owners | continued
-        asked |= strangers.keys()
-
-
-_Place = tuple[bool, EntryId | None, str]  # whether of an attachment; parent, name
-
-
-def _strangers(places: Assembly) -> dict[_Place, str]:
-    """Where files are of which no evidence says whose they are: paths by place."""
-    found: dict[_Place, str] = {}
-    for path, one in places.look.found.items():
-        if not _is_known(one, places.owners[path], places.memory):
-            with suppress(KeyError):
-                found[one.spot.kind is Kind.ATTACHMENT, places.owner(one.spot.folder), one.spot.name] = path
-    return found
-
-
-async def _rows_at(
-    connection: Connection, sides: Sides, strangers: Mapping[_Place, str], memory: Memory, taken: set[EntryId]
-) -> dict[str, EntryId]:
-    """By path, the entry that a file at that place continues; *taken* are other files'."""
-    pages = [(parent, name) for is_attachment, parent, name in strangers if not is_attachment]
-    attachments = [(parent, name) for is_attachment, parent, name in strangers if is_attachment]
-    found: list[Row | Base] = []
-    if pages:
-        found += await states.rows_at(connection, sides.tenant, sides.mirror, pages)
-    if attachments:
-        found += await states.attachments_at(connection, sides.tenant, sides.mirror, attachments)
-    found += [base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT]
-    free = [one for one in found if one.entry not in taken]
-    places = [((one.kind is Kind.ATTACHMENT, one.place.parent, one.place.name), one.entry) for one in free]
-    return {strangers[place]: entry for place, entry in places if place in strangers}
-
-
-def _is_known(found: Found, owner: EntryId, memory: Memory) -> bool:
-    """Whether evidence says whose file it is. A record is what it is called: a tombstone's path says nothing."""
-    row = memory.rows.get(owner)
-    if row is not None and row.deleted and found.spot.kind is Kind.RECORD:
-        row = None
-    return owner in memory.of_entry or row is not None or parse_id(found.claimed) is not None
 
 
 def _concerned(memory: Memory, look: Look) -> list[Base]:

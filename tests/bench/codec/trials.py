@@ -165,7 +165,7 @@ def _wrong(text: str, made: Edit, result: str) -> str:
     changed = _changed_blocks(_old(text).blocks, new, made)
     if len(changed) > made.moves:
         return f"another block changed: {changed[0]}"
-    if _old(text).agreed and not _agrees(new):
+    if _old(text).agreed and not _is_noted_twice(new) and not _agrees(new):
         return f"cmark sees other blocks: {shortened(after.body, 2000)}"
     return ""
 
@@ -196,6 +196,12 @@ def _is_other(source: str, page: Outline, meaning: str) -> bool:
     """Whether a block has to be written anew to mean the same: the definitions it refers to changed."""
     here = [fingerprint(normal(node)) for node in nodes(outline(source, page.references))]
     return here != [meaning]
+
+
+def _is_noted_twice(page: Outline) -> bool:
+    """Whether a footnote is defined twice: of the page the judge shows the first only, of the pieces each."""
+    labels = [str(node["attrs"]["label"]).casefold() for node in nodes(page) if node["type"] == "footnoteDef"]
+    return len(set(labels)) < len(labels)
 
 
 def _agrees(page: Outline) -> bool:

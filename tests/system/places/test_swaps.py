@@ -106,6 +106,18 @@ async def test_names_that_changed_hands_while_one_page_was_edited_too(mirror: Mi
     assert mirror.rows() == {"a": "B, edited\n", "b": "A\n", "c": "C\n"}
 
 
+async def test_names_change_hands_also_where_the_files_are_seen_one_after_the_other(mirror: Mirror) -> None:
+    mirror.write(LEAVES)
+    await mirror.settle()
+    a, b = mirror.ids("a", "b")
+    mirror.rename(("b.md", "Box/d.md"), ("a.md", "b.md"))
+    mirror.engine.queue.mark(["a.md", "b.md"])
+    await mirror.work()
+    await mirror.settle()
+    assert mirror.ids("b", "Box/d") == [a, b]
+    assert mirror.files() == {"b.md": "A\n", "Box/d.md": "B\n", "c.md": "C\n"}
+
+
 async def test_texts_that_were_copied_over_each_other_are_the_same_pages_under_new_names(mirror: Mirror) -> None:
     """As `git checkout` does: every file is a new one."""
     mirror.write(LEAVES)
@@ -135,6 +147,21 @@ async def test_what_lies_in_a_directory_belongs_to_the_page_whose_file_is_beside
     assert mirror.ids("a/One", "b/Other") == children
     assert value(mirror.app, "SELECT parent_id FROM mirrord.attachment") == b
     assert mirror.problems() == {}
+
+
+async def test_a_file_that_its_directory_takes_along_before_it_is_known_whose_it_is_stays_known(mirror: Mirror) -> None:
+    mirror.write({"a.md": "A\n", "b.md": "B\n", "b/x.md": "X\n"})
+    await mirror.settle()
+    a, b, x = ids = mirror.ids("a", "b", "b/x")
+    mirror.rename(("b.md", "aside"), ("a.md", "b.md"), ("aside", "a.md"))
+    mirror.rename(("b.md", "aside"), ("b/x.md", "b.md"), ("aside", "b/x.md"))
+    change(mirror.app, x, parent_id=a)
+    change(mirror.app, a, markdown="A, edited\n")
+    await mirror.settle()
+    texts = {a: "A, edited\n", b: "B\n", x: "X\n"}
+    assert sorted(mirror.files().values()) == sorted(texts.values())
+    assert {path.removesuffix(".md"): text for path, text in mirror.files().items()} == mirror.rows()
+    assert {page: value(mirror.app, "SELECT markdown FROM mirrord.page WHERE id = %s", page) for page in ids} == texts
 
 
 async def test_careful_saves_that_reuse_inodes_are_edits(mirror: Mirror) -> None:

@@ -1,0 +1,102 @@
+"""Which entry a file continues of which no evidence of its own says whose it is."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from mirrord.codec.text import decode
+from mirrord.db import states, views
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import EMPTY, EntryId, Kind, parse_id
+from mirrord.domain.state import NO_TEXT, Base, Row
+from mirrord.sync.assembly import Assembly
+from mirrord.sync.identity import Found, Memory
+from mirrord.sync.likeness import made_of
+from mirrord.sync.look import Look
+from mirrord.sync.sides import Sides
+
+MOST = 100  # lost pages, and files, whose texts are compared: among more of them a likeness says little
+
+
+async def continued(
+    connection: Connection, sides: Sides, look: Look, memory: Memory, owners: dict[str, EntryId]
+) -> dict[str, EntryId]:
+    """
+    *owners*, with strangers made continuations of what is lost or has no file.
+
+    A file that says most of what a lost page said is that page: it was renamed, and saved anew before we looked.
+    New pages at the place of a tombstone, or of a row that has no file here yet, continue that row.
+
+    So do those at the place of a page whose file is missing: its folder was renamed, and it was saved anew. In a tree
+    that meets its rows just now a directory's own row comes first, then what lies in it: so from the root down.
+    """
+    owners = owners | await _made_of_lost(connection, sides, look, memory, owners)
+    asked: set[_Place] = set()
+    while True:
+        places = Assembly(sides.looker.index, look, memory, owners)
+        strangers = {place: path for place, path in _strangers(places).items() if place not in asked}
+        continued = await _rows_at(connection, sides, strangers, memory, set(owners.values())) if strangers else {}
+        if not continued:
+            return owners
+        owners = owners | continued
+        asked |= strangers.keys()
+
+
+_Place = tuple[bool, EntryId | None, str]  # whether of an attachment; parent, name
+
+
+def _strangers(places: Assembly) -> dict[_Place, str]:
+    """Where files are of which no evidence says whose they are: paths by place."""
+    found: dict[_Place, str] = {}
+    for path, one in places.look.found.items():
+        if not _is_known(one, places.owners[path], places.memory):
+            with suppress(KeyError):
+                found[one.spot.kind is Kind.ATTACHMENT, places.owner(one.spot.folder), one.spot.name] = path
+    return found
+
+
+async def _rows_at(
+    connection: Connection, sides: Sides, strangers: Mapping[_Place, str], memory: Memory, taken: set[EntryId]
+) -> dict[str, EntryId]:
+    """By path, the entry that a file at that place continues; *taken* are other files'."""
+    pages = [(parent, name) for is_attachment, parent, name in strangers if not is_attachment]
+    attachments = [(parent, name) for is_attachment, parent, name in strangers if is_attachment]
+    found: list[Row | Base] = []
+    if pages:
+        found += await states.rows_at(connection, sides.tenant, sides.mirror, pages)
+    if attachments:
+        found += await states.attachments_at(connection, sides.tenant, sides.mirror, attachments)
+    found += [base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT]
+    free = [one for one in found if one.entry not in taken]
+    places = [((one.kind is Kind.ATTACHMENT, one.place.parent, one.place.name), one.entry) for one in free]
+    return {strangers[place]: entry for place, entry in places if place in strangers}
+
+
+async def _made_of_lost(
+    connection: Connection, sides: Sides, look: Look, memory: Memory, owners: Mapping[str, EntryId]
+) -> dict[str, EntryId]:
+    taken = set(owners.values())
+    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory) and base.entry not in taken}
+    files = [found for path, found in look.found.items() if _is_strange_page(found, owners[path], memory)]
+    if not (lost and files) or max(len(lost), len(files)) > MOST:
+        return {}
+    texts = await views.texts_of_digests(connection, sides.tenant, lost)
+    claims = {entry: base.claimed for entry, base in memory.of_entry.items() if entry in texts}
+    made = made_of(texts, {found.path: decode(found.data) for found in files if found.data is not None})
+    return {path: entry for path, entry in made.items() if claims[entry] == look.found[path].claimed}
+
+
+def _is_lost(base: Base, memory: Memory) -> bool:
+    gone = base.path is None or base.path in memory.missing
+    return gone and base.kind is Kind.PAGE and base.digest not in (EMPTY, NO_TEXT)
+
+
+def _is_strange_page(found: Found, owner: EntryId, memory: Memory) -> bool:
+    return found.spot.kind is Kind.PAGE and not _is_known(found, owner, memory)
+
+
+def _is_known(found: Found, owner: EntryId, memory: Memory) -> bool:
+    """Whether evidence says whose file it is. A record is what it is called: a tombstone's path says nothing."""
+    row = memory.rows.get(owner)
+    if row is not None and row.deleted and found.spot.kind is Kind.RECORD:
+        row = None
+    return owner in memory.of_entry or row is not None or parse_id(found.claimed) is not None

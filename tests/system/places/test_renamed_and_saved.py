@@ -1,0 +1,95 @@
+"""A file is renamed and saved anew before anybody looks: neither path nor inode nor bytes say which page it is."""
+
+import pytest
+
+from tests.system.editors import save
+from tests.system.entries import change
+from tests.system.mirrors import Mirror
+
+TEXT = "# The plan\n\nWe sow in spring.\n\nWe harvest in autumn.\n"
+MORE = "\nAnd rest in winter.\n"
+
+
+@pytest.mark.parametrize("new", ["New.md", "Box/Plan.md"], ids=["renamed", "moved"])
+async def test_a_file_renamed_and_saved_anew_is_the_page_it_was(mirror: Mirror, new: str) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    mirror.rename(("Plan.md", new))
+    save(mirror.root / new, TEXT + MORE)
+    await mirror.settle()
+    assert mirror.page(new.removesuffix(".md")).id == page.id
+    assert mirror.files() == {new: TEXT + MORE}
+
+
+async def test_what_an_app_wrote_meanwhile_is_merged_into_it(mirror: Mirror) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    mirror.rename(("Plan.md", "New.md"))
+    save(mirror.root / "New.md", TEXT + MORE)
+    change(mirror.app, page.id, markdown=f"Preface.\n\n{TEXT}")
+    await mirror.settle()
+    assert mirror.files() == {"New.md": f"Preface.\n\n{TEXT}{MORE}"}
+    assert mirror.page("New").id == page.id
+
+
+async def test_a_row_that_is_heard_of_before_the_rename_of_its_file_makes_no_second_file(mirror: Mirror) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    mirror.rename(("Plan.md", "New.md"))
+    change(mirror.app, page.id, markdown=TEXT + MORE)
+    mirror.engine.ring()
+    await mirror.work()
+    assert mirror.files() == {"New.md": TEXT}
+    await mirror.settle()
+    assert mirror.files() == {"New.md": TEXT + MORE}
+    assert mirror.page("New").id == page.id
+
+
+async def test_a_file_that_is_gone_indeed_comes_back_with_what_an_app_wrote(mirror: Mirror) -> None:
+    mirror.write({"Plan.md": TEXT, "Other.md": "Other\n"})
+    await mirror.settle()
+    (mirror.root / "Plan.md").unlink()
+    change(mirror.app, mirror.page("Plan").id, markdown=TEXT + MORE)
+    await mirror.settle()
+    assert mirror.files() == {"Plan.md": TEXT + MORE, "Other.md": "Other\n"}
+
+
+@pytest.mark.parametrize("app_writes", [False, True], ids=["alone", "while an app writes"])
+async def test_a_new_page_under_the_name_of_one_that_was_renamed_is_another_page(
+    mirror: Mirror, app_writes: bool
+) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    mirror.rename(("Plan.md", "Old plan.md"))
+    mirror.write({"Plan.md": "# Another plan\n\nWe stay at home.\n"})
+    if app_writes:
+        change(mirror.app, page.id, markdown=TEXT + MORE)
+    await mirror.settle()
+    assert mirror.page("Old plan").id == page.id
+    kept = TEXT + MORE if app_writes else TEXT
+    assert mirror.files() == {"Old plan.md": kept, "Plan.md": "# Another plan\n\nWe stay at home.\n"}
+
+
+async def test_a_save_that_leaves_the_old_text_beside_it_is_a_save(mirror: Mirror) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    mirror.rename(("Plan.md", "Plan backup.md"))
+    mirror.write({"Plan.md": TEXT + MORE})
+    await mirror.settle()
+    assert mirror.page("Plan").id == page.id
+    assert mirror.files() == {"Plan backup.md": TEXT, "Plan.md": TEXT + MORE}
+
+
+async def test_a_file_with_a_key_of_its_own_is_another_page(mirror: Mirror) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    save(mirror.root / "New.md", f"---\nid: mine\n---\n{TEXT}{MORE}")
+    (mirror.root / "Plan.md").unlink()  # afterwards: a new file could get its inode
+    await mirror.settle()
+    assert mirror.page("New").id != page.id
