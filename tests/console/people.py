@@ -76,6 +76,11 @@ class Person:
         for key in keys:
             await self.page.keyboard.press(key)
 
+    async def choose(self, label: str) -> None:
+        """Take what a menu offers first, which is to be this."""
+        await expect(self.page.get_by_role("option").first).to_contain_text(label, timeout=PATIENCE)
+        await self.page.keyboard.press("Enter")
+
     async def sees(self, words: str, seconds: float = PATIENCE / 1000) -> None:
         """Wait until these words are in the text."""
         await expect(self.text).to_contain_text(words, timeout=seconds * 1000)
