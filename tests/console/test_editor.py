@@ -329,15 +329,13 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
     id = await reader.open("Long.md")
     watch = await reader.context.new_cdp_session(reader.page)
     await watch.send("Performance.enable", {"timeDomain": "threadTicks"})
-    took = []
-    for _ in range(2):
-        await reader.page.goto("about:blank")
-        before = await busy(watch)
-        await reader.page.goto(f"{console.url}/t/console/p/{id}")
-        await reader.sees("Part 78")
-        took.append(round(await busy(watch) - before, 3))
+    await reader.page.goto("about:blank")
+    before = await busy(watch)
+    await reader.page.goto(f"{console.url}/t/console/p/{id}")
+    await reader.sees("Part 78")
+    took = await busy(watch) - before
 
-    assert min(took) < 2, f"seconds that the browser's page was busy: {took}; half of one where nothing else runs"
+    assert took < 2, "seconds that the browser's page was busy; half of one where nothing else runs"
 
 
 async def busy(watch: CDPSession) -> float:

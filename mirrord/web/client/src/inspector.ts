@@ -78,7 +78,7 @@ export function inspector(editor: Editor, options: Options): HTMLElement {
     const isButton = event.target instanceof HTMLButtonElement
     if (event.key !== 'Escape' && (event.key !== 'Enter' || isArea || isButton)) return
     event.preventDefault()
-    editor.commands.focus()
+    editor.view.focus()
   })
   return box
 }

@@ -31,7 +31,11 @@ function groupOf(editor: Editor, actions: Action[]): { box: HTMLElement; draw():
 function buttonOf(editor: Editor, action: Action): HTMLButtonElement {
   const title = action.keys ? `${action.label} (${action.keys})` : action.label
   const names = { 'aria-label': action.label, title, tabindex: '-1', 'data-sign': action.sign }
-  return button('', () => action.run(editor), names)
+  const run = () => {
+    editor.view.focus() // at once: what is typed next belongs to the text
+    action.run(editor)
+  }
+  return button('', run, names)
 }
 
 const shownIn = (bar: HTMLElement) =>
@@ -51,7 +55,7 @@ function along(event: KeyboardEvent, bar: HTMLElement, editor: Editor): void {
   const now = all.indexOf(document.activeElement as HTMLButtonElement)
   const goals: Record<string, number> = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: all.length - 1 }
   const goal = goals[event.key]
-  if (event.key === 'Escape') editor.commands.focus()
+  if (event.key === 'Escape') editor.view.focus()
   else if (goal === undefined) return
   else {
     const next = all[(goal + all.length) % all.length]!
