@@ -1,8 +1,8 @@
 """
-Who may in: one-time tokens and sessions, both signed with a key of the installation's own.
+Who may in: links that work once, and sessions, which are signed with a key of the installation's own.
 
-What was used up (a token that let somebody in, a session that was ended) is a file by its digest, made exclusively: so
-it is used up once, whichever process asks, and also after a restart.
+A link is a file by the digest of its token, which whoever follows it removes; a session that was ended is a file by its
+digest, too. So both hold for every process, and after a restart.
 """
 
 import hashlib
@@ -16,12 +16,15 @@ from pathlib import Path
 from uuid import UUID
 
 import jwt
+import orjson
 
 from mirrord.errors import UserError
 
 SESSION = 14 * 86400  # seconds a sign-in lasts
 INVITATION = 12 * 3600  # seconds a link waits for being followed
-_ALGORITHM = "HS256"
+_SLACK = 3600  # seconds after which nobody can have use for what expired
+_ALGORITHM, _PURPOSE = "HS256", "session"
+_TOKEN_BYTES = 16
 _KEY_BYTES = 32
 _MADE = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
@@ -48,7 +51,8 @@ class Gate:
         self._directory = data / "console"
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self._directory / "spent").mkdir(mode=0o700, exist_ok=True)
+            for name in ("invited", "ended"):
+                (self._directory / name).mkdir(mode=0o700, exist_ok=True)
             self._key = _kept_key(self._directory / "key")
         except OSError as error:
             where = self._directory
@@ -59,28 +63,38 @@ class Gate:
     def invite(self, name: str, tenant: UUID | None, seconds: float = INVITATION) -> str:
         """A token that lets somebody in once, as *name*. tenant None: as an operator."""
         self._sweep()
-        return self._signed("sign-in", Session(secrets.token_urlsafe(16), name, tenant), seconds)
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        facts = {"name": name, "tenant": str(tenant) if tenant else None, "until": time.time() + seconds}
+        with os.fdopen(os.open(self._invitation(token), _MADE, 0o600), "wb") as stream:
+            stream.write(orjson.dumps(facts))
+        return token
 
     def is_open(self, token: str) -> bool:
-        """Whether an invitation was not followed yet, and still may be."""
-        found = self._read("sign-in", token)
-        return found is not None and not self._spent(found.id).exists()
+        """Whether a link was not followed yet."""
+        return self._invitation(token).exists()
 
     def admit(self, token: str, seconds: float = SESSION) -> str | None:
         """The cookie of a new session, for a token that nobody used; None: it lets nobody in, or not any more."""
-        invited = self._read("sign-in", token)
-        if invited is None or not self._spend(invited.id):
+        invitation = self._invitation(token)
+        try:
+            facts = orjson.loads(invitation.read_bytes())
+            invitation.unlink()  # of two at once one fails here
+        except FileNotFoundError:
             return None
-        return self._signed("session", Session(secrets.token_urlsafe(16), invited.name, invited.tenant), seconds)
+        if facts["until"] < time.time():
+            return None
+        tenant = UUID(facts["tenant"]) if facts["tenant"] else None
+        return self._signed(Session(secrets.token_urlsafe(_TOKEN_BYTES), facts["name"], tenant), seconds)
 
     def session(self, cookie: str) -> Session | None:
         """Whose cookie it is; None: nobody's, or the session ended."""
-        found = self._read("session", cookie)
-        return found if found is not None and not self._spent(found.id).exists() else None
+        found = self._read(cookie)
+        return found if found is not None and not self._ended(found).exists() else None
 
     def end(self, session: Session) -> None:
         """Let nobody in with this session's cookie any more."""
-        self._spend(session.id)
+        with suppress(FileExistsError):
+            os.close(os.open(self._ended(session), _MADE, 0o600))
 
     def mark(self, session: Session) -> str:
         """What a page of this session shows with every change it asks for, and no other site can know."""
@@ -90,38 +104,34 @@ class Gate:
         """Whether a page of this session shows that mark."""
         return hmac.compare_digest(self.mark(session).encode(), mark.encode())
 
-    def _signed(self, purpose: str, session: Session, seconds: float) -> str:
+    def _signed(self, session: Session, seconds: float) -> str:
         tenant = str(session.tenant) if session.tenant else "*"
-        facts = {"aud": purpose, "jti": session.id, "name": session.name, "tenant": tenant}
+        facts = {"aud": _PURPOSE, "jti": session.id, "name": session.name, "tenant": tenant}
         return jwt.encode({**facts, "exp": int(time.time() + seconds)}, self._key, _ALGORITHM)
 
-    def _read(self, purpose: str, token: str) -> Session | None:
+    def _read(self, cookie: str) -> Session | None:
         wanted = {"require": ["aud", "jti", "exp", "name", "tenant"]}
         try:
-            facts = jwt.decode(token, self._key, [_ALGORITHM], audience=purpose, options=wanted)  # type: ignore[arg-type]
+            facts = jwt.decode(cookie, self._key, [_ALGORITHM], audience=_PURPOSE, options=wanted)  # type: ignore[arg-type]
             return Session(
                 str(facts["jti"]), str(facts["name"]), UUID(facts["tenant"]) if facts["tenant"] != "*" else None
             )
         except (jwt.InvalidTokenError, ValueError):
             return None
 
-    def _spent(self, name: str) -> Path:
-        return self._directory / "spent" / hashlib.sha256(name.encode()).hexdigest()
+    def _invitation(self, token: str) -> Path:
+        return self._directory / "invited" / hashlib.sha256(token.encode()).hexdigest()
 
-    def _spend(self, name: str) -> bool:
-        """False: it was used up before."""
-        try:
-            os.close(os.open(self._spent(name), _MADE, 0o600))
-        except FileExistsError:
-            return False
-        return True
+    def _ended(self, session: Session) -> Path:
+        return self._directory / "ended" / hashlib.sha256(session.id.encode()).hexdigest()
 
     def _sweep(self) -> None:
-        """What expired needs no mark any more."""
-        for mark in (self._directory / "spent").iterdir():
-            with suppress(FileNotFoundError):
-                if mark.stat().st_mtime < time.time() - 2 * max(SESSION, INVITATION):
-                    mark.unlink()
+        """Forget what expired anyway."""
+        for name, seconds in (("invited", INVITATION), ("ended", SESSION)):
+            for file in (self._directory / name).iterdir():
+                with suppress(FileNotFoundError):
+                    if file.stat().st_mtime < time.time() - seconds - _SLACK:
+                        file.unlink()
 
 
 def _kept_key(file: Path) -> bytes:

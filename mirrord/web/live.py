@@ -63,13 +63,15 @@ class _Follower:
     """
     One tenant's.
 
-    awaited: changes that are not on disk yet, each with when it was seen. to_disk: seconds that the last of those took.
+    begun: from then on nothing is missed. awaited: changes that are not on disk yet, each with when it was seen.
+    to_disk: seconds that the last of those took.
     """
 
     tenant: UUID
     queues: set[Queue] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     cursor: Cursor | None = None
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     awaited: dict[EntryId, tuple[Change, float]] = field(default_factory=dict)
     to_disk: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMED))
     standing: dict[EntryId, str] = field(default_factory=dict)
@@ -117,6 +119,8 @@ class Live:
         if follower.task is None:
             follower.task = asyncio.ensure_future(self._follow(follower))
         try:
+            while not (follower.begun.is_set() or self._stop.is_set()):
+                await pause(self._stop, 60.0, follower.begun)
             yield queue
         finally:
             follower.queues.discard(queue)
@@ -146,6 +150,7 @@ class Live:
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             if follower.cursor is None:
                 follower.cursor = await feed.newest(connection)
+                follower.begun.set()
             while not self._stop.is_set():
                 await _look(connection, follower)
                 async for _ in connection.notifies(timeout=SOON if follower.awaited else POLL, stop_after=1):

@@ -8,6 +8,8 @@ from mirrord.web.desk import answered, desk_of, session_of
 from mirrord.web.gate import SESSION
 from mirrord.web.paint import painted
 
+_PLAIN = ("localhost", "127.0.0.1", "::1")
+
 
 async def sign_in(request: Request) -> Response:
     """GET /sign-in?token=: lets whoever has the token in, once."""
@@ -26,7 +28,7 @@ async def sign_in(request: Request) -> Response:
         max_age=SESSION,
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=request.url.hostname not in _PLAIN,  # by another name it is reached through a proxy that does TLS
     )
     return response
 

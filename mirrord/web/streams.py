@@ -16,7 +16,7 @@ QUIET = 15.0  # seconds after which a comment shows that the stream is alive
 MISSED = 1000  # changes that are told again; of more than that only the tree is
 STREAMS = 100  # open at once, of all people together
 _COMMENT = b": alive\n\n"
-_HELLO = b"retry: 1000\n\n: here\n\n"
+_BEGIN = b"retry: 1000\nevent: begin\ndata: {}\n\n"  # what is read after this is told of when it changes
 _HEADERS = {"X-Accel-Buffering": "no"}
 
 
@@ -36,7 +36,7 @@ async def _events(visit: Visit, live: Live, since: int | None) -> AsyncIterator[
     state.streams += 1
     try:
         async with live.looking(visit.tenant) as queue:
-            yield _HELLO
+            yield _BEGIN
             for event in await _missed(visit, since) if since is not None else ():
                 yield event.spelled()
             while (chunk := await _next(visit, queue)) is not None:

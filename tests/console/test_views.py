@@ -124,7 +124,8 @@ async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(consol
     await entry(writer, "Keys two").get_by_role("link").focus()
     await writer.press("Alt+ArrowRight")
     eventually(console.mirrord.file("Keys one/Keys two.md").exists, "the page below the other")
-    await expect(entry(writer, "Keys two")).to_be_visible(timeout=PATIENCE)
+    within = writer.page.locator("#tree ul ul").get_by_role("link", name="Keys two", exact=True)
+    await expect(within).to_be_visible(timeout=PATIENCE)
     await entry(writer, "Keys two").get_by_role("link").focus()
     await writer.press("Alt+ArrowLeft")
     eventually(console.mirrord.file("Keys two.md").exists, "the page out of the other")
@@ -226,7 +227,7 @@ async def test_a_conflict_is_settled_in_the_console(console: Console, browser: B
     await decider.context.close()
 
 
-@pytest.mark.parametrize("view", ["", "trash", "search?q=a", "status", "attention"])
+@pytest.mark.parametrize("view", ["status", "attention"])
 async def test_axe_has_no_serious_finding_in_other_views(console: Console, person: NewPerson, view: str) -> None:
     axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
     reader = await person(bypass_csp=True, viewport={"width": 360, "height": 800})

@@ -103,7 +103,9 @@ class Browser:
             connection.request("GET", path or f"/t/{self.tenant}/api/live", headers=headers)
             response = connection.getresponse()
             assert response.status == 200, response.read()
-            yield Stream(response)
+            stream = Stream(response)
+            stream.until("begin")
+            yield stream
 
 
 @dataclass(slots=True)

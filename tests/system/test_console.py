@@ -243,10 +243,17 @@ def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> Non
     eventually(lambda: all(console.mirrord.page(name) for name in names), "the pages", pause=0.2)
     for name in names:
         console.mirrord.file(name).unlink()
-    (halt,) = eventually(lambda: ada.get("attention")["halts"], "the halt", pause=0.1)
-    assert halt["count"] == 40
-    ada.send("POST", f"halts/{halt['id']}", {"decision": "discard"})
-    eventually(lambda: all(console.mirrord.file(name).exists() for name in names), "the files to come back", pause=0.1)
+    seen = eventually(lambda: ada.get("attention")["halts"], "the halt", pause=0.1)
+    assert seen[0]["paths"][0].startswith("Many/")
+    eventually(lambda: _brought_back(console, ada, names), "the files to come back", pause=0.1)
+
+
+def _brought_back(console: Console, ada: Browser, names: list[str]) -> bool:
+    """Losses that are seen later have a halt of their own."""
+    for halt in ada.get("attention")["halts"]:
+        if halt["decision"] is None:
+            ada.send("POST", f"halts/{halt['id']}", {"decision": "discard"})
+    return all(console.mirrord.file(name).exists() for name in names)
 
 
 def test_status_tells_of_mirrors_and_how_soon_changes_are_on_disk(ada: Browser) -> None:

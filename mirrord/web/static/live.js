@@ -12,7 +12,7 @@ function open() {
       window.dispatchEvent(new CustomEvent(`live:${name}`, { detail: JSON.parse(event.data) }));
     });
   }
-  source.addEventListener("open", () => window.dispatchEvent(new CustomEvent("live:open")));
+  source.addEventListener("begin", () => window.dispatchEvent(new CustomEvent("live:open")));
   source.addEventListener("error", () => {
     if (source.readyState !== EventSource.CLOSED) return;
     source = null; // the server refused; browsers try again only after broken connections
