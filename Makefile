@@ -20,15 +20,30 @@ export CHECK_PYTHON
 # Tests and measurements start hundreds of processes: what one of them compiled the next should not compile again.
 unexport PYTHONDONTWRITEBYTECODE
 
+EDITOR := mirrord/web/static/built/editor.js
+CLIENT := mirrord/web/client
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types smoke bench bench-codec soak fault full-fault demo-agent demo-research
+.PHONY: help run web test lint types smoke bench bench-codec soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sample
+	@if command -v npm >/dev/null; then $(MAKE) --silent web || echo "Pages are edited as plain Markdown for now." >&2; fi
 	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
+
+web: $(EDITOR) ## Build the console's editor, with npm; without it pages are edited as plain Markdown
+
+$(EDITOR): $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/build.js $(CLIENT)/tsconfig.json $(wildcard $(CLIENT)/src/* $(CLIENT)/src/views/*)
+	@cd $(CLIENT) && node_modules/.bin/tsc --noEmit && node build.js
+
+$(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
+	@command -v npm >/dev/null || { \
+	    echo "make web needs Node 20 or newer with npm, which are not here. The console works without the editor." >&2; exit 1; }
+	@cd $(CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 test: $(EVERYTHING) ## Run the tests
 	@$(BIN)/python -m pytest -n 4 --dist worksteal

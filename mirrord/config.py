@@ -23,6 +23,8 @@ FILE = Path("mirrord.toml")
 DEFAULT_MODE = 0o700
 DEFAULT_TOOLS = ("pages",)
 
+CONSOLE_PORT = 7447  # on loopback
+
 Notify = Literal["commit", "ticker"]
 
 
@@ -49,6 +51,20 @@ class Agents:
 
 
 @dataclass(frozen=True, slots=True)
+class Console:
+    """
+    The console in a browser.
+
+    serve: whether `mirrord up` does; None: where it runs on a terminal. port: on loopback; 0: any that is free.
+    hosts: names it may be called by besides those of loopback, without ports: behind a proxy, for instance.
+    """
+
+    serve: bool | None = None
+    port: int = CONSOLE_PORT
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """
     What an installation chooses.
@@ -58,7 +74,7 @@ class Config:
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
     makes many commits a second cheaper. sources_dir: the directory of a tree below which sources are. agents: for
     `mirrord mcp` only. signing: the private key of tokens; None: below data, made when it is needed. metrics: where
-    measurements are served; None: nowhere.
+    measurements are served; None: nowhere. console: in a browser.
     """
 
     mirror: Path
@@ -71,6 +87,7 @@ class Config:
     agents: Agents = Agents()
     signing: Path | None = None
     metrics: Endpoint | None = None
+    console: Console = Console()
 
     def trusts_locally(self) -> bool:
         """Whether agents need no token."""
@@ -109,6 +126,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         agents=_agents(written.get("mcp", {}), environment, flags),
         signing=_credential("signing.pem", environment),
         metrics=_metrics(written.get("metrics")),
+        console=_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
     )
 
 
@@ -173,6 +191,7 @@ _KEYS: dict[str, Wanted] = {
     "mirror": {"dir": str, "mode": str},
     "sources_dir": str,
     "metrics": str,
+    "console": {"serve": bool, "port": int, "hosts": list},
     "mcp": {
         "token_file": str,
         "local_trust": bool,
@@ -244,6 +263,19 @@ def _notify(text: str) -> Notify:
         if text == known:
             return known  # type: ignore[no-any-return]
     raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
+
+
+def _console(written: Mapping[str, Any], said: str | None) -> Console:
+    """said: a port, or "off"; None or empty: nothing."""
+    hosts = tuple(written.get("hosts", ()))
+    serve, port = written.get("serve"), written.get("port", CONSOLE_PORT)
+    if said:
+        if said != "off" and not (said.isascii() and said.isdigit()):
+            raise UserError(f'MIRRORD_CONSOLE is {said!r}; it is a port, for instance {CONSOLE_PORT}, or "off".')
+        serve, port = said != "off", port if said == "off" else int(said)
+    if port >= 1 << 16:
+        raise UserError(f"The console's port is {port}; there are 65535.")
+    return Console(serve, port, hosts)
 
 
 def _metrics(text: str | None) -> Endpoint | None:

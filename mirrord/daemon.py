@@ -72,7 +72,8 @@ class Worked:
 @dataclass(slots=True)
 class Daemon:
     """
-    What `mirrord up` runs. ready is set when the first comparison of every tenant has been made.
+    What `mirrord up` runs. reached is set when Postgres answers and its schema is up to date, ready when the first
+    comparison of every tenant has been made.
 
     patience: seconds that an engine may stand still.
     """
@@ -80,6 +81,7 @@ class Daemon:
     config: Config
     postgres: app.Postgres = field(init=False)
     worked: dict[str, Worked] = field(default_factory=dict)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     degraded: dict[str, str] = field(default_factory=dict)
@@ -129,6 +131,7 @@ class Daemon:
                 await pause(self.stop, backoff.pause())
             else:
                 self.degraded.pop("postgres", None)
+                self.reached.set()
                 return
 
     async def _choose_notify(self) -> None:

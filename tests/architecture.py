@@ -53,6 +53,8 @@ PURE_MODULES = {
     "mirrord.mirror.layout",
     "mirrord.cli.diagnosis",
     "mirrord.cli.units",
+    "mirrord.web.changes",
+    "mirrord.web.media",
     "mirrord.errors",
 }
 # All that a pure module may import from outside: values and text. A list of what is allowed, because a list of

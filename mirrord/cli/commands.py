@@ -14,6 +14,7 @@ _COMMANDS = {
     "check": "mirrord.cli.check:check",
     "collections": "mirrord.cli.collections:collections",
     "conflicts": "mirrord.cli.conflicts:conflicts",
+    "console": "mirrord.cli.console:console",
     "diff": "mirrord.cli.history:diff",
     "doctor": "mirrord.cli.doctor:doctor",
     "dsn": "mirrord.cli.database:dsn",

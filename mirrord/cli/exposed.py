@@ -38,7 +38,7 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
             daemon.degraded.pop("metrics", None)
             await serve(application, endpoint, daemon.stop)
         except Unavailable as error:
-            daemon.degraded["metrics"] = str(error)
+            daemon.degraded["metrics"] = f"Metrics are not served: {error}"
             await pause(daemon.stop, AGAIN)
     await counting
 

@@ -91,7 +91,7 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
         async with app.opened(config) as database:
             _, one = await the_tenant(database, config, tenant)
             async with database.transaction(one, actor=the_person()) as connection:
-                return await attention.decide_halt(connection, one, halt, "apply" if apply else "discard")
+                return await attention.decide_halt(connection, halt, "apply" if apply else "discard")
 
     if not run(work()):
         raise UserError(f"There is no open halt {halt}; `mirrord halts` lists them.")

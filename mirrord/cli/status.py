@@ -15,13 +15,13 @@ from rich.live import Live
 from mirrord import app
 from mirrord.cli.board import MOST_TENANTS, WIDE, board, moment, told
 from mirrord.cli.options import configured, run
-from mirrord.cli.remedies import REMEDIES
 from mirrord.config import Config
 from mirrord.db import approvals, attention, overview, tenants
 from mirrord.db.approvals import Stored
 from mirrord.db.attention import Halt, Problem
 from mirrord.db.connect import Database
 from mirrord.domain.approval import State
+from mirrord.domain.remedies import REMEDIES
 from mirrord.errors import MirrordError, Unavailable
 from mirrord.mirror import trash
 from mirrord.mirror.heartbeat import Heartbeat

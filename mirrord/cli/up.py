@@ -5,6 +5,8 @@ import faulthandler
 import os
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -24,9 +26,16 @@ from mirrord.telemetry.supervisor import supervisor_of
     "--fill", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Copied into an empty tree."
 )
 @click.option("--plain", is_flag=True, help="No live view; log lines on standard error, as under a service manager.")
-def up(config: Config, fill: Path | None, plain: bool) -> None:
+@click.option("--console", "port", type=click.IntRange(0, 65535), help="Serve the console on this port of loopback.")
+@click.option("--no-console", is_flag=True, help="No console. Default: one where there is a live view.")
+def up(config: Config, fill: Path | None, plain: bool, port: int | None, no_console: bool) -> None:
     """Run the daemon in the foreground until Ctrl-C."""
-    serve(config, fill, plain=plain or not sys.stderr.isatty())
+    console = config.console
+    if port is not None:
+        console = replace(console, serve=True, port=port)
+    if no_console:
+        console = replace(console, serve=False)
+    serve(replace(config, console=console), fill, plain=plain or not sys.stderr.isatty())
 
 
 def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
@@ -45,21 +54,34 @@ def _logs(config: Config, *, plain: bool) -> list[Path | None]:
     return [None, Path(named) / "mirrord.log"] if named else [None]
 
 
+def _console_of(daemon: Daemon, beside: list["asyncio.Future[None]"], *, plain: bool) -> Callable[[], str]:
+    """Begin to serve the console, if it is wanted; what a person is told of it."""
+    wanted = daemon.config.console.serve
+    if wanted is False or (wanted is None and plain):
+        return str
+    from mirrord.cli.beside import Beside  # noqa: PLC0415  (an HTTP server and templates, for those who want them)
+
+    console = Beside(daemon, plain=plain)
+    beside.append(asyncio.ensure_future(console.serve()))
+    return console.line
+
+
 async def _serve(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, daemon.stop.set)
-    beside = []
+    beside: list[asyncio.Future[None]] = []
     if (supervisor := supervisor_of()) is not None:
         beside.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
     if daemon.config.metrics is not None:
         from mirrord.cli.exposed import expose  # noqa: PLC0415  (an HTTP server, for those who want one)
 
         beside.append(asyncio.ensure_future(expose(daemon, daemon.config.metrics)))
+    line = _console_of(daemon, beside, plain=plain)
     if not plain:
         from mirrord.cli.view import show  # noqa: PLC0415  (rich is for people: a twentieth of a service's start)
 
-        beside.append(asyncio.ensure_future(show(daemon)))
+        beside.append(asyncio.ensure_future(show(daemon, line)))
     try:
         await daemon.run(fill)
     finally:

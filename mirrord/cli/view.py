@@ -1,7 +1,7 @@
 """The live view of `mirrord up` on a terminal."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,23 @@ from mirrord.sync.pausing import pause
 REFRESH = 0.25  # seconds
 
 
-async def show(daemon: Daemon) -> None:
-    """Keep the view up to date until the daemon stops."""
+async def show(daemon: Daemon, line: Callable[[], str]) -> None:
+    """Keep the view up to date until the daemon stops. line: what is to be told of the console now."""
     console = Console(stderr=True)
     with Live(console=console, refresh_per_second=4, transient=False) as live:
         while not daemon.stop.is_set():
-            live.update(view(daemon, console.width))
+            live.update(view(daemon, console.width, line()))
             await pause(daemon.stop, REFRESH)
         live.update(Text("mirrord is stopping…"))
 
 
-def view(daemon: Daemon, width: int) -> RenderableType:
+def view(daemon: Daemon, width: int, console: str = "") -> RenderableType:
     """What the terminal shows now."""
     parts: list[RenderableType] = [board(_found(daemon), width=width, most=MOST_TENANTS, lately=False)]
     if daemon.ready.is_set():
         parts.append(_advice(daemon))
+    if console:
+        parts.append(Text(f"\n{console}", style="bold", overflow="fold"))
     parts.append(Text(f"\n{daemon.config.mirror} ⇄ Postgres   Ctrl-C stops", style="dim"))
     return Group(*parts)
 

@@ -108,14 +108,10 @@ async def paths_of(connection: Connection, tenant: TenantId, entries: Sequence[E
     return [path for (path,) in await cursor.fetchall()]
 
 
-async def decide_halt(connection: Connection, tenant: TenantId, halt: int, decision: str) -> bool:
+async def decide_halt(connection: Connection, halt: int, decision: str) -> bool:
     """A person decided: 'apply' the deletions or 'discard' them. False: no such open halt."""
-    cursor = await connection.execute(
-        "UPDATE mirrord.halt SET decision = %s, decided_at = clock_timestamp(), decided_by = mirrord.current_actor() "
-        "WHERE tenant_id = %s AND id = %s AND closed_at IS NULL RETURNING id",
-        (decision, tenant, halt),
-    )
-    return await cursor.fetchone() is not None
+    row = await (await connection.execute("SELECT mirrord.decide_halt(%s, %s)", (halt, decision))).fetchone()
+    return bool(row and row[0])
 
 
 async def close_halt(connection: Connection, tenant: TenantId, halt: int) -> None:

@@ -1,6 +1,6 @@
 """Connections: the daemon's role, one tenant a transaction, driver errors translated once."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
 Connection = AsyncConnection[TupleRow]
 
+DAEMON_ROLE, APP_ROLE = "mirrord_daemon", "mirrord_app"
 LEASE_LOST = "MR001"
 CONNECT_TIMEOUT = 5  # seconds
 # Of a daemon that stopped amid a transaction (SIGSTOP, a paused machine): its row locks must not hold up apps.
@@ -92,14 +93,19 @@ def parts_of(dsn: str) -> dict[str, Any]:
 
 
 def daemon_dsn(dsn: str) -> str:
+    """*dsn* acting as mirrord_daemon, whoever logs in: row-level security then applies to mirrord too."""
+    return acting_dsn(dsn, DAEMON_ROLE)
+
+
+def acting_dsn(dsn: str, role: str) -> str:
     """
-    *dsn* acting as mirrord_daemon, whoever logs in: row-level security then applies to mirrord too.
+    *dsn* acting as *role*, whoever logs in.
 
     Statements look rows up by key, so one plan fits all values; planning anew took longer than the look-up.
     """
     known = parts_of(dsn)
     settings = (
-        "role=mirrord_daemon",
+        f"role={role}",
         f"statement_timeout={STATEMENT_TIMEOUT}s",
         f"lock_timeout={LOCK_TIMEOUT}s",
         "plan_cache_mode=force_generic_plan",
@@ -116,10 +122,10 @@ def app_dsn(dsn: str, tenant: TenantId) -> str:
 
 
 class Database:
-    """A pool of connections acting as mirrord_daemon."""
+    """A pool of connections that act as one role."""
 
-    def __init__(self, dsn: str, *, size: int = 4) -> None:
-        self.dsn = daemon_dsn(dsn)
+    def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE) -> None:
+        self.dsn = acting_dsn(dsn, role)
         self.breaks = 0  # grows when a connection may have broken: the next may reach another server
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
@@ -165,8 +171,7 @@ class Database:
             async with self.pool.connection() as connection, connection.pipeline(), connection.transaction():
                 await set_tenant(connection, tenant)
                 if actor is not None:
-                    spelled = orjson.dumps({"kind": actor.kind, "name": actor.name}).decode()
-                    await _set_local(connection, "mirrord.actor", spelled)
+                    await set_actor(connection, {"kind": actor.kind, "name": actor.name})
                 if lease is not None:
                     await set_no_cascade(connection)
                     await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
@@ -191,6 +196,11 @@ async def _limit(connection: Connection) -> None:
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:
     """Bind the current transaction to *tenant*."""
     await _set_local(connection, "mirrord.tenant", str(tenant))
+
+
+async def set_actor(connection: Connection, actor: Mapping[str, str]) -> None:
+    """Who writes in the current transaction: {kind, name}, and what else is known of them."""
+    await _set_local(connection, "mirrord.actor", orjson.dumps(dict(actor)).decode())
 
 
 async def set_no_cascade(connection: Connection) -> None:

@@ -145,6 +145,16 @@ async def paths_of(connection: Connection, tenant: TenantId, entries: Iterable[E
     }
 
 
+async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, kind: str, target: str) -> Found:
+    """What a link would mean that stood in the page *source* now."""
+    origins = await _origins(connection, tenant, [source])
+    if source not in origins or "\0" in target:
+        return Found(None)
+    key = target_key(kind, target, origins[source])
+    candidates = await _candidates(connection, tenant, [key]) if key is not None else {}
+    return resolve(kind, target, origins[source], candidates.get(key or "", ()))
+
+
 def _decide(
     keyed: Sequence[tuple[Due, str | None]],
     origins: Mapping[EntryId, Origin],

@@ -172,11 +172,15 @@ def _content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content |
         raise Refused(f"The content has {len(data)} bytes; more than {LIMIT} are not synced.")
     if attachment:
         return _Content(digest=digest_of(data), data=data)
-    return _Content(text=_merged(dispute, decode(data)))
+    return _Content(text=merged_text(dispute, decode(data)))
 
 
-def _merged(dispute: Dispute, text: str) -> str:
-    """A merged text as the entry's; it keeps the id that the page's text shows where the person dropped it."""
+def merged_text(dispute: Dispute, text: str) -> str:
+    """
+    A merged text as the entry's; it keeps the id that the page's text shows where the person dropped it.
+
+    Raises Refused for a text that nobody finished.
+    """
     if is_marked(text):
         raise Refused("There are conflict markers left in the text; nothing was written.")
     conflict = dispute.conflict

@@ -1,4 +1,7 @@
-"""Where monitoring asks: `/metrics`, `/healthz` and `/readyz` on a loopback port or a Unix socket, and nowhere else."""
+"""
+Serving on a loopback port or a Unix socket, and nowhere else; above all what monitoring asks for: `/metrics`,
+`/healthz` and `/readyz`.
+"""
 
 import asyncio
 import socket
@@ -54,11 +57,25 @@ class _Beside(uvicorn.Server):
         yield
 
 
-async def serve(application: Starlette, endpoint: Endpoint, stop: asyncio.Event) -> None:
-    """Answer at *endpoint* until *stop*. Raises Unavailable if it cannot be had."""
+async def serve(
+    application: Starlette, endpoint: Endpoint, stop: asyncio.Event, told: Callable[[int], None] = lambda _: None
+) -> None:
+    """
+    Answer at *endpoint* until *stop*. told: hears the port once it is had, which matters where 0 was asked for.
+
+    Raises Unavailable if it cannot be had.
+    """
     with _listening(endpoint) as listener:
+        if not isinstance(endpoint, str):
+            told(listener.getsockname()[1])
         config = uvicorn.Config(
-            application, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=GRACE
+            application,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE,
         )
         server = _Beside(config)
         serving = asyncio.ensure_future(server.serve([listener]))
@@ -77,7 +94,7 @@ def _listening(endpoint: Endpoint) -> Iterator[socket.socket]:
         listener = _unix(Path(endpoint)) if isinstance(endpoint, str) else _loopback(*endpoint)
     except OSError as error:
         where = endpoint if isinstance(endpoint, str) else f"{endpoint[0]}:{endpoint[1]}"
-        raise Unavailable(f"Metrics are not served: {where} cannot be had ({error.strerror or error}).") from error
+        raise Unavailable(f"{where} cannot be had ({error.strerror or error}).") from error
     try:
         yield listener
     finally:

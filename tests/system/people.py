@@ -26,6 +26,11 @@ async def pending(agent: Agent, tool: str, **arguments: Any) -> dict[str, Any]:
 async def granted(agent: Agent, mirrord: Mirrord, tool: str, **arguments: Any) -> dict[str, Any]:
     """What an agent gets for a call that a person approved: the same call again, once it is done."""
     approve(mirrord, (await pending(agent, tool, **arguments))["request_id"])
+    return await carried_out(agent, tool, **arguments)
+
+
+async def carried_out(agent: Agent, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What becomes of a call that was approved, by whomever: the same call again, once it is done."""
     with anyio.fail_after(PATIENCE):
         while True:
             outcome = await agent.call(tool, **arguments)

@@ -11,7 +11,7 @@ from typing import cast
 from mirrord.codec.document import Document
 from mirrord.codec.properties import Json
 
-SOURCE = Path(__file__).parents[1] / "tiptap"
+SOURCE = Path(__file__).parents[2] / "mirrord" / "web" / "client"
 
 Schema = dict[str, dict[str, dict[str, Json]]]
 
@@ -47,7 +47,7 @@ class TipTap:
 @contextmanager
 def running(directory: Path) -> Iterator[TipTap]:
     """The editor's process, as long as it is asked."""
-    command = ["node", "roundtrip.js"]
+    command = ["node", "test/roundtrip.js"]
     with subprocess.Popen(command, cwd=directory, stdin=PIPE, stdout=PIPE, text=True, encoding="utf-8") as process:
         yield TipTap(process)
         assert process.stdin is not None

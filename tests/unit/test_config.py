@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.config import DEFAULT_MODE, Agents, Config, Flags, load
+from mirrord.config import DEFAULT_MODE, Agents, Config, Console, Flags, load
 from mirrord.domain.limits import Limits
 from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
@@ -249,3 +249,21 @@ def test_measurements_are_served_nowhere_else(text: str) -> None:
 
 def test_without_a_word_no_measurements_are_served() -> None:
     assert load(Flags(), {}).metrics is None
+
+
+def test_the_console_is_where_the_environment_or_the_file_says_and_what_is_wrong_is_said() -> None:
+    write('[console]\nport = 8000\nhosts = ["notes.example"]\n')
+    assert load(Flags(), {}).console == Console(None, 8000, ("notes.example",))
+    assert load(Flags(), {"MIRRORD_CONSOLE": "off"}).console == Console(False, 8000, ("notes.example",))
+    assert load(Flags(), {"MIRRORD_CONSOLE": "9000"}).console == Console(True, 9000, ("notes.example",))
+    with pytest.raises(UserError, match="MIRRORD_CONSOLE"):
+        load(Flags(), {"MIRRORD_CONSOLE": "yes"})
+    for text, words in {
+        "[console]\nport = 70000": "65535",
+        "[console]\nport = true": "whole number",
+        "[console]\nserve = 1": "true or false",
+        "[console]\naddress = 1": "has no key 'address'",
+    }.items():
+        write(text)
+        with pytest.raises(UserError, match=words):
+            load(Flags(), {})

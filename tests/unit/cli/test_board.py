@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from mirrord.cli.board import WIDE, board, moment, told
-from mirrord.cli.remedies import REMEDIES
+from mirrord.domain.remedies import REMEDIES
 from tests.unit.test_operations_guide import problem_codes
 
 PULSE = {

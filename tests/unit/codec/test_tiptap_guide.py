@@ -14,8 +14,9 @@ from mirrord.codec.reader import read
 from mirrord.codec.render import Wanted, render
 from mirrord.codec.vocabulary import MARKS, NODES, Attribute
 from tests.guide import GUIDE, examples, name_of
+from tests.system.tiptap import SOURCE
 
-EDITOR = Path(__file__).parents[2] / "tiptap" / "mirrord.js"
+ROOT = Path(__file__).parents[3]
 ROW = re.compile(r"^\| `(\w+)` \|(?:.*\|)? ?(.*?) ?\|$", re.MULTILINE)
 
 
@@ -75,5 +76,9 @@ def _cell(attributes: Mapping[str, Attribute]) -> str:
     return ", ".join(f"*`{key}`*" if one.required else f"`{key}`" for key, one in attributes.items())
 
 
-def test_the_editor_it_shows_is_the_one_that_is_tested() -> None:
-    assert f"```js\n{EDITOR.read_text(encoding='utf-8')}```\n" in GUIDE
+def test_the_module_it_points_to_is_the_one_that_is_tested() -> None:
+    (path,) = re.findall(r"\[`schema\.js`\]\(\.\./(.+)\)", GUIDE)
+
+    assert ROOT / path == SOURCE / "src" / "schema.js"
+    assert (ROOT / path).is_file()
+    assert "from '../src/schema.js'" in (SOURCE / "test" / "roundtrip.js").read_text(encoding="utf-8")

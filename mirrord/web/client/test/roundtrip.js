@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { Editor, getSchema } from '@tiptap/core'
 import { DOMParser, DOMSerializer } from '@tiptap/pm/model'
 import { Window } from 'happy-dom'
-import { extensions, hold, release } from './mirrord.js'
+import { extensions, hold, release } from '../src/schema.js'
 
 const schema = getSchema(extensions)
 const { document } = new Window()

@@ -14,12 +14,19 @@ import { TableKit } from '@tiptap/extension-table'
 import { TextStyleKit } from '@tiptap/extension-text-style'
 import StarterKit from '@tiptap/starter-kit'
 
-// An attribute that survives copy and paste: HTML holds it as JSON.
+// An attribute that survives copy and paste: HTML holds it as JSON. In HTML from elsewhere it may be anything.
 const attribute = (name) => ({
   default: null,
-  parseHTML: (element) => JSON.parse(element.getAttribute(`data-${name}`)),
+  parseHTML: (element) => parsed(element.getAttribute(`data-${name}`)),
   renderHTML: ({ [name]: value }) => (value === null ? {} : { [`data-${name}`]: JSON.stringify(value) }),
 })
+function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
 const attributes = (names) => Object.fromEntries(names.map((name) => [name, attribute(name)]))
 
 // A node of mirrord's own; without `content` an atom. How it looks is for a node view to say.
@@ -56,7 +63,11 @@ const IDENTIFIED = [
 
 export const extensions = [
   // A line break in the Markdown of a paragraph is a newline in its text: only with `pre` does typing keep it.
-  StarterKit.configure({ paragraph: false, heading: false, code: false }),
+  StarterKit.configure({
+    ...{ paragraph: false, heading: false, code: false },
+    trailingNode: false, // a page that is opened is not changed
+    link: { autolink: false, openOnClick: false }, // `notes.md` is a file; following is the editor's business
+  }),
   Paragraph.extend({ whitespace: 'pre' }),
   Heading.extend({ whitespace: 'pre' }),
   Code.extend({ excludes: '' }), // Markdown has bold code and code that is a link
@@ -93,7 +104,7 @@ export const extensions = [
   Attributes,
 ]
 
-// `page.content` as this editor's schema takes it: what the schema lacks is held in the nodes made for that.
+/** `page.content` as this editor's schema takes it: what the schema lacks is held in the nodes made for that. */
 export function hold(content, schema) {
   const blocks = content.content?.length ? content.content : [{ type: 'paragraph' }]
   return { ...content, content: blocks.map((block) => fitting(heldNode(block, schema, false), block, schema)) }

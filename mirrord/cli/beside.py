@@ -1,0 +1,63 @@
+"""The console inside the daemon: as long as it runs, at its port, whatever becomes of the console."""
+
+import sys
+
+import click
+
+from mirrord.cli.output import the_person
+from mirrord.daemon import Daemon
+from mirrord.errors import MirrordError
+from mirrord.sync.pausing import pause
+from mirrord.web.gate import Gate
+from mirrord.web.serving import Place, link, serve_console
+
+
+class Beside:
+    """A console at work. line: what a person is told of it; "" until it is served."""
+
+    def __init__(self, daemon: Daemon, *, plain: bool) -> None:
+        self._daemon = daemon
+        self._plain = plain
+        self._gate: Gate | None = None
+        self._url = self._token = ""
+
+    async def serve(self) -> None:
+        """
+        Answer until the daemon stops.
+
+        A port that somebody else has keeps no page from being synced: it is told as a reason, and that is all.
+        """
+        daemon, settings = self._daemon, self._daemon.config.console
+        await _reached(daemon)
+        if daemon.stop.is_set():
+            return
+        try:
+            gate = self._gate = Gate(daemon.config.data)
+            place = Place(settings.port, daemon.config.data, settings.hosts)
+            await serve_console(place, daemon.postgres.dsn, gate, daemon.stop, self._told)
+        except MirrordError as error:
+            daemon.degraded["console"] = f"The console is not served: {error} Choose another port: `--console PORT`."
+
+    def line(self) -> str:
+        """A link that works once; after that, how to get another one."""
+        if self._gate is None or not self._url:
+            return ""
+        if self._gate.is_open(self._token):
+            return f"Console: {link(self._url, self._token)}"
+        return f"Console: {self._url}   another way in: mirrord console link"
+
+    def _told(self, url: str) -> None:
+        assert self._gate is not None
+        self._url = url
+        if not self._plain:
+            self._token = self._gate.invite(the_person().name, None)
+        elif not sys.stdout.isatty():  # whoever reads a log is not let in by it
+            click.echo(f"Console: {url}   a way in: mirrord console link")
+        else:
+            click.echo(f"Console: {link(url, self._gate.invite(the_person().name, None))}")
+
+
+async def _reached(daemon: Daemon) -> None:
+    """Return when Postgres answers, or the daemon stops."""
+    while not (daemon.reached.is_set() or daemon.stop.is_set()):
+        await pause(daemon.stop, 60.0, daemon.reached)

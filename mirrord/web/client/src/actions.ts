@@ -1,0 +1,162 @@
+// What a person can do to the text, once for the toolbar and once for the menu that `/` opens.
+import type { Editor } from '@tiptap/core'
+
+export interface Action {
+  label: string
+  /** What the button shows; its name for screen readers is the label. */
+  sign: string
+  run(editor: Editor): void
+  /** Whether it is so at the cursor; undefined: it is nothing that is or is not. */
+  isOn?(editor: Editor): boolean
+  /** How to reach it by keyboard, as it is told to a person. */
+  keys?: string
+}
+
+const NEW = [{ type: 'paragraph' }]
+
+const mark = (name: string, label: string, sign: string, keys: string): Action => ({
+  ...{ label, sign, keys },
+  run: (editor) => void editor.chain().focus().toggleMark(name).run(),
+  isOn: (editor) => editor.isActive(name),
+})
+
+const insert = (label: string, sign: string, node: object): Action => ({
+  ...{ label, sign },
+  run: (editor) => void editor.chain().focus().insertContent(node).run(),
+})
+
+const heading = (level: 1 | 2 | 3): Action => ({
+  label: `Heading ${level}`,
+  sign: `H${level}`,
+  keys: `Ctrl+Alt+${level}`,
+  run: (editor) => void editor.chain().focus().toggleHeading({ level }).run(),
+  isOn: (editor) => editor.isActive('heading', { level }),
+})
+
+export const MARKS: Action[] = [
+  mark('bold', 'Bold', 'B', 'Ctrl+B'),
+  mark('italic', 'Italic', 'I', 'Ctrl+I'),
+  mark('strike', 'Struck through', 'S', 'Ctrl+Shift+S'),
+  mark('code', 'Code', '‹›', 'Ctrl+E'),
+  mark('highlight', 'Highlighted', 'H', 'Ctrl+Shift+H'),
+  {
+    ...{ label: 'Link', sign: 'Link', keys: 'Ctrl+K' },
+    run: link,
+    isOn: (editor) => editor.isActive('link'),
+  },
+]
+
+export const BLOCKS: Action[] = [
+  {
+    ...{ label: 'Text', sign: '¶', keys: 'Ctrl+Alt+0' },
+    run: (editor) => void editor.chain().focus().setParagraph().run(),
+    isOn: (editor) => editor.isActive('paragraph'),
+  },
+  ...([1, 2, 3] as const).map(heading),
+  {
+    ...{ label: 'List', sign: '•', keys: 'Ctrl+Shift+8' },
+    run: (editor) => void editor.chain().focus().toggleBulletList().run(),
+    isOn: (editor) => editor.isActive('bulletList'),
+  },
+  {
+    ...{ label: 'Numbered list', sign: '1.', keys: 'Ctrl+Shift+7' },
+    run: (editor) => void editor.chain().focus().toggleOrderedList().run(),
+    isOn: (editor) => editor.isActive('orderedList'),
+  },
+  {
+    ...{ label: 'Tasks', sign: '☑', keys: 'Ctrl+Shift+9' },
+    run: (editor) => void editor.chain().focus().toggleList('taskList', 'taskItem').run(),
+    isOn: (editor) => editor.isActive('taskList'),
+  },
+  {
+    ...{ label: 'Quote', sign: '❝', keys: 'Ctrl+Shift+B' },
+    run: (editor) => void editor.chain().focus().toggleBlockquote().run(),
+    isOn: (editor) => editor.isActive('blockquote'),
+  },
+  {
+    ...{ label: 'Code block', sign: '{}', keys: 'Ctrl+Alt+C' },
+    run: (editor) => void editor.chain().focus().toggleCodeBlock().run(),
+    isOn: (editor) => editor.isActive('codeBlock'),
+  },
+  {
+    ...{ label: 'Callout', sign: '✦' },
+    run: (editor) => void editor.chain().focus().toggleWrap('callout', { type: 'note' }).run(),
+    isOn: (editor) => editor.isActive('callout'),
+  },
+  {
+    ...{ label: 'Toggle', sign: '▸' },
+    run: (editor) => toggleDetails(editor),
+    isOn: (editor) => editor.isActive('details'),
+  },
+]
+
+export const INSERTIONS: Action[] = [
+  {
+    ...{ label: 'Table', sign: '▦' },
+    run: (editor) => void editor.chain().focus().insertTable({ rows: 3, cols: 3, withHeaderRow: true }).run(),
+    isOn: (editor) => editor.isActive('table'),
+  },
+  {
+    ...{ label: 'Rule', sign: '―' },
+    run: (editor) => void editor.chain().focus().setHorizontalRule().run(),
+  },
+  insert('Formula', '∑', { type: 'mathBlock', attrs: { latex: 'x^2' } }),
+  insert('Formula in the line', '√', { type: 'mathInline', attrs: { latex: 'x^2' } }),
+  { ...{ label: 'Footnote', sign: '†' }, run: footnote },
+  { ...{ label: 'Link to a page', sign: '[[' }, run: pageLink },
+]
+
+export const HISTORY: Action[] = [
+  { ...{ label: 'Undo', sign: '↶', keys: 'Ctrl+Z' }, run: (editor) => void editor.chain().focus().undo().run() },
+  { ...{ label: 'Redo', sign: '↷', keys: 'Ctrl+Shift+Z' }, run: (editor) => void editor.chain().focus().redo().run() },
+]
+
+const table = (label: string, sign: string, name: TableCommand): Action => ({
+  ...{ label, sign },
+  run: (editor) => void editor.chain().focus()[name]().run(),
+})
+type TableCommand =
+  | ('addRowBefore' | 'addRowAfter' | 'deleteRow')
+  | ('addColumnBefore' | 'addColumnAfter' | 'deleteColumn' | 'deleteTable')
+
+/** What can be done where the cursor is in a table. */
+export const TABLE: Action[] = [
+  table('Row above', '↑+', 'addRowBefore'),
+  table('Row below', '↓+', 'addRowAfter'),
+  table('Delete row', '−↔', 'deleteRow'),
+  table('Column before', '←+', 'addColumnBefore'),
+  table('Column after', '→+', 'addColumnAfter'),
+  table('Delete column', '−↕', 'deleteColumn'),
+  table('Delete table', '✕', 'deleteTable'),
+]
+
+// As a node: a string would be read as HTML.
+function pageLink(editor: Editor): void {
+  editor.chain().focus().insertContent({ type: 'text', text: '[[' }).run()
+}
+
+function link(editor: Editor): void {
+  if (editor.isActive('link')) editor.chain().focus().extendMarkRange('link').unsetLink().run()
+  else if (editor.state.selection.empty) pageLink(editor)
+  else editor.chain().focus().setMark('link', { href: '' }).run()
+}
+
+function toggleDetails(editor: Editor): void {
+  if (editor.isActive('details')) editor.chain().focus().unsetDetails().run()
+  else editor.chain().focus().setDetails().updateAttributes('details', { open: true }).run()
+}
+
+function footnote(editor: Editor): void {
+  const labels = new Set<unknown>()
+  editor.state.doc.descendants((node) => void (node.type.name.startsWith('footnote') && labels.add(node.attrs['label'])))
+  let number = 1
+  while (labels.has(String(number))) number += 1
+  const label = String(number)
+  const end = editor.state.doc.content.size
+  editor
+    .chain()
+    .focus()
+    .insertContentAt(end, { type: 'footnoteDef', attrs: { label }, content: NEW }, { updateSelection: false })
+    .insertContent({ type: 'footnoteRef', attrs: { label } })
+    .run()
+}

@@ -1,0 +1,32 @@
+// Elements from words. Attributes are set one by one, text is text: nothing here reads HTML.
+
+type Child = Node | string | null | false
+
+/** An element with *attributes*; those that are null, undefined or false are left out, true is ''. */
+export function element<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Record<string, string | number | boolean | null | undefined> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Name] {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes))
+    if (value != null && value !== false) made.setAttribute(key, value === true ? '' : String(value))
+  made.append(...children.filter((child) => child !== null && child !== false))
+  return made
+}
+
+/** A button that does *act* and leaves the selection of the editor where it is. */
+export function button(label: string, act: () => void, attributes: Record<string, string> = {}): HTMLButtonElement {
+  const made = element('button', { type: 'button', ...attributes }, label)
+  made.addEventListener('mousedown', (event) => event.preventDefault())
+  made.addEventListener('click', act)
+  return made
+}
+
+/** Put *box* below *place*, or above it where there is no room, within the window. Both in the window's pixels. */
+export function beside(box: HTMLElement, place: DOMRect): void {
+  const { width, height } = box.getBoundingClientRect()
+  const isBelow = place.bottom + height + 8 < window.innerHeight || place.top < height + 8
+  box.style.left = `${Math.max(4, Math.min(place.left, window.innerWidth - width - 4))}px`
+  box.style.top = `${isBelow ? place.bottom + 4 : place.top - height - 4}px`
+}

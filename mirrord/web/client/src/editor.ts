@@ -1,0 +1,122 @@
+// The console's editor: a page's document open in TipTap, saved as it changes, merged with what changes elsewhere.
+import { Editor as TipTap } from '@tiptap/core'
+import { apply } from './apply'
+import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './clash'
+import { type Block, type Content, blocksOf, idOf, opened, spoken } from './document'
+import { element } from './dom'
+import { extensionsFor } from './extensions'
+import { inspector } from './inspector'
+import { merge } from './merge'
+import type { Editor, Options, Page } from './options'
+import { type Desk, type Kept, Saving } from './saving'
+import styles from './style.css'
+import { toolbar } from './toolbar'
+import { choosing } from './uploads'
+
+export type { Completion, Editor, Options, Page, Preview, Saved, State } from './options'
+
+const ELSEWHERE = 'mirrordElsewhere' // marks transactions that bring what was not typed here
+
+/** Show the page of *options* in *element*, to be edited. */
+export function mount(host: HTMLElement, options: Options): Editor {
+  dressed(host.ownerDocument)
+  const surface = element('div', { class: 'surface' })
+  const notice = element('p', { class: 'notice', role: 'status' })
+  const tell = (sentence: string) => notice.replaceChildren(sentence)
+  const tiptap = new TipTap({
+    element: surface,
+    extensions: extensionsFor(options, tell),
+    content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be read as HTML
+    injectCSS: false, // a strict policy refuses a style element
+    editorProps: { attributes: { 'aria-label': 'Text of the page', class: 'prose' } },
+  })
+  const desk = deskOf(tiptap, options)
+  const kept = options.kept ? (JSON.parse(options.kept) as Kept) : null
+  const content = options.page.content ?? { type: 'doc', content: [] }
+  const base = kept?.base ?? spoken(blocksOf(opened(content, tiptap.schema)))
+  begin(tiptap, kept, content)
+  const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
+  const bar = toolbar(tiptap, [choosing(options, tell)])
+  host.classList.add('mirrord-editor')
+  host.replaceChildren(bar, inspector(tiptap, options), notice, surface)
+  return living(tiptap, saving, options, host, kept !== null)
+}
+
+function begin(tiptap: TipTap, kept: Kept | null, content: Content): void {
+  const { schema } = tiptap
+  const doc = kept ? schema.nodeFromJSON({ type: 'doc', content: kept.mine }) : opened(content, schema)
+  const transaction = tiptap.state.tr.replaceWith(0, tiptap.state.doc.content.size, doc.content)
+  if (kept) setClashes(transaction, new Map(Object.entries(kept.clashes)))
+  tiptap.view.dispatch(transaction.setMeta('addToHistory', false).setMeta(ELSEWHERE, true))
+}
+
+function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElement, isKept: boolean): Editor {
+  tiptap.on('transaction', ({ transaction, appendedTransactions }) => {
+    const all = [transaction, ...appendedTransactions]
+    if (!transaction.getMeta(ELSEWHERE) && all.some((each) => each.docChanged || each.getMeta(DECIDED)))
+      saving.changed()
+  })
+  const retry = () => void saving.now()
+  const leave = () => {
+    saving.hold()
+    void saving.now()
+  }
+  window.addEventListener('online', retry)
+  window.addEventListener('pagehide', leave)
+  if (!isKept) options.onState('saved')
+  else if (options.page.content) saving.arrived(options.page)
+  else saving.changed()
+  return {
+    update: (page) => saving.arrived(page),
+    unsaved: () => saving.unsaved(),
+    saveNow: () => saving.now(),
+    focus: () => void tiptap.commands.focus(),
+    destroy() {
+      saving.end()
+      window.removeEventListener('online', retry)
+      window.removeEventListener('pagehide', leave)
+      tiptap.destroy()
+      host.replaceChildren()
+    },
+  }
+}
+
+function deskOf(tiptap: TipTap, options: Options): Desk {
+  return {
+    blocks: () => spoken(undecided(tiptap.state)),
+    blocksOf: (content) => spoken(blocksOf(opened(content, tiptap.schema))),
+    merge: (base, page) => merged(tiptap, base, page),
+    unsettled: () => ({ mine: blocksOf(tiptap.state.doc), clashes: Object.fromEntries(clashesOf(tiptap.state)) }),
+    clash: () => clashSentence(clashesOf(tiptap.state).size),
+    save: options.save,
+    onState: options.onState,
+    keep: options.keep,
+  }
+}
+
+function clashSentence(count: number): string | null {
+  if (!count) return null
+  const blocks = count === 1 ? 'A block was' : `${count} blocks were`
+  return `${blocks} changed here and elsewhere. Both versions are on the page: choose there.`
+}
+
+function merged(tiptap: TipTap, base: Block[], page: Page): void {
+  const { state, schema } = tiptap
+  const [mine, theirs] = [blocksOf(state.doc), spoken(blocksOf(opened(page.content!, schema)))]
+  const pieces = merge(base, mine, theirs)
+  const clashes = stillClashing(clashesOf(state), mine, theirs)
+  for (const piece of pieces) {
+    const id = idOf(piece.block)
+    if (piece.theirs && id !== null) clashes.set(id, piece.theirs)
+  }
+  const transaction = state.tr.setMeta('addToHistory', false).setMeta(ELSEWHERE, true).setMeta('preventAutolink', true)
+  apply(transaction, pieces)
+  setClashes(transaction, clashes)
+  tiptap.view.dispatch(transaction)
+}
+
+function dressed(page: Document): void {
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(styles)
+  page.adoptedStyleSheets = [...page.adoptedStyleSheets, sheet]
+}

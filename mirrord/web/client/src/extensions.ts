@@ -1,0 +1,31 @@
+// All that the editor declares: the schema of pages, how it looks, and what typing does.
+import { type AnyExtension, Extension, Node } from '@tiptap/core'
+import { Clashing } from './clash'
+import { completing } from './completion'
+import { Highlighting } from './highlighting'
+import { Ids } from './ids'
+import { Keys } from './keys'
+import type { Options } from './options'
+import { extensions } from './schema.js'
+import { Slash } from './slash'
+import { Tasks } from './tasks'
+import { receiving } from './uploads'
+import { looks } from './views/looks'
+
+// TipTap has views of its own for these; ours stand for them.
+const REPLACED = ['details', 'detailsContent']
+
+/** The extensions of an editor for a page; *tell* shows a person what did not work. */
+export function extensionsFor(options: Options, tell: (sentence: string) => void): AnyExtension[] {
+  const plugins = [looks(options), receiving(options, tell)]
+  return [
+    ...(extensions as AnyExtension[]).map(bare),
+    Extension.create({ name: 'mirrordLooks', addProseMirrorPlugins: () => plugins }),
+    ...[Ids, Clashing, Highlighting, Keys, Slash, Tasks, completing(options)],
+  ]
+}
+
+function bare(extension: AnyExtension): AnyExtension {
+  const isReplaced = extension instanceof Node && REPLACED.includes(extension.name)
+  return isReplaced ? extension.extend({ addNodeView: () => null }) : extension
+}

@@ -1,0 +1,34 @@
+// Every block and every item has an id as soon as it is made: so it is known again when it comes back from the page.
+import { Extension } from '@tiptap/core'
+import type { Node } from '@tiptap/pm/model'
+import { Plugin, type Transaction } from '@tiptap/pm/state'
+
+export const Ids = Extension.create({
+  name: 'mirrordIds',
+  addProseMirrorPlugins: () => [
+    new Plugin({
+      appendTransaction: (transactions, _, state) =>
+        transactions.some((each) => each.docChanged) ? given(state.tr) : null,
+    }),
+  ],
+})
+
+const ITEMS = new Set(['listItem', 'taskItem'])
+
+function given(transaction: Transaction): Transaction | null {
+  const seen = new Set<unknown>()
+  const visit = (node: Node, at: number, isTop: boolean) => {
+    const id = node.attrs['id'] as unknown
+    if ((isTop || ITEMS.has(node.type.name)) && 'id' in node.attrs && (id === null || seen.has(id)))
+      transaction.setNodeAttribute(at, 'id', fresh())
+    seen.add(id)
+  }
+  transaction.doc.descendants((node, at, parent) => {
+    if (node.isInline) return false
+    visit(node, at, parent === transaction.doc)
+    return !node.isTextblock
+  })
+  return transaction.docChanged ? transaction.setMeta('addToHistory', false) : null
+}
+
+const fresh = () => Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join('')

@@ -1,0 +1,16 @@
+// A block shown but not to be edited, as the editor beside it shows its own.
+import { EditorState } from '@tiptap/pm/state'
+import { EditorView } from '@tiptap/pm/view'
+import type { Block } from './document'
+import { LOOKS } from './views/looks'
+
+/** A view of *block*, drawn by the node views of *view*; whoever shows it destroys it. */
+export function rendered(block: Block, view: EditorView): EditorView {
+  const { schema } = view.state
+  const doc = schema.topNodeType.create(null, schema.nodeFromJSON(block))
+  return new EditorView(null, {
+    state: EditorState.create({ doc, plugins: [LOOKS.get(view.state)!] }),
+    editable: () => false,
+    attributes: { class: 'prose', role: 'presentation' },
+  })
+}

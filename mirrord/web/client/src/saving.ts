@@ -1,0 +1,178 @@
+// When to save, and what to do with the answer: never two saves at once, each over the version that was seen.
+import { type Block, type Content, agree, written } from './document'
+import type { Page, Saved, State } from './options'
+
+const STILL = 600 // ms without typing
+const LONGEST = 3_000 // ms of typing
+const RETRY = [1_000, 2_000, 4_000, 8_000, 15_000] // ms
+
+/** What is to be saved, and where. */
+export interface Desk {
+  /** The blocks to write now. */
+  blocks(): Block[]
+  /** Takes over a page that changed elsewhere; *base* is what it and this document began as. */
+  merge(base: Block[], page: Page): void
+  /** The blocks of a page as this editor holds them. */
+  blocksOf(content: Content): Block[]
+  /** Why a person has to decide before all is saved; null: nothing to decide. */
+  clash(): string | null
+  /** All that would be lost if this editor ended now, but for what the document began as. */
+  unsettled(): Unsettled
+  save(content: Content, version: number): Promise<Saved>
+  onState(state: State, sentence?: string): void
+  keep(text: string | null): void
+}
+
+/** mine: the open document. clashes: by the id of a block of mine, what the page has there instead. */
+export interface Unsettled {
+  mine: Block[]
+  clashes: Record<string, Block>
+}
+
+/** What `keep` holds: an open document and what it began as. */
+export interface Kept extends Unsettled {
+  version: number
+  base: Block[]
+}
+
+export class Saving {
+  #busy: Promise<void> | null = null
+  #waiting: Page | null = null // came while a save was under way
+  #uncertain: Block[] | null = null // was sent, and no answer came
+  #refused: string | null = null
+  #failures = 0
+  #since = 0 // when the oldest unsaved change was made
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isHeld = false // something is kept
+  #isTouched = false
+  #ended = false
+
+  constructor(
+    private readonly desk: Desk,
+    private base: Block[],
+    private version: number,
+    isHeld: boolean,
+  ) {
+    this.#isHeld = isHeld
+    this.#isTouched = isHeld
+  }
+
+  /** Whether the document says something that the page does not. */
+  unsaved(): boolean {
+    return !agree(this.base, this.desk.blocks())
+  }
+
+  /** Somebody typed. */
+  changed(): void {
+    this.#isTouched = true
+    this.#refused = null
+    if (!this.unsaved()) {
+      if (!this.#busy) this.#rest()
+      return
+    }
+    this.#since ||= Date.now()
+    if (!this.#busy) this.#schedule(Math.min(STILL, Math.max(0, this.#since + LONGEST - Date.now())))
+    this.#hold()
+    this.#show(this.#failures ? 'offline' : 'typing')
+  }
+
+  /** The page is now this. */
+  arrived(page: Page): void {
+    if (this.#busy) {
+      if (page.version >= (this.#waiting?.version ?? 0)) this.#waiting = page
+      return
+    }
+    if (page.version < this.version || !page.content) return
+    this.#take(page)
+    if (this.unsaved()) this.changed()
+    else this.#rest()
+  }
+
+  /** Save now what is unsaved; resolves when there is an answer. */
+  async now(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#busy
+    if (this.#ended || !this.#isTouched || this.#refused || !this.unsaved()) return
+    this.#busy = this.#saved().finally(() => {
+      this.#busy = null
+    })
+    await this.#busy
+    this.#after()
+  }
+
+  /** Hold what is unsaved where a reload finds it. */
+  hold(): void {
+    if (this.#isTouched) this.#hold()
+  }
+
+  end(): void {
+    this.#ended = true
+    clearTimeout(this.#timer)
+  }
+
+  async #saved(): Promise<void> {
+    const sent = this.desk.blocks()
+    this.#since = 0
+    this.#show('saving')
+    let answer: Saved
+    try {
+      answer = await this.desk.save(written(sent), this.version)
+    } catch {
+      this.#uncertain = sent
+      this.#failures += 1
+      return
+    }
+    this.#failures = 0
+    if ('sentence' in answer) this.#refused = answer.sentence
+    else if ('page' in answer) this.#take(answer.page)
+    else [this.base, this.version, this.#uncertain] = [sent, answer.version, null]
+  }
+
+  #take(page: Page): void {
+    if (!page.content) return // it is being derived: the next bell brings it
+    const theirs = this.desk.blocksOf(page.content)
+    if (this.#uncertain && agree(this.#uncertain, theirs)) this.base = this.#uncertain
+    this.#uncertain = null
+    this.desk.merge(this.base, page)
+    ;[this.base, this.version] = [theirs, page.version]
+  }
+
+  #after(): void {
+    const page = this.#waiting
+    this.#waiting = null
+    if (this.#ended) return
+    if (page && page.version >= this.version && page.content) this.#take(page)
+    if (!this.unsaved()) this.#rest()
+    else if (this.#refused) this.#show('refused', this.#refused)
+    else if (this.#failures) {
+      this.#show('offline')
+      this.#schedule(RETRY[Math.min(this.#failures, RETRY.length) - 1]!)
+    } else this.changed()
+    this.#hold()
+  }
+
+  #rest(): void {
+    clearTimeout(this.#timer)
+    this.#since = 0
+    this.#hold()
+    this.#show('saved')
+  }
+
+  #show(state: State, sentence?: string): void {
+    const clash = this.desk.clash()
+    if (clash !== null && (state === 'saved' || state === 'typing')) this.desk.onState('clash', clash)
+    else this.desk.onState(state, sentence)
+  }
+
+  #schedule(wait: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.now(), wait)
+  }
+
+  #hold(): void {
+    const isDone = !this.unsaved() && this.desk.clash() === null
+    const kept = (): Kept => ({ version: this.version, base: this.base, ...this.desk.unsettled() })
+    if (!isDone || this.#isHeld) this.desk.keep(isDone ? null : JSON.stringify(kept()))
+    this.#isHeld = !isDone
+  }
+}

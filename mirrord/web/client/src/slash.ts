@@ -1,0 +1,32 @@
+// `/` at the beginning of a word opens a menu of what can be put there.
+import { Extension } from '@tiptap/core'
+import { PluginKey } from '@tiptap/pm/state'
+import { Suggestion } from '@tiptap/suggestion'
+import { type Action, BLOCKS, INSERTIONS } from './actions'
+import { menu } from './menu'
+
+const KEY = new PluginKey('mirrordSlash')
+const ALL = [...BLOCKS, ...INSERTIONS]
+
+const matching = (query: string) => ALL.filter(({ label }) => label.toLowerCase().includes(query.toLowerCase()))
+
+export const Slash = Extension.create({
+  name: 'mirrordSlash',
+  addProseMirrorPlugins() {
+    return [
+      Suggestion<Action, Action>({
+        editor: this.editor,
+        pluginKey: KEY,
+        char: '/',
+        allowSpaces: true, // names have some
+        allow: ({ state }) => !state.selection.$from.parent.type.spec.code,
+        items: ({ query }) => matching(query),
+        command: ({ editor, range, props }) => {
+          editor.chain().focus().deleteRange(range).run()
+          props.run(editor)
+        },
+        render: () => menu<Action>('What to put here', ({ sign, label, keys }) => ({ sign, label, detail: keys ?? '' })),
+      }),
+    ]
+  },
+})

@@ -1,0 +1,40 @@
+// How each node and mark looks that is more than text in an element.
+import { Plugin, PluginKey } from '@tiptap/pm/state'
+import type { EditorView, MarkViewConstructor, NodeViewConstructor } from '@tiptap/pm/view'
+import { follow, isSafe } from '../address'
+import type { Options } from '../options'
+import { callout } from './callout'
+import { details, detailsContent } from './details'
+import { footnoteDef, footnoteRef } from './footnote'
+import { imageView } from './image'
+import { highlight, link, textStyle } from './marks'
+import { mathBlock, mathInline } from './math'
+import { rawBlock, rawInline, unknownBlock, unknownInline } from './raw'
+import { embedView, wikilinkView } from './reference'
+
+/** Under this key a plugin holds the views, for whoever shows a document beside the editor. */
+export const LOOKS = new PluginKey('mirrordLooks')
+
+/** Ctrl+click on a link opens it: in the tree, or beside the console. */
+function following(options: Options): (view: EditorView, event: MouseEvent) => boolean {
+  return (_, event) => {
+    const href = event.target instanceof Element && event.target.closest<HTMLElement>('a.link')?.dataset['href']
+    if (!href || !(event.ctrlKey || event.metaKey) || !isSafe(href)) return false
+    event.preventDefault()
+    follow(href, options)
+    return true
+  }
+}
+
+/** The plugin that draws nodes and marks of a page. */
+export function looks(options: Options): Plugin {
+  const nodeViews: Record<string, NodeViewConstructor> = {
+    ...{ callout, details, detailsContent, footnoteDef, footnoteRef, mathBlock, mathInline },
+    ...{ rawBlock, rawInline, unknownBlock, unknownInline },
+    image: imageView(options),
+    wikilink: wikilinkView(options),
+    embed: embedView(options),
+  }
+  const markViews: Record<string, MarkViewConstructor> = { highlight, textStyle, link }
+  return new Plugin({ key: LOOKS, props: { nodeViews, markViews, handleDOMEvents: { click: following(options) } } })
+}

@@ -1,0 +1,31 @@
+// Marks whose attributes come from pages: each reaches its own property, and nothing else.
+import type { Mark } from '@tiptap/pm/model'
+import type { MarkViewConstructor } from '@tiptap/pm/view'
+import { isExternal, isSafe } from '../address'
+import { element } from '../dom'
+
+const value = (mark: Mark, name: string) => String(mark.attrs[name] ?? '')
+
+export const textStyle: MarkViewConstructor = (mark) => {
+  const dom = element('span')
+  dom.style.color = value(mark, 'color')
+  dom.style.backgroundColor = value(mark, 'backgroundColor')
+  dom.style.fontSize = value(mark, 'fontSize')
+  dom.style.fontFamily = value(mark, 'fontFamily')
+  return { dom, contentDOM: dom }
+}
+
+export const highlight: MarkViewConstructor = (mark) => {
+  const dom = element('mark')
+  dom.style.backgroundColor = value(mark, 'color')
+  return { dom, contentDOM: dom }
+}
+
+export const link: MarkViewConstructor = (mark) => {
+  const href = value(mark, 'href')
+  const hint = isSafe(href) ? value(mark, 'title') || `${href} (Ctrl+click to open)` : `Not a link that opens: ${href}`
+  // Only addresses out of the tree are the browser's business; the others are looked up when they are followed.
+  const outside = isExternal(href) ? { href, target: '_blank', rel: 'noopener noreferrer' } : {}
+  const dom = element('a', { ...outside, class: isSafe(href) ? 'link' : 'link unsafe', title: hint, 'data-href': href })
+  return { dom, contentDOM: dom }
+}

@@ -1,0 +1,84 @@
+"""Attachments of a page: brought as an upload, handed out as what they are and nothing more."""
+
+import asyncio
+from urllib.parse import quote, unquote
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mirrord.db import blobs
+from mirrord.domain.entry import EntryId, TenantId, digest_of
+from mirrord.domain.place import clean
+from mirrord.sync.linking import meaning_of
+from mirrord.sync.look import LIMIT
+from mirrord.web.desk import answered, not_found, refused, visit_of
+from mirrord.web.media import TAKEN, shown_as, taken_as
+from mirrord.web.rows import attachments, pages
+from mirrord.web.rows.pages import Page
+
+# Opened by itself a file may run nothing, load nothing, and is not of this origin.
+_ALONE = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
+
+
+async def bring(request: Request) -> Response:
+    """POST api/pages/{page}/attachments: the multipart field `file`; what to write into the page as its `src`."""
+    visit = await visit_of(request)
+    if not visit.desk.uploads.allows(visit.session.id):
+        raise HTTPException(429, "So many files at once are not taken; wait a minute.")
+    name, data = await _uploaded(request)
+    kind = taken_as(name, data)
+    if kind is None:
+        raise HTTPException(415, f"{name!r} is not taken, or not what its name says. Files end in {', '.join(TAKEN)}.")
+    digest = await asyncio.to_thread(digest_of, data)
+    async with visit.writing() as connection:
+        page = await pages.load(connection, visit.page)
+        if page is None or page.deleted:
+            raise not_found()
+        stored = await attachments.add(connection, visit.tenant, _directory(page), name, data, digest, kind)
+    return answered({"src": f"./assets/{quote(stored)}"}, 201)
+
+
+async def _uploaded(request: Request) -> tuple[str, bytes]:
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise HTTPException(415, "Send the file as multipart/form-data, in the field `file`.")
+    async with request.form(max_files=1, max_fields=4) as form:
+        upload = form.get("file")
+        if not isinstance(upload, UploadFile):
+            raise refused("The field `file` is missing.")
+        data = await upload.read()
+    if not data or len(data) > LIMIT:
+        raise HTTPException(413 if data else 422, f"A file has between 1 byte and {LIMIT // 1_000_000} MB.")
+    stem, dot, ending = (upload.filename or "file").replace("\\", "/").rpartition("/")[2].rpartition(".")
+    return clean(stem or "file", "file") + (f".{ending.lower()}" if dot and ending.isalnum() else ""), data
+
+
+def _directory(page: Page) -> EntryId | None:
+    """The page or folder whose `assets/` is beside the page's file."""
+    return page.id if page.index or page.kind == "folder" else page.parent
+
+
+async def hand_out(request: Request) -> Response:
+    """GET p/{page}/file?src=: the bytes that an image of that `src` in the page means."""
+    visit = await visit_of(request)
+    src = unquote(request.query_params.get("src", "").partition("?")[0].partition("#")[0])
+    async with visit.reading() as connection:
+        meant = await meaning_of(connection, TenantId(visit.tenant), visit.page, "image", src)
+        stored = await attachments.load(connection, meant.entry) if meant.entry is not None else None
+        if stored is None:
+            raise not_found()
+        tag = f'"{stored.digest.hex()}"'
+        fresh = request.headers.get("if-none-match") == tag
+        data = None if fresh else await blobs.load(connection, TenantId(visit.tenant), stored.digest)
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Content-Security-Policy": _ALONE}
+    if fresh:
+        return Response(status_code=304, headers=headers)
+    if data is None:
+        raise not_found()
+    kind = shown_as(stored.name, data)
+    if kind is None or kind == "image/svg+xml":
+        headers["Content-Disposition"] = (
+            f"attachment; filename*=UTF-8''{quote(stored.name.rpartition('/')[2], safe='')}"
+        )
+    return Response(data, headers=headers, media_type=kind or "application/octet-stream")

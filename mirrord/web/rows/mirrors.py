@@ -1,0 +1,55 @@
+"""How a tenant is: its mirrors, how far each is, and what happened last."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from mirrord.db.connect import Connection
+
+_MIRRORS = """
+SELECT m.id, m.kind, m.host, m.root, m.holder, m.expires_at > clock_timestamp(), m.expires_at,
+       (SELECT count(*) FROM mirrord.entry_feed AS f WHERE f.tenant_id = m.tenant_id AND f.seq > m.ack_seq)
+  FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant() ORDER BY m.expires_at DESC LIMIT 20"""
+_EVENTS = """
+SELECT type, occurred_at, actor, channel, coalesce(data ->> 'path', data ->> 'name', data ->> 'command', '')
+  FROM mirrord.event WHERE tenant_id = mirrord.current_tenant() ORDER BY occurred_at DESC LIMIT 50"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """
+    A mirror. root: of its tree on that host. is_held: a daemon works on it; until: when its lease ends, or ended.
+
+    behind: entries that changed since it last said that all is on its side.
+    """
+
+    id: UUID
+    kind: str
+    host: str | None
+    root: str | None
+    holder: str | None
+    is_held: bool
+    until: datetime
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A domain event. what: its path or name."""
+
+    type: str
+    at: datetime
+    by: dict[str, Any]
+    channel: str
+    what: str
+
+
+async def mirrors(connection: Connection) -> list[Mirror]:
+    """Those at work first."""
+    return [Mirror(*row) for row in await (await connection.execute(_MIRRORS)).fetchall()]
+
+
+async def events(connection: Connection) -> list[Happened]:
+    """The last of them, the newest first."""
+    return [Happened(*row) for row in await (await connection.execute(_EVENTS)).fetchall()]

@@ -1,0 +1,135 @@
+"""One page as a person edits it: read whole, written under the version that was read."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import FILE_ACTOR, EntryId
+
+# A mirror that is at work has every version that its base has; of those that are away only the last counts, so that a
+# copy somebody gave up does not hold "on disk" back for ever.
+_AT_WORK = """
+SELECT m.id FROM mirrord.mirror AS m WHERE m.tenant_id = p.tenant_id AND (m.expires_at > clock_timestamp()
+    OR m.expires_at = (SELECT max(o.expires_at) FROM mirrord.mirror AS o WHERE o.tenant_id = p.tenant_id))"""
+ON_DISK = f"""
+(p.ahead = '{{}}' AND p.name_key IS NOT NULL AND EXISTS ({_AT_WORK}) AND NOT EXISTS (
+    SELECT FROM ({_AT_WORK}) AS m WHERE NOT EXISTS (
+        SELECT FROM mirrord.mirror_base AS b WHERE b.tenant_id = p.tenant_id AND b.mirror_id = m.id
+           AND b.entry_id = p.id AND b.version = p.version)))"""
+# Tools write files, and tell who they are in an event of the text they left.
+BY = f"""
+CASE WHEN p.updated_by = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}' THEN coalesce(
+    (SELECT e.actor || jsonb_build_object('channel', e.channel) FROM mirrord.event AS e
+      WHERE e.tenant_id = p.tenant_id AND e.data ->> 'page_id' = p.id::text AND e.data ? 'digest'
+        AND e.data ->> 'digest' = encode(p.digest, 'hex')
+      ORDER BY e.occurred_at DESC LIMIT 1),
+    p.updated_by || '{{"channel": "file"}}') ELSE p.updated_by END"""
+_PAGE = f"""
+SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p.parent_id, p.index, p.markdown,
+       p.content, p.ahead, p.updated_at, {BY}, {ON_DISK}, p.deleted_at IS NOT NULL,
+       (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
+         ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position
+  FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %s"""
+_CONTENT = """
+UPDATE mirrord.page SET content = %s
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_MARKDOWN = """
+UPDATE mirrord.page SET markdown = %s
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_INSERT = """
+INSERT INTO mirrord.page (parent_id, title, content) VALUES (%s, %s, %s) RETURNING id, version"""
+_NAMED = """
+UPDATE mirrord.page SET name = %s, title = %s
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_ICON = """
+UPDATE mirrord.page SET icon = %s
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_DELETED = """
+UPDATE mirrord.page SET deleted_at = clock_timestamp()
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_REVIVED = """
+UPDATE mirrord.page SET deleted_at = NULL
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NOT NULL RETURNING version"""
+_EMPTY = {"type": "doc", "content": []}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """
+    A page as its row has it now.
+
+    markdown None: a folder, or not rendered yet. content None: being derived. by: {kind, name, channel}.
+    on_disk: every mirror at work has this version in a file. problem: why it does not sync as it is, as a sentence.
+    titled: its front matter has a title of its own.
+    """
+
+    id: EntryId
+    version: int
+    kind: str
+    title: str
+    icon: str | None
+    name: str | None
+    parent: EntryId | None
+    index: bool
+    markdown: str | None
+    content: dict[str, Any] | None
+    ahead: list[str]
+    updated_at: datetime
+    by: dict[str, Any] | None
+    on_disk: bool
+    deleted: bool
+    problem: str | None
+    titled: bool
+    position: str | None
+
+
+async def load(connection: Connection, page: UUID) -> Page | None:
+    """A page, also a deleted one; None: there is none."""
+    row = await (await connection.execute(_PAGE, (page,))).fetchone()
+    return Page(*row) if row else None
+
+
+async def write_content(connection: Connection, page: UUID, version: int, content: dict[str, Any]) -> int | None:
+    """The new version; None: somebody was quicker, and nothing was written. So for all that follow."""
+    return await _version(connection, _CONTENT, (Jsonb(content), page, version))
+
+
+async def write_markdown(connection: Connection, page: UUID, version: int, markdown: str) -> int | None:
+    """As above, of the whole file."""
+    return await _version(connection, _MARKDOWN, (markdown, page, version))
+
+
+async def create(connection: Connection, parent: UUID | None, title: str) -> EntryId:
+    """A new page without text; mirrord names its file after the title."""
+    row = await (await connection.execute(_INSERT, (parent, title, Jsonb(_EMPTY)))).fetchone()
+    assert row is not None
+    return EntryId(row[0])
+
+
+async def rename(connection: Connection, page: UUID, version: int, name: str, title: str | None) -> int | None:
+    """Another name of the file, and another title; None: the page shows its name."""
+    return await _version(connection, _NAMED, (name, title, page, version))
+
+
+async def set_icon(connection: Connection, page: UUID, version: int, icon: str | None) -> int | None:
+    """Another icon; None: none."""
+    return await _version(connection, _ICON, (icon, page, version))
+
+
+async def delete(connection: Connection, page: UUID, version: int) -> int | None:
+    """With all that is below it."""
+    return await _version(connection, _DELETED, (page, version))
+
+
+async def revive(connection: Connection, page: UUID) -> int | None:
+    """With what was deleted together with it; None: it lives."""
+    return await _version(connection, _REVIVED, (page,))
+
+
+async def _version(connection: Connection, statement: str, values: tuple[object, ...]) -> int | None:
+    row = await (await connection.execute(statement, values)).fetchone()
+    return int(row[0]) if row else None

@@ -1,0 +1,107 @@
+"""Settling conflicts as an app does: it writes the page and deletes the sibling, under the versions that were seen."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from mirrord.db import conflicts
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Kind, TenantId
+from mirrord.errors import Refused, UserError
+from mirrord.sync import settling
+from mirrord.sync.settling import Choice, Dispute
+from mirrord.sync.threeway import marked
+from mirrord.web.rows import attachments, pages
+
+CHOICES: Mapping[str, Choice] = MappingProxyType({"file": Choice.FILE, "row": Choice.ROW, "merged": Choice.MERGED})
+_LISTED = 50
+
+
+async def listed(connection: Connection, tenant: TenantId) -> list[dict[str, Any]]:
+    """Open conflicts with all their texts as they are now, oldest first."""
+    found = await conflicts.listed(connection, tenant)
+    return [_facts(await settling.load(connection, tenant, one.id)) for one in found[:_LISTED]]
+
+
+def _facts(dispute: Dispute) -> dict[str, Any]:
+    conflict, entry = dispute.conflict, dispute.entry
+    has_text = conflict.kind is Kind.PAGE and entry is not None
+    row = (entry.text if entry else None) or ""
+    file = settling.file_text(dispute) if conflict.kind is not Kind.ATTACHMENT else None
+    return {
+        "number": conflict.id,
+        "kind": conflict.kind,
+        "page": conflict.entry,
+        "sibling": conflict.sibling,
+        "path": conflict.path,
+        "at": conflict.created_at.isoformat() if conflict.created_at else None,
+        "seen": dispute.seen,
+        "base": conflict.base_text,
+        "file": file,
+        "row": row if conflict.kind is not Kind.ATTACHMENT else None,
+        "marked": marked(conflict.base_text, file or "", row) if has_text else None,
+        "page_changed": dispute.entry_changed,
+        "sibling_changed": dispute.sibling_changed,
+        "can": [name for name, choice in CHOICES.items() if _why_not(dispute, choice) is None],
+        "why_not": _why_not(dispute, Choice.FILE),
+    }
+
+
+def _why_not(dispute: Dispute, choice: Choice) -> str | None:
+    """Why an app cannot carry out that choice; None: it can."""
+    number, kind = dispute.conflict.id, dispute.conflict.kind
+    if kind is Kind.RECORD:
+        return f"A record's text is settled on the command line: `mirrord conflicts take-file {number}` or `take-row`."
+    if kind is Kind.ATTACHMENT and choice is not Choice.ROW:
+        return f"An attachment's bytes are taken on the command line: `mirrord conflicts take-file {number}`."
+    return settling.objection(dispute, choice, dispute.seen)
+
+
+async def settle(
+    connection: Connection, tenant: TenantId, number: int, choice: Choice, seen: str, text: str | None
+) -> None:
+    """
+    Carry out a choice in the open transaction. text: the merged one.
+
+    Raises UserError where something speaks against it, 409 where something changed meanwhile.
+    """
+    dispute = await settling.load(connection, tenant, number)
+    if why := _why_not(dispute, choice) or settling.objection(dispute, choice, seen):
+        raise UserError(why)
+    if choice is not Choice.ROW and not await _write(connection, dispute, _content(dispute, choice, text)):
+        raise _stale(dispute)
+    if not await _drop(connection, dispute):
+        raise _stale(dispute)
+
+
+def _content(dispute: Dispute, choice: Choice, text: str | None) -> str:
+    if choice is Choice.FILE:
+        return settling.file_text(dispute)
+    if text is None:
+        raise UserError("The merged text is missing.")
+    try:
+        return settling.merged_text(dispute, text)
+    except Refused as error:
+        raise UserError(str(error)) from error
+
+
+async def _write(connection: Connection, dispute: Dispute, text: str) -> bool:
+    entry = dispute.entry
+    assert entry is not None  # _why_not() saw to it
+    version = await pages.revive(connection, entry.entry) if entry.deleted else entry.version
+    return version is not None and await pages.write_markdown(connection, entry.entry, version, text) is not None
+
+
+async def _drop(connection: Connection, dispute: Dispute) -> bool:
+    sibling = dispute.sibling
+    if sibling is None or sibling.deleted:
+        return True
+    if sibling.kind is Kind.ATTACHMENT:
+        return await attachments.delete(connection, sibling.entry, sibling.version)
+    return await pages.delete(connection, sibling.entry, sibling.version) is not None
+
+
+def _stale(dispute: Dispute) -> HTTPException:
+    return HTTPException(409, f"{dispute.conflict.path!r} was changed at this moment; look at it, then try again.")

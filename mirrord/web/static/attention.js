@@ -1,0 +1,119 @@
+/** What waits for a person: requests, halts, conflicts, problems, notices. */
+import { change, get, href } from "./api.js";
+import { actor, ask, button, confirmed, make, moment, tell, trying } from "./dom.js";
+
+const place = document.getElementById("content");
+
+/** Do it, say so, and show what is left. */
+const doing = (sentence, work) =>
+  trying(async () => {
+    await work();
+    tell(sentence);
+    await show();
+  });
+
+const card = (title, ...parts) => make("li", { class: "card" }, make("h3", {}, title), ...parts);
+const tools = (...parts) => make("div", { class: "tools" }, ...parts);
+
+/** Lines of a unified difference, as the server made them. */
+function preview(lines) {
+  const marks = { "+": "added", "-": "removed" };
+  return make("div", { class: "difference" }, lines.map((line) => make("div", { class: marks[line[0]] ?? "same" }, make("span"), make("span", {}, line))));
+}
+
+async function decide(ids, approve) {
+  const reason = approve ? null : await ask("Why? Whoever asked is told.", { action: "Reject" });
+  if (!approve && reason === null) return;
+  await doing(approve ? "Approved; it is carried out within a second." : "Rejected.", () => change("POST", "approvals", { ids, approve, reason }));
+}
+
+function approval(one) {
+  const facts = Object.entries(one.preview.facts ?? {}).map(([name, value]) => make("li", {}, `${name}: ${JSON.stringify(value)}`));
+  const asked = `${one.command}, asked by ${actor(one.by)} ${moment(one.requested_at)}; waits until ${moment(one.expires_at)}`;
+  return card(
+    one.preview.summary,
+    make("p", {}, asked),
+    make("details", {}, make("summary", {}, "What exactly"), make("pre", {}, JSON.stringify(one.arguments, null, 2)), make("ul", {}, facts)),
+    one.preview.lines?.length ? preview(one.preview.lines) : null,
+    one.state === "pending"
+      ? tools(
+          button("Approve", () => decide([one.id], true), { class: "main", "aria-label": `Approve: ${one.preview.summary}` }),
+          button("Reject", () => decide([one.id], false), { "aria-label": `Reject: ${one.preview.summary}` }),
+        )
+      : make("p", {}, "Approved; it is being carried out."),
+  );
+}
+
+function approvals(list) {
+  const together = list.filter((one) => one.state === "pending" && !one.needs_own_decision).map((one) => one.id);
+  const all = together.length > 1 ? tools(button(`Approve all ${together.length} proposals`, () => decide(together, true))) : null;
+  return [all, make("ul", { class: "list" }, list.map(approval))];
+}
+
+function halt(one) {
+  const decision = (what) => async () => {
+    if (await confirmed(`${what === "apply" ? one.apply : one.discard}. Is that meant?`, "Yes")) {
+      await doing("Decided; it is carried out within a second or two.", () => change("POST", `halts/${one.id}`, { decision: what }));
+    }
+  };
+  return card(
+    one.sentence,
+    make("p", {}, `${one.paths.join(", ")}${one.count > one.paths.length ? ` and ${one.count - one.paths.length} more` : ""}`),
+    one.decision
+      ? make("p", {}, `Decided: ${one.decision}; the daemon carries it out.`)
+      : tools(button(`It was meant: ${one.apply}`, decision("apply")), button(`Bring back: ${one.discard}`, decision("discard"), { class: "main" })),
+  );
+}
+
+function conflict(one) {
+  const settle = (choice, text = null) => () =>
+    doing("Settled.", () => change("POST", `conflicts/${one.number}`, { choice, seen: one.seen, text }));
+  const column = (title, text) => make("div", {}, make("h4", {}, title), make("pre", { tabindex: "0", "aria-label": title }, text ?? "(not known)"));
+  const merged = make("textarea", { "aria-label": "The merged text" }, one.marked ?? "");
+  const choices = [
+    one.can.includes("file") ? button("Take the file's", settle("file")) : null,
+    one.can.includes("row") ? button("Take the row's", settle("row")) : null,
+  ];
+  const edit = one.can.includes("merged") && one.marked !== null
+    ? make("details", {}, make("summary", {}, "Edit and take what you made of both"), merged, tools(button("Take merged", () => settle("merged", merged.value)(), { class: "main" })))
+    : null;
+  return card(
+    one.path,
+    one.page_changed || one.sibling_changed ? make("p", {}, "It changed since the conflict arose; below is how it is now.") : null,
+    one.kind === "attachment" ? null : make("div", { class: "columns" }, column("Both came from", one.base), column("The file's text", one.file), column("The row's text", one.row)),
+    tools(...choices, one.kind === "page" ? make("a", { href: href(one.page) }, "The page") : null, one.sibling && one.kind === "page" ? make("a", { href: href(one.sibling) }, "Its sibling") : null),
+    edit,
+    one.why_not ? make("p", { class: "hint" }, one.why_not) : null,
+  );
+}
+
+const problem = (one) =>
+  card(one.path || "The whole tenant", make("p", {}, one.sentence), one.remedy ? make("p", {}, one.remedy) : null, one.page ? tools(make("a", { href: href(one.page) }, "The page")) : null);
+
+function notices(list) {
+  const read = () => doing("They count as read.", () => change("POST", "notices", { ids: list.map((one) => one.id) }));
+  const line = (one) => make("li", {}, `${moment(one.at)}: ${actor(one.by)}: ${one.type} ${one.data.path ?? one.data.name ?? ""}`);
+  return [make("ul", {}, list.map(line)), tools(button("All read", read))];
+}
+
+const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);
+
+async function show() {
+  const found = await get("attention");
+  const parts = [
+    found.approvals.length ? section("Requests of agents", ...approvals(found.approvals)) : null,
+    found.halts.length ? section("Halts", make("ul", { class: "list" }, found.halts.map(halt))) : null,
+    found.conflicts.length ? section("Conflicts", make("ul", { class: "list" }, found.conflicts.map(conflict))) : null,
+    found.problems.length ? section("Problems", make("ul", { class: "list" }, found.problems.map(problem))) : null,
+    found.notices.length ? section("Done without asking", ...notices(found.notices)) : null,
+  ].filter(Boolean);
+  place.replaceChildren(...(parts.length ? parts : [make("p", {}, "Nothing waits for you.")]));
+}
+
+/** Show it, and again when the counts change; not while somebody types a merged text. */
+export function start() {
+  window.addEventListener("live:attention", () => {
+    if (!place.contains(document.activeElement) || document.activeElement.tagName !== "TEXTAREA") void trying(show);
+  });
+  return trying(show);
+}

@@ -1,0 +1,46 @@
+/** The versions of a page, what each changed, and back to one. */
+import { change, get, href } from "./api.js";
+import { differenceOf } from "./difference.js";
+import { actor, button, confirmed, make, moment, tell, trying } from "./dom.js";
+
+const place = document.getElementById("content");
+const { page } = document.querySelector("main").dataset;
+let versions = [];
+
+async function show(version) {
+  const at = versions.findIndex((one) => one.version === version);
+  const before = versions.slice(at + 1).find((one) => one.has_text)?.version ?? 0;
+  const shown = make("section", { id: "shown", tabindex: "-1", "aria-label": `Version ${version}` });
+  const { hunks } = await get(`pages/${page}/diff`, { before, after: version });
+  const one = versions[at];
+  const back = button("Restore this version", () => trying(() => restore(version)), { class: "main" });
+  const head = `Version ${version}, ${moment(one.at)}, by ${actor(one.by)}`;
+  shown.append(make("h2", {}, head), at === 0 ? "" : back, ...differenceOf(hunks));
+  document.getElementById("shown").replaceWith(shown);
+  shown.focus();
+}
+
+async function restore(version) {
+  if (!(await confirmed(`Give the page the text of version ${version}? That is a new version.`, "Restore"))) return;
+  await change("POST", `pages/${page}/restore`, { version: versions[0].version, then: version });
+  tell("Restored.");
+  location.assign(href(page));
+}
+
+function drawn(one) {
+  const what = one.changed.join(", ") || "form";
+  const label = `${one.version} · ${what} · ${actor(one.by)} · ${moment(one.at)}`;
+  return make("li", {}, one.has_text ? button(label, () => trying(() => show(one.version)), { class: "plain" }) : label);
+}
+
+/** Show the versions and what the newest changed. */
+export const start = () =>
+  trying(async () => {
+    versions = await get(`pages/${page}/history`);
+    place.replaceChildren(
+      make("p", {}, make("a", { href: href(page) }, "Back to the page")),
+      make("div", { class: "split" }, make("ol", { class: "list", reversed: true }, versions.map(drawn)), make("section", { id: "shown" })),
+    );
+    const newest = versions.find((one) => one.has_text);
+    if (newest) await show(newest.version);
+  });

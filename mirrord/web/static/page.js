@@ -1,0 +1,236 @@
+/** One page: its editor or its Markdown, how it is saved, and what happens to it elsewhere. */
+import { Refusal, change, get, href, tenant } from "./api.js";
+import { actor, button, make, moment, tell, trying } from "./dom.js";
+import { keep, kept } from "./drafts.js";
+import { mountSource } from "./source.js";
+import { discard, rename, setIcon } from "./tree.js";
+
+const VIEW = "mirrord.view";
+const STATES = {
+  saved: "Saved",
+  typing: "Not saved yet",
+  saving: "Saving…",
+  offline: "Offline: kept in this browser, saved when the server is back",
+  refused: "Not saved",
+  clash: "Changed on both sides",
+};
+
+const place = document.getElementById("page");
+const id = place?.dataset.page;
+const part = (name) => document.getElementById(name);
+let page = null;
+let mounted = null;
+let asked = 0;
+let begun = null; // resolves when the page was shown once: only then anything else is done with it
+
+/** The page as it is now; while its document is being derived it is asked for again. */
+async function load() {
+  const number = ++asked;
+  for (let wait = 30; ; wait = Math.min(wait * 1.5, 1000)) {
+    const found = await get(`pages/${id}`);
+    if (number !== asked) return null;
+    if (found.deleted || found.kind === "folder" || (found.content !== null && found.markdown !== null)) return found;
+    if (found.problem && wait >= 1000) return found;
+    await new Promise((done) => setTimeout(done, wait));
+  }
+}
+
+function show(found) {
+  page = found;
+  part("title").textContent = found.title;
+  part("icon").textContent = found.icon || (found.kind === "folder" ? "▤" : "•");
+  document.title = `${found.title} · ${tenant}`;
+  onDisk(found.on_disk, found.updated_by, found.updated_at);
+  const notices = [];
+  if (found.problem) notices.push(make("p", { class: "problem", role: "alert" }, found.problem));
+  if (found.deleted) {
+    const back = () => trying(async () => location.assign((await change("POST", `pages/${id}/revive`)).href));
+    notices.push(make("p", { class: "problem" }, "This page is in the trash. ", button("Bring it back", back)));
+  }
+  part("notices").replaceChildren(...notices);
+}
+
+function onDisk(isOnDisk, by, at) {
+  part("disk-state").textContent = isOnDisk ? "on disk" : "on its way to disk";
+  part("disk-state").dataset.state = isOnDisk ? "yes" : "no";
+  part("by").textContent = by ? `by ${actor(by)}${at ? `, ${moment(at)}` : ""}` : "";
+}
+
+function onState(state, sentence) {
+  part("save-state").textContent = sentence ? `${STATES[state]}: ${sentence}` : STATES[state];
+  part("save-state").dataset.state = state;
+}
+
+/** For the editor: 409 is an answer with the page, 422 one with a sentence; it rejects when nothing answers. */
+async function save(content, version) {
+  try {
+    return await change("PUT", `pages/${id}/content`, { version, content });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status === 0 || error.status >= 500) throw error;
+    if (error.status !== 409) return { sentence: error.message };
+    if (error.body.page.deleted) return { sentence: error.message };
+    return { page: error.body.page.content === null ? await load() : error.body.page };
+  }
+}
+
+async function upload(file) {
+  const form = new FormData();
+  form.append("file", file, file.name || "pasted.png");
+  return change("POST", `pages/${id}/attachments`, form);
+}
+
+const orNothing = (error) => {
+  if (error.status === 404) return null;
+  throw error;
+};
+
+/** What the editor is told and asks for; the contract with static/built/editor.js. */
+function options(draft) {
+  return {
+    page,
+    kept: draft,
+    save,
+    upload,
+    complete: (q) => get("completions", { q }),
+    preview: (target) => get("preview", { target, from: id }).catch(orNothing),
+    open: (target) => follow(target),
+    fileUrl: (src) => `${href(id)}/file?${new URLSearchParams({ src })}`,
+    onState,
+    keep: (text) => hold("editor", text),
+  };
+}
+
+/** Where a link leads: in the mirror, or out of it. */
+async function follow(target) {
+  if (/^(https?|mailto):/i.test(target)) {
+    window.open(target, "_blank", "noopener,noreferrer");
+    return;
+  }
+  const asPath = /\.md(#|$)|^\.{0,2}\//.test(target);
+  for (const kind of asPath ? ["markdown", "wikilink"] : ["wikilink", "markdown"]) {
+    const found = await get(`pages/${id}/resolve`, { target, kind }).catch(orNothing);
+    if (found) {
+      if (!mounted?.unsaved() || (await mounted.saveNow(), true)) location.assign(found.href);
+      return;
+    }
+  }
+  tell(`There is no page “${target}” yet.`);
+}
+
+async function mount(view, draft = null) {
+  if (mounted) await mounted.saveNow();
+  mounted?.destroy();
+  mounted = null;
+  place.replaceChildren();
+  for (const [name, one] of [["view-editor", "editor"], ["view-source", "source"]]) {
+    part(name).setAttribute("aria-pressed", String(one === view));
+  }
+  if (page.kind === "folder") {
+    place.append(make("p", {}, "A folder: it has no page of its own. Pages in it are in the sidebar."));
+    return;
+  }
+  if (page.deleted) {
+    place.append(make("pre", {}, page.markdown ?? ""));
+    return;
+  }
+  if (view === "editor") {
+    const { mount: mountEditor } = await import("./built/editor.js");
+    mounted = mountEditor(place, options(draft));
+  } else {
+    if (place.dataset.editor === "no") {
+      const why = "This is the plain Markdown editor: the other one was not built. `make web` builds it; it needs node.";
+      part("why").textContent = why;
+    }
+    const keeping = { onState, kept: draft, keep: (text) => hold("source", text) };
+    mounted = mountSource(place, page, keeping);
+  }
+}
+
+/** Keep what is not saved; what was kept before, and nobody decided about yet, is not forgotten for an editor that has nothing. */
+function hold(view, text) {
+  if (text !== null || !part("offers").firstChild) keep(id, view, page.version, text);
+}
+
+/** What was typed before a crash comes back, and is saved as any other text: over nothing that was not seen. */
+function offer(draft) {
+  if (!draft || page.deleted) return;
+  if (draft.view === "source" && draft.text === page.markdown) {
+    keep(id, "source", 0, null);
+    return;
+  }
+  const answer = (work) => () => (box.remove(), trying(work));
+  const box = make(
+    "div",
+    { class: "clash", role: "alert" },
+    make("p", {}, `There is text from ${moment(draft.at)} that was never saved.`),
+    button("Go on with it", answer(() => mount(usable(draft.view), draft.text).then(() => mounted.focus())), { class: "main" }),
+    button("Forget it", answer(async () => keep(id, draft.view, 0, null))),
+  );
+  part("offers").append(box);
+}
+
+const usable = (view) => (view === "editor" && place.dataset.editor === "yes" ? "editor" : "source");
+
+function chosen() {
+  return usable(localStorage.getItem(VIEW) ?? "editor");
+}
+
+async function changed(event) {
+  if (event && event.detail.id !== id) return;
+  await begun;
+  if (event && event.detail.version === page?.version && page?.content !== null) {
+    onDisk(event.detail.on_disk, event.detail.by, null);
+    return;
+  }
+  await trying(async () => {
+    const found = await load();
+    if (!found) return;
+    const before = page;
+    show(found);
+    if (found.version === before?.version && mounted) return;
+    if (!mounted || found.kind !== before.kind || found.deleted !== before.deleted) await mount(chosen());
+    else mounted.update(found);
+  });
+}
+
+async function backlinks() {
+  const found = await get(`pages/${id}/backlinks`);
+  part("backlinks").replaceChildren(
+    ...found.map((one) => make("li", {}, make("a", { href: one.href }, `${one.icon ?? ""} ${one.title}`.trim()))),
+  );
+  part("backlinks").parentElement.hidden = !found.length;
+}
+
+function tools() {
+  for (const [name, view] of [["view-editor", "editor"], ["view-source", "source"]]) {
+    part(name).addEventListener("click", () =>
+      trying(async () => {
+        await begun;
+        localStorage.setItem(VIEW, view);
+        await mounted?.saveNow();
+        const found = await load();
+        if (found) show(found);
+        await mount(view);
+        mounted?.focus();
+      }),
+    );
+  }
+  part("rename").addEventListener("click", () => rename(id, page.title));
+  part("icon").addEventListener("click", () => setIcon(id, page.icon ?? ""));
+  part("delete").addEventListener("click", () => discard(id, page.title));
+}
+
+/** Let the page live. */
+export async function start() {
+  begun = trying(async () => {
+    show(await load());
+    offer(kept(id));
+    await mount(chosen());
+  });
+  tools();
+  window.addEventListener("live:page", changed);
+  window.addEventListener("live:open", () => changed(null));
+  window.addEventListener("beforeunload", (event) => mounted?.unsaved() && event.preventDefault());
+  await begun;
+  await trying(backlinks);
+}

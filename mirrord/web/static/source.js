@@ -1,0 +1,94 @@
+/** The Markdown of a page as it is in its file, byte for byte. Nothing is merged here: the person chooses. */
+import { change } from "./api.js";
+import { button, make } from "./dom.js";
+import { restored } from "./endings.js";
+
+/**
+ * Show `page` in `place`. `options`: `onState(state, sentence)`, `keep(text|null)`, `kept` (a text that was never saved).
+ * Returns what page.js drives: `update(page)`, `unsaved()`, `saveNow()`, `focus()`, `destroy()`.
+ */
+export function mountSource(place, page, options) {
+  let current = page;
+  const area = make("textarea", { id: "source", spellcheck: "true", "aria-label": "Markdown of the page", autocomplete: "off" });
+  const save = button("Save", () => saveNow(), { class: "main", "aria-keyshortcuts": "Control+S" });
+  const choice = make("div", { class: "choice" });
+  const hint = make("p", { class: "hint" }, "The whole file, front matter included. Ctrl+S saves.");
+  area.value = options.kept ?? page.markdown ?? "";
+  let shown = page.markdown === null ? "" : normal(page.markdown);
+  place.replaceChildren(make("div", { class: "source-bar" }, save, hint), choice, area);
+
+  const unsaved = () => area.value !== shown;
+  const text = () => restored(current.markdown ?? "", area.value);
+
+  function typed() {
+    options.keep(unsaved() ? text() : null);
+    options.onState(unsaved() ? "typing" : "saved");
+    save.disabled = !unsaved();
+  }
+
+  function take(fresh) {
+    const at = [area.selectionStart, area.selectionEnd, area.scrollTop];
+    current = fresh;
+    shown = normal(fresh.markdown ?? "");
+    area.value = shown;
+    area.setSelectionRange(Math.min(at[0], shown.length), Math.min(at[1], shown.length));
+    area.scrollTop = at[2];
+    choice.replaceChildren();
+    typed();
+  }
+
+  async function saveNow(over = current) {
+    if (!unsaved()) return;
+    const sent = area.value;
+    options.onState("saving");
+    try {
+      const { version } = await change("PUT", `pages/${page.id}/markdown`, { version: over.version, markdown: text() });
+      current = { ...current, version, markdown: restored(current.markdown ?? "", sent) };
+      shown = sent;
+      choice.replaceChildren();
+      typed();
+    } catch (error) {
+      if (error.status === 409) offer(error.body.page);
+      else options.onState(error.status === 0 || error.status === 503 ? "offline" : "refused", error.message);
+      if (error.status === 0 || error.status === 503) setTimeout(() => area.isConnected && saveNow(), 2000);
+    }
+  }
+
+  /** Both texts, and what to do with them. */
+  function offer(theirs) {
+    options.onState("clash", "Somebody changed the page meanwhile. Choose below; nothing was overwritten.");
+    choice.replaceChildren(
+      make(
+        "div",
+        { class: "clash", role: "alert" },
+        make("p", {}, "The page was changed elsewhere while you typed. Yours is in the field below; this is the other text:"),
+        make("pre", { tabindex: "0", "aria-label": "The other text" }, theirs.markdown ?? ""),
+        button("Keep mine", () => ((current = { ...current, version: theirs.version }), saveNow(theirs)), { class: "main" }),
+        button("Take the other", () => take(theirs)),
+      ),
+    );
+  }
+
+  area.addEventListener("input", typed);
+  area.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+      event.preventDefault();
+      void saveNow();
+    }
+  });
+  options.onState(unsaved() ? "typing" : "saved");
+  save.disabled = !unsaved();
+  return {
+    unsaved,
+    saveNow,
+    focus: () => area.focus(),
+    destroy: () => place.replaceChildren(),
+    update(fresh) {
+      if (!unsaved()) take(fresh);
+      else if (fresh.version > current.version && fresh.markdown !== current.markdown) offer(fresh);
+    },
+  };
+}
+
+/** As a textarea holds it. */
+const normal = (text) => text.replace(/\r\n?/g, "\n");

@@ -1,0 +1,34 @@
+"""The console's editor, built from its sources, once for all tests that need it."""
+
+import fcntl
+import subprocess
+from pathlib import Path
+
+import mirrord
+from tests.system import node
+from tests.system.tiptap import SOURCE
+
+BUILT = Path(mirrord.__file__).parent / "web" / "static" / "built" / "editor.js"
+BUILDING = 60  # seconds
+
+
+def built() -> Path:
+    """The editor as `make web` builds it, from the sources as they are; skips the test where there is no Node."""
+    node.installed(SOURCE)
+    with (SOURCE / "build.js").open("rb") as guard:  # tests run side by side
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        if not _is_current():
+            run("build.js")
+    return BUILT
+
+
+def run(*words: str) -> str:
+    """What `node` prints in the editor's directory. Fails the test where it fails."""
+    done = subprocess.run(["node", *words], cwd=SOURCE, capture_output=True, text=True, timeout=BUILDING, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _is_current() -> bool:
+    sources = [*SOURCE.glob("src/**/*.*"), SOURCE / "build.js", SOURCE / "package-lock.json"]
+    return BUILT.exists() and BUILT.stat().st_mtime > max(source.stat().st_mtime for source in sources)

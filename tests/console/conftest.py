@@ -1,0 +1,123 @@
+"""One daemon with its console and one browser for all tests of a process; each test has pages of its own."""
+
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, StorageState, async_playwright
+
+from mirrord.mcp.admission import Tenant
+from mirrord.mirror import marker
+from mirrord.mirror.tree import Tree
+from tests.console.bundle import built
+from tests.console.people import Person, link_of
+from tests.system.commands import Near
+from tests.system.harness import Mirrord, eventually
+
+SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+CHROMIUM = "/usr/bin/chromium"
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """A daemon that serves the console at *url*."""
+
+    mirrord: Mirrord
+    url: str
+
+    def up(self) -> None:
+        """Start the daemon and wait until the console answers."""
+        self.mirrord.up("--console", self.url.rpartition(":")[2])
+        eventually(self._answers, f"the console at {self.url}")
+
+    def _answers(self) -> bool:
+        host, _, port = self.url.removeprefix("http://").partition(":")
+        with socket.socket() as tried:
+            return tried.connect_ex((host, int(port))) == 0
+
+
+@pytest.fixture(scope="session")
+def console(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A daemon at work on a copy of the sample."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip("Debian's chromium is needed for tests of the console: apt-get install chromium")
+    built()
+    with Near(tmp_path_factory.mktemp("console") / "installation", tenant="console", dsn=admin_dsn) as mirrord:
+        shutil.copytree(SAMPLE, mirrord.root)
+        started = Console(mirrord, f"http://127.0.0.1:{_free_port()}")
+        started.up()
+        assert mirrord.app  # commands run in this process, where a test's loop would be in their way
+        yield started
+
+
+def _free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """A browser that nobody sees."""
+    sandboxed = [] if os.geteuid() else ["--no-sandbox"]  # root's has none
+    async with async_playwright() as playwright:
+        started = await playwright.chromium.launch(executable_path=CHROMIUM, args=sandboxed)
+        yield started
+        await started.close()
+
+
+@pytest.fixture(scope="session")
+def way_in(console: Console) -> str:
+    """A link that lets somebody in, once."""
+    return link_of(console.mirrord)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def signed_in(way_in: str, browser: Browser) -> StorageState:
+    """What a browser keeps of somebody who followed a link."""
+    context = await browser.new_context()
+    await (await context.new_page()).goto(way_in)
+    state = await context.storage_state()
+    await context.close()
+    return state
+
+
+NewPerson = Callable[..., Awaitable[Person]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def person(console: Console, browser: Browser, signed_in: StorageState) -> AsyncIterator[NewPerson]:
+    """Makes people who are signed in; what their browsers complained about fails the test."""
+    async with AsyncExitStack() as opened:
+        people: list[Person] = []
+
+        async def sit_down(**options: Any) -> Person:
+            context = await opened.enter_async_context(await browser.new_context(storage_state=signed_in, **options))
+            people.append(Person(context, await context.new_page(), console.url, console.mirrord))
+            return people[-1]
+
+        yield sit_down
+        assert [error for one in people for error in one.errors] == []
+
+
+@pytest.fixture(scope="session")
+def writer(console: Console) -> Tenant:
+    """Where agents work that need no process of their own."""
+    found = marker.read(Tree(console.mirrord.root))
+    assert found is not None
+    return Tenant(found.tenant, found.tenant_id, console.mirrord.root)
+
+
+@pytest.fixture(scope="session")
+def token(console: Console) -> str:
+    """Lets an agent in."""
+    done = console.mirrord.run("tenant", "token", console.mirrord.tenant, "--actor", "writer")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

@@ -1,0 +1,116 @@
+"""People in front of the console: a browser each, signed in, with a page open."""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from playwright.async_api import BrowserContext, Locator, Page, expect
+
+from tests.system.harness import Awaited, Mirrord, eventually
+from tests.system.rows import Page as Row
+
+PATIENCE = 20_000  # ms; generous, as that of tests.system.harness
+
+# A file that comes from the clipboard or by drop, as browsers give it: name, type and bytes.
+BRING = """([event, name, type, bytes]) => {
+  const data = new DataTransfer()
+  data.items.add(new File([new Uint8Array(bytes)], name, { type }))
+  const text = document.querySelector('#page [role=textbox]')
+  const { left, top } = text.firstElementChild.getBoundingClientRect()
+  const place = { bubbles: true, cancelable: true, clientX: left + 5, clientY: top + 5 }
+  text.dispatchEvent(event === 'paste'
+    ? new ClipboardEvent('paste', { ...place, clipboardData: data })
+    : new DragEvent('drop', { ...place, dataTransfer: data }))
+}"""
+
+
+def row_of(mirrord: Mirrord, path: str) -> Row:
+    """The row of a page, as soon as it has its document."""
+
+    def derived() -> Row | None:
+        row = mirrord.page(path)
+        return row if row is not None and row.content is not None else None
+
+    return eventually(derived, f"the document of {path}")
+
+
+@dataclass(slots=True)
+class Person:
+    """Somebody at a browser. errors: what its programs complained about, and what its policy refused."""
+
+    context: BrowserContext
+    page: Page
+    url: str
+    mirrord: Mirrord
+    errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda said: self.errors.append(said.text) if "Policy" in said.text else None)
+
+    async def open(self, path: str) -> UUID:
+        """Open a page of the tree in the editor; its id."""
+        row = row_of(self.mirrord, path)
+        await self.page.goto(f"{self.url}/t/{self.mirrord.tenant}/p/{row.id}")
+        await expect(self.text).to_be_visible(timeout=PATIENCE)
+        return row.id
+
+    @property
+    def text(self) -> Locator:
+        """What is typed in."""
+        return self.page.get_by_role("textbox", name="Text of the page")
+
+    async def after(self, words: str) -> None:
+        """Click behind a paragraph that has these words."""
+        await self.text.locator("p, h1, h2, h3").filter(has_text=words).first.click()
+        await self.page.keyboard.press("End")
+
+    async def type(self, words: str) -> None:
+        """Type where the cursor is."""
+        await self.page.keyboard.type(words)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys one after the other."""
+        for key in keys:
+            await self.page.keyboard.press(key)
+
+    async def choose(self, label: str) -> None:
+        """Take what a menu offers first, which is to be this."""
+        await expect(self.page.get_by_role("option").first).to_contain_text(label, timeout=PATIENCE)
+        await self.page.keyboard.press("Enter")
+
+    async def sees(self, words: str, seconds: float = PATIENCE / 1000) -> None:
+        """Wait until these words are in the text."""
+        await expect(self.text).to_contain_text(words, timeout=seconds * 1000)
+
+    async def is_told(self, state: str) -> None:
+        """Wait until the page says how saving stands: `saved`, `offline`, `clash` …"""
+        await expect(self.page.locator("#save-state")).to_have_attribute("data-state", state, timeout=PATIENCE)
+
+    async def bring(self, event: str, name: str, kind: str, data: bytes) -> None:
+        """Let a file come by `paste` or `drop`."""
+        await self.page.evaluate(BRING, [event, name, kind, list(data)])
+
+
+def becomes(file: Path, text: str) -> None:
+    """Wait until a file holds this text; the difference fails the test."""
+    with suppress(Awaited):
+        eventually(lambda: file.read_text(encoding="utf-8") == text, str(file))
+    assert (found := file.read_text(encoding="utf-8")) == text, f"{file.name} holds {found!r}, not {text!r}"
+
+
+def line_changed(before: str, after: str) -> tuple[list[str], list[str]]:
+    """The lines that are in one text only."""
+    old, new = before.split("\n"), after.split("\n")
+    return [line for line in old if line not in new], [line for line in new if line not in old]
+
+
+def link_of(mirrord: Mirrord) -> str:
+    """A link that lets somebody into the tenant's console."""
+    done = mirrord.run("console", "link", "--tenant", mirrord.tenant)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"http\S+", done.stdout)
+    assert found is not None
+    return found[0]

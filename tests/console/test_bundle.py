@@ -1,0 +1,22 @@
+"""The editor's sources: what they do without a browser, and how large they become. `make web` checks their types."""
+
+import gzip
+
+from tests.console.bundle import built, run
+from tests.system import node
+from tests.system.tiptap import SOURCE
+
+LARGEST = 350_000  # bytes, as a browser loads it
+
+
+def test_merging_loses_nothing_and_leaves_the_cursor_alone() -> None:
+    node.installed(SOURCE)
+
+    said = run("build.js", "--test")
+
+    assert "# fail 0" in said
+    assert int(said.partition("# pass ")[2].split()[0]) > 20
+
+
+def test_the_built_editor_is_small() -> None:
+    assert len(gzip.compress(built().read_bytes())) <= LARGEST

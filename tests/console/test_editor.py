@@ -1,0 +1,344 @@
+"""The editor in a real browser: what is typed is in the file, what is in the file is on the screen."""
+
+import struct
+import time
+import zlib
+
+import pytest
+from playwright.async_api import CDPSession, expect
+from psycopg.types.json import Jsonb
+
+from tests.console.conftest import Console, NewPerson
+from tests.console.people import PATIENCE, becomes, line_changed, row_of
+from tests.guide import examples
+from tests.system.clients import on_stdio, process
+from tests.system.editors import save
+from tests.system.harness import eventually
+from tests.system.node import installed
+from tests.system.tiptap import SOURCE
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def _part(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+# A PNG of 10 by 10 grey dots.
+PICTURE = b"\x89PNG\r\n\x1a\n" + b"".join(
+    (
+        _part(b"IHDR", struct.pack(">IIBBBBB", 10, 10, 8, 0, 0, 0, 0)),
+        _part(b"IDAT", zlib.compress((b"\0" + b"\x80" * 10) * 10)),
+        _part(b"IEND", b""),
+    )
+)
+
+
+async def test_an_edit_of_a_paragraph_changes_one_line_of_the_file(console: Console, person: NewPerson) -> None:
+    path = "Reading/On the Origin of Species.md"
+    before = console.mirrord.file(path).read_text(encoding="utf-8")
+    reader = await person()
+    await reader.open(path)
+
+    await reader.after("The book has a single figure")
+    await reader.type(" Darwin drew it.")
+    await reader.is_told("saved")
+    after = eventually(lambda: other_than(before, console.mirrord.text(path)), "the edit in the file")
+
+    assert "# 24 November" in after
+    line = "The book has a single figure: a tree."
+    assert line_changed(before, after) == ([line], [f"{line} Darwin drew it."])
+
+
+def other_than(before: str, now: str | None) -> str | None:
+    return now if now != before else None
+
+
+async def test_pages_that_are_only_looked_at_are_not_written(console: Console, person: NewPerson) -> None:
+    paths = ["Guide/Markdown that survives.md", "Projects/Balcony/Plan.md"]
+    before = {path: row_of(console.mirrord, path).version for path in paths}
+    reader = await person()
+    for path in paths:
+        await reader.open(path)
+        await reader.press("Control+End", "ArrowUp")
+        await reader.is_told("saved")
+
+    await reader.open("Welcome.md")  # what is unsaved is saved before another page opens
+
+    assert {path: row_of(console.mirrord, path).version for path in paths} == before
+
+
+async def test_two_browsers_and_a_text_editor_work_on_one_page(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Together.md")
+    save(file, "# Together\n\nfirst\n\nsecond\n\nthird\n")
+    one, other = await person(), await person()
+    await one.open("Together.md")
+    await other.open("Together.md")
+
+    await one.after("first")
+    await one.type(" by one")
+    await other.after("second")
+    await other.type(" by other")
+    eventually(lambda: "by one" in (text := file.read_text()) and "by other" in text, "both in the file")
+    save(file, file.read_text().replace("third", "third by an editor"))
+    for each in (one, other):
+        for words in ("first by one", "second by other", "third by an editor"):
+            await each.sees(words)
+    await one.type(" still here")
+    await other.type(" and here")
+
+    text = "# Together\n\nfirst by one still here\n\nsecond by other and here\n\nthird by an editor\n"
+    becomes(file, text)
+
+
+async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Both.md")
+    save(file, "same\n\nleft alone\n")
+    reader = await person()
+    await reader.open("Both.md")
+    await reader.context.set_offline(True)
+    await reader.after("same")
+    await reader.type(" mine")
+    await reader.is_told("offline")
+    save(file, "same theirs\n\nleft alone\n")
+    eventually(lambda: "theirs" in row_of(console.mirrord, "Both.md").markdown, "theirs in the row")  # type: ignore[operator]
+
+    await reader.context.set_offline(False)
+    await reader.is_told("clash")
+    group = reader.page.get_by_role("group", name="Two versions of a block")
+    await expect(group).to_contain_text("same theirs")
+    assert file.read_text() == "same theirs\n\nleft alone\n"
+    await reader.press("Alt+F9", "Tab", "Tab")
+    await expect(reader.page.get_by_role("button", name="Keep both")).to_be_focused()
+    await reader.press("Enter")
+
+    becomes(file, "same mine\n\nsame theirs\n\nleft alone\n")
+    await expect(group).to_have_count(0)
+
+
+async def test_what_an_agent_writes_is_in_the_open_editor_within_a_second(
+    console: Console, person: NewPerson, token: str
+) -> None:
+    save(console.mirrord.file("Agent.md"), "mine\n\nthe agent's\n")
+    reader = await person()
+    await reader.open("Agent.md")
+    await reader.after("mine")
+    await reader.type(" typed")
+    becomes(console.mirrord.file("Agent.md"), "mine typed\n\nthe agent's\n")
+
+    async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token})) as agent:
+        text = (await agent.call("read_page", path="Agent.md"))["content"]
+        await agent.call("write_page", path="Agent.md", content=text.replace("the agent's", "written by an agent"))
+        began = time.monotonic()
+        await reader.type(" more")
+        await reader.sees("written by an agent")
+        took = time.monotonic() - began
+    await reader.type(" and on")
+
+    file = console.mirrord.file("Agent.md")
+    becomes(file, "mine typed more and on\n\nwritten by an agent\n")
+    assert took < 3, "a second where the machine is not busy"
+
+
+async def test_a_picture_that_is_pasted_is_a_file_and_there_after_a_reload(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Pictures.md")
+    save(file, "before\n")
+    reader = await person()
+    await reader.open("Pictures.md")
+    await reader.after("before")
+
+    await reader.bring("paste", "leaf.png", "image/png", PICTURE)
+    picture = reader.text.locator("img[alt=leaf]")
+    await expect(picture).to_be_visible(timeout=PATIENCE)
+    await reader.is_told("saved")
+    eventually(lambda: "![leaf](" in file.read_text(), "the picture in the file")
+    src = file.read_text().partition("![leaf](")[2].partition(")")[0]
+
+    assert (file.parent / src).read_bytes() == PICTURE
+    await reader.page.reload()
+    await expect(picture).to_be_visible(timeout=PATIENCE)
+    assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 10
+
+
+async def test_a_file_that_is_dropped_is_a_link_to_it(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Drops.md")
+    save(file, "before\n")
+    reader = await person()
+    await reader.open("Drops.md")
+
+    await reader.bring("drop", "plan.pdf", "application/pdf", b"%PDF-1.4 a plan")
+
+    eventually(lambda: "[plan.pdf](" in file.read_text(), "the link in the file")
+    src = file.read_text().partition("[plan.pdf](")[2].partition(")")[0]
+    assert (file.parent / src).read_bytes() == b"%PDF-1.4 a plan"
+
+
+async def test_a_daemon_that_restarts_under_an_open_editor_loses_nothing_typed(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Restart.md")
+    save(file, "before\n")
+    reader = await person()
+    await reader.open("Restart.md")
+    await reader.after("before")
+    await reader.type(" saved")
+    await reader.is_told("saved")
+
+    console.mirrord.stop()
+    await reader.type(" typed while it was down")
+    await reader.is_told("offline")
+    console.up()
+    await reader.type(" and after")
+
+    becomes(file, "before saved typed while it was down and after\n")
+    await reader.is_told("saved")
+
+
+async def test_what_a_browser_that_died_had_not_saved_is_offered_again(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Died.md")
+    save(file, "one\n\ntwo\n")
+    reader = await person()
+    await reader.open("Died.md")
+    await reader.context.set_offline(True)
+    await reader.after("one")
+    await reader.type(" unsaved")
+    await reader.is_told("offline")
+    await reader.page.close(run_before_unload=False)
+    save(file, "one\n\ntwo changed\n")
+    eventually(lambda: "changed" in row_of(console.mirrord, "Died.md").markdown, "the file in the row")  # type: ignore[operator]
+
+    await reader.context.set_offline(False)
+    reader.page = await reader.context.new_page()
+    await reader.open("Died.md")
+    await reader.page.get_by_role("button", name="Go on with it").click()
+
+    becomes(file, "one unsaved\n\ntwo changed\n")
+
+
+async def test_a_page_is_written_by_keyboard_alone(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Keys.md")
+    save(file, "start\n")
+    reader = await person()
+    await reader.open("Keys.md")
+    await reader.text.focus()
+    await reader.press("Control+End", "Enter")
+    await reader.type("/heading 2")
+    await reader.choose("Heading 2")
+    await reader.type("Part")
+    await reader.press("Enter")
+    await reader.type("- [ ] a task")
+    await reader.press("Enter", "Enter")
+    await reader.type("see [[Welc")
+    await reader.choose("Welcome")
+    await reader.type(" and [[Garden|the garden]]. ")
+    await reader.press("Alt+F10", "Enter")  # the toolbar begins with Bold
+    await reader.type("bold")
+    await reader.press("Control+b", "Enter")
+    await reader.type("/callout")
+    await reader.choose("Callout")
+    await reader.type("called out")
+    await reader.press("Alt+Enter")  # what belongs to the callout: its kind
+    await reader.type("warning")
+    await reader.press("Escape")
+
+    links = "see [[Welcome]] and [[Garden|the garden]]. **bold**"
+    becomes(file, f"start\n\n## Part\n\n- [ ] a task\n\n{links}\n\n> [!warning]\n> called out\n")
+
+
+async def test_rows_and_columns_of_a_table_come_and_go(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Table.md")
+    save(file, "| a | b |\n| --- | --- |\n| c | d |\n")
+    reader = await person()
+    await reader.open("Table.md")
+    await reader.text.get_by_text("d", exact=True).click()
+    for name in ("Row below", "Column after", "Delete row"):
+        await reader.page.get_by_role("button", name=name, exact=True).click()
+    await reader.press("Shift+Tab")
+    await reader.type("new")
+
+    eventually(lambda: file.read_text().count("|") == 12 and "new" in file.read_text(), "the table in the file")
+
+
+async def test_hostile_pages_run_nothing_and_are_shown(console: Console, person: NewPerson) -> None:
+    text = (
+        "<script>window.hit = 1</script>\n\n<img src=x onerror='window.hit = 1'>\n\n"
+        "![x](data:image/svg+xml,<svg/onload='window.hit=1'/>)\n\n<!-- hidden -->\n\n"
+        "$\\href{javascript:window.hit=1}{x}$\n"
+    )
+    save(console.mirrord.file("Hostile.md"), text)
+    reader = await person()
+    await reader.open("Hostile.md")
+    await reader.sees("<script>window.hit = 1</script>")
+    bad = [
+        {"type": "link", "attrs": {"href": "java\tscript:window.hit=1", "class": "bar", "target": "_self"}},
+        {"type": "textStyle", "attrs": {"color": "red; position: fixed; inset: 0; background: url(/static/icon.svg)"}},
+    ]
+    content = {
+        "type": "doc",
+        "content": [{"type": "paragraph", "content": [{"type": "text", "text": "go", "marks": bad}]}],
+    }
+    console.mirrord.app.execute(
+        "UPDATE mirrord.page SET content = %s WHERE id = %s", [Jsonb(content), row_of(console.mirrord, "Hostile.md").id]
+    )
+    await expect(reader.text).to_have_text("go", timeout=PATIENCE)
+    await reader.text.get_by_text("go", exact=True).click(modifiers=["ControlOrMeta"])
+
+    assert await reader.page.evaluate("window.hit") is None
+    assert await reader.text.locator("script, iframe, object, [onerror], .bar, [target=_self], a[href]").count() == 0
+    placed = "all => all.map(one => getComputedStyle(one)).filter(one => one.position === 'fixed').length"
+    assert await reader.text.locator("*").evaluate_all(placed) == 0
+
+
+async def test_axe_has_no_serious_finding_in_light_and_dark(console: Console, person: NewPerson) -> None:
+    axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
+    every = [text for text, _ in examples() if "color:" not in text]  # what colours a page has is its author's business
+    save(console.mirrord.file("Every.md"), "\n".join(every))
+    reader = await person(bypass_csp=True)
+    await reader.open("Every.md")
+    await reader.page.add_script_tag(path=axe)
+    for scheme in ("light", "dark"):
+        await reader.page.emulate_media(color_scheme=scheme)
+        found = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
+
+        grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        assert grave == [], scheme
+
+
+async def test_nothing_is_cut_off_in_narrow_and_wide_windows(console: Console, person: NewPerson) -> None:
+    reader = await person(viewport={"width": 360, "height": 800})
+    await reader.open("Guide/Markdown that survives.md")
+    for width in (360, 2560):
+        await reader.page.set_viewport_size({"width": width, "height": 800})
+
+        assert await reader.page.evaluate("document.documentElement.scrollWidth") <= width
+        await expect(reader.text).to_be_in_viewport()
+
+
+async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) -> None:
+    part = (
+        "## Part {0}\n\n"
+        + "words and *more* words, see [[Welcome]]. " * 30
+        + "\n\n- one\n- two\n\n| a | b |\n| --- | --- |\n| c | {0} |\n\n"
+    )
+    text = "".join(part.format(number) for number in range(1, 79))
+    assert len(text) > 100_000
+    save(console.mirrord.file("Long.md"), text)
+    reader = await person()
+    id = await reader.open("Long.md")
+    watch = await reader.context.new_cdp_session(reader.page)
+    await watch.send("Performance.enable", {"timeDomain": "threadTicks"})
+    await reader.page.goto("about:blank")
+    before = await busy(watch)
+    await reader.page.goto(f"{console.url}/t/console/p/{id}")
+    await reader.sees("Part 78")
+    took = await busy(watch) - before
+
+    assert took < 2, "seconds that the browser's page was busy; half of one where nothing else runs"
+
+
+async def busy(watch: CDPSession) -> float:
+    """Seconds of the processor that the page has used."""
+    metrics = (await watch.send("Performance.getMetrics"))["metrics"]
+    return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")

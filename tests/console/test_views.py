@@ -1,0 +1,242 @@
+"""The console around the editor, in a real browser: the sidebar, the Markdown view, history, the trash, decisions."""
+
+import pytest
+from playwright.async_api import Browser, Locator, expect
+
+from tests.console.conftest import Console, NewPerson
+from tests.console.people import PATIENCE, Person, becomes, row_of
+from tests.system.clients import on_stdio, process
+from tests.system.editors import save
+from tests.system.harness import eventually
+from tests.system.node import installed
+from tests.system.people import carried_out, pending
+from tests.system.tiptap import SOURCE
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def ready(somebody: Person) -> None:
+    """Wait until the page answers to what is pressed."""
+    await expect(somebody.page.locator("body")).to_have_attribute("data-ready", "yes", timeout=PATIENCE)
+
+
+async def source_of(somebody: Person, path: str) -> Locator:
+    """Open the Markdown of a page."""
+    row = row_of(somebody.mirrord, path)
+    await somebody.page.goto(f"{somebody.url}/t/{somebody.mirrord.tenant}/p/{row.id}")
+    await ready(somebody)
+    await somebody.page.get_by_role("button", name="Markdown", exact=True).click()
+    field = somebody.page.get_by_role("textbox", name="Markdown of the page")
+    await expect(field).to_be_visible(timeout=PATIENCE)
+    return field
+
+
+def entry(somebody: Person, title: str) -> Locator:
+    """A page in the sidebar."""
+    return somebody.page.locator("#tree li").filter(has=somebody.page.get_by_role("link", name=title, exact=True)).last
+
+
+async def on_disk(somebody: Person) -> None:
+    """Wait until the page says so: what is saved into its file before then meets a change under way."""
+    await expect(somebody.page.locator("#disk-state")).to_have_attribute("data-state", "yes", timeout=PATIENCE)
+
+
+async def operator(console: Console, browser: Browser, path: str) -> Person:
+    """Somebody who may decide, at a view of the tenant."""
+    context = await browser.new_context()
+    page = await context.new_page()
+    link = console.mirrord.run("console", "link").stdout.strip()
+    await page.goto(link)
+    await page.goto(f"{console.url}/t/{console.mirrord.tenant}/{path}")
+    return Person(context, page, console.url, console.mirrord)
+
+
+async def test_the_markdown_view_keeps_every_byte_around_an_edit(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Bytes.md")
+    save(file, "---\ntitle:   'Bytes'  # kept\n---\r\n\r\n\tone\r\ntwo\n\r\nthree  \r\n")
+    writer = await person()
+    field = await source_of(writer, "Bytes.md")
+    await field.fill((await field.input_value()).replace("two", "two and a half"))
+    await writer.press("Control+s")
+    await writer.is_told("saved")
+    await on_disk(writer)
+
+    held = eventually(lambda: (now := file.read_bytes()) and b"half" in now and now, "the edit in the file")
+
+    assert held == b"---\ntitle:   'Bytes'  # kept\n---\r\n\r\n\tone\r\ntwo and a half\n\r\nthree  \r\n"
+
+
+async def test_the_markdown_view_merges_nothing_and_lets_a_person_choose(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Chosen.md")
+    save(file, "one\n")
+    writer = await person()
+    field = await source_of(writer, "Chosen.md")
+    await field.fill("mine\n")
+    save(file, "theirs\n")
+    await expect(writer.page.get_by_label("The other text")).to_have_text("theirs\n", timeout=PATIENCE)
+    await expect(field).to_have_value("mine\n")
+    await writer.press("Control+s")
+    await writer.page.get_by_role("button", name="Keep mine").click()
+    await writer.is_told("saved")
+    becomes(file, "mine\n")
+
+    other = console.mirrord.file("Taken.md")
+    save(other, "one\n")
+    field = await source_of(writer, "Taken.md")
+    await field.fill("mine\n")
+    save(other, "theirs\n")
+    await writer.page.get_by_role("button", name="Take the other").click(timeout=PATIENCE)
+    await expect(field).to_have_value("theirs\n")
+    await writer.is_told("saved")
+    becomes(other, "theirs\n")
+
+
+async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Unsaved.md"), "one\n")
+    writer = await person()
+    field = await source_of(writer, "Unsaved.md")
+    await field.fill("typed and not saved\n")
+    await writer.page.goto("about:blank")  # as a crash: nobody is asked
+    field = await source_of(writer, "Unsaved.md")
+    await expect(field).to_have_value("one\n")
+    await writer.page.get_by_role("button", name="Go on with it").click()
+    await expect(field).to_have_value("typed and not saved\n")
+    await writer.press("Control+s")
+    becomes(console.mirrord.file("Unsaved.md"), "typed and not saved\n")
+
+
+async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(console: Console, person: NewPerson) -> None:
+    writer = await person()
+    for title in ("Keys one", "Keys two"):
+        await writer.page.goto(f"{console.url}/t/console/")
+        await ready(writer)
+        await writer.page.get_by_role("button", name="New page").focus()
+        await writer.press("Enter")
+        await expect(writer.page.get_by_role("dialog")).to_be_visible()
+        await writer.type(title)
+        await writer.press("Enter")
+        await expect(writer.page.locator("#title")).to_have_text(title, timeout=PATIENCE)
+        eventually(console.mirrord.file(f"{title}.md").exists, f"the file of {title}")
+
+    await ready(writer)
+    await entry(writer, "Keys two").get_by_role("link").focus()
+    await writer.press("Alt+ArrowRight")
+    eventually(console.mirrord.file("Keys one/Keys two.md").exists, "the page below the other")
+    within = writer.page.locator("#tree ul ul").get_by_role("link", name="Keys two", exact=True)
+    await expect(within).to_be_visible(timeout=PATIENCE)
+    await entry(writer, "Keys two").get_by_role("link").focus()
+    await writer.press("Alt+ArrowLeft")
+    eventually(console.mirrord.file("Keys two.md").exists, "the page out of the other")
+
+    await writer.page.get_by_role("button", name="Rename", exact=True).focus()
+    await writer.press("Enter")
+    await expect(writer.page.get_by_role("dialog")).to_be_visible()
+    await writer.type("Keys three")
+    await writer.press("Enter")
+    await expect(writer.page.locator("#title")).to_have_text("Keys three", timeout=PATIENCE)
+    await writer.page.get_by_role("button", name="Delete", exact=True).focus()
+    await writer.press("Enter")
+    await expect(writer.page.get_by_role("dialog")).to_be_visible()
+    await writer.press("Enter")
+    await expect(writer.page.get_by_role("heading", name="Trash")).to_be_visible(timeout=PATIENCE)
+    eventually(lambda: not console.mirrord.file("Keys three.md").exists(), "the file to go")
+    await writer.page.get_by_role("listitem").filter(has_text="Keys three").get_by_role("button").click()
+    eventually(console.mirrord.file("Keys three.md").exists, "the file to come back")
+
+
+async def test_a_page_that_is_dragged_is_moved(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Drag me.md"), "text\n")
+    save(console.mirrord.file("Drag target.md"), "text\n")
+    writer = await person()
+    await writer.page.goto(f"{console.url}/t/console/")
+    row_of(console.mirrord, "Drag me.md")
+    row_of(console.mirrord, "Drag target.md")
+    await writer.page.reload()
+    await ready(writer)
+    await entry(writer, "Drag me").get_by_role("link").drag_to(entry(writer, "Drag target").get_by_role("link"))
+    eventually(console.mirrord.file("Drag target/Drag me.md").exists, "the page below the other")
+
+
+async def test_history_shows_what_changed_and_goes_back(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Went back.md")
+    save(file, "the quick fox\n")
+    first = row_of(console.mirrord, "Went back.md")
+    save(file, "the slow fox\n")
+    eventually(lambda: row_of(console.mirrord, "Went back.md").version > first.version, "the second version")
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/p/{first.id}/history")
+    await expect(reader.page.locator(".difference .added b")).to_have_text("slow", timeout=PATIENCE)
+    await reader.page.get_by_role("button", name=f"{first.version} · created").click()
+    await reader.page.get_by_role("button", name="Restore this version").click()
+    await reader.page.get_by_role("button", name="Restore", exact=True).click()
+    await expect(reader.page.locator("#title")).to_have_text("Went back", timeout=PATIENCE)
+    await ready(reader)
+    becomes(file, "the quick fox\n")
+
+
+async def test_a_search_finds_names_and_texts(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Found by name.md"), "and by 100% of its words\n")
+    row_of(console.mirrord, "Found by name.md")
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/")
+    await reader.page.get_by_role("searchbox").fill("100% of")
+    await reader.press("Enter")
+    await expect(reader.page.locator("mark")).to_have_text("100% of", timeout=PATIENCE)
+    await reader.page.get_by_role("searchbox").fill("found by")
+    await reader.page.get_by_role("link", name="Found by name").last.click()
+    await expect(reader.page.locator("#title")).to_have_text("Found by name", timeout=PATIENCE)
+
+
+async def test_an_approval_granted_in_the_console_is_carried_out_and_seen_by_the_agent(
+    console: Console, browser: Browser, token: str
+) -> None:
+    decider = await operator(console, browser, "attention")
+    server = process(console.mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "sources")
+    async with on_stdio(server) as agent:
+        asked = await pending(agent, "create_folder", name="Proposed")
+        await decider.page.get_by_role("button", name="Approve").click(timeout=PATIENCE)
+        outcome = await carried_out(agent, "create_folder", name="Proposed")
+    assert asked["status"] == "pending_approval"
+    assert outcome["folder_id"]
+    assert any(console.mirrord.root.rglob("Proposed"))
+    await decider.context.close()
+
+
+async def test_a_conflict_is_settled_in_the_console(console: Console, browser: Browser) -> None:
+    file = console.mirrord.file("Disputed.md")
+    save(file, "both\n")
+    page = row_of(console.mirrord, "Disputed.md")
+    with console.mirrord.frozen():
+        console.mirrord.app.execute("UPDATE mirrord.page SET markdown = 'the row\n' WHERE id = %s", (page.id,))
+        save(file, "the file\n")
+    decider = await operator(console, browser, "attention")
+    card = decider.page.get_by_role("listitem").filter(has_text="Disputed.md")
+    for title, text in (
+        ("Both came from", "both\n"),
+        ("The file's text", "the file\n"),
+        ("The row's text", "the row\n"),
+    ):
+        await expect(card.get_by_label(title)).to_have_text(text, timeout=PATIENCE)
+    await card.get_by_text("Edit and take what you made of both").click()
+    await card.get_by_role("textbox", name="The merged text").fill("both of them\n")
+    await card.get_by_role("button", name="Take merged").click()
+    await expect(card).to_have_count(0, timeout=PATIENCE)
+    becomes(file, "both of them\n")
+    await decider.context.close()
+
+
+@pytest.mark.parametrize("view", ["status", "attention"])
+async def test_axe_has_no_serious_finding_in_other_views(console: Console, person: NewPerson, view: str) -> None:
+    axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
+    reader = await person(bypass_csp=True, viewport={"width": 360, "height": 800})
+    await reader.page.goto(f"{console.url}/t/console/{view}")
+    await expect(reader.page.locator(".waiting")).to_have_count(0, timeout=PATIENCE)
+    await reader.page.add_script_tag(path=axe)
+
+    found = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
+
+    grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+    assert grave == []
+    assert await reader.page.evaluate("document.documentElement.scrollWidth") <= 360

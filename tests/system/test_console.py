@@ -1,0 +1,298 @@
+"""The console's server as a client meets it: rows become files, files become events, and nobody overwrites anybody."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.system.browsing import Browser
+from tests.system.commands import Near
+from tests.system.consoles import PICTURE, Console, consoles
+from tests.system.editors import save
+from tests.system.harness import eventually
+
+DOCUMENT = {"type": "doc", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "typed here"}]}]}
+
+
+@pytest.fixture(scope="module")
+def console(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with consoles(tmp_path_factory.mktemp("console"), module_dsn) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def ada(console: Console) -> Browser:
+    return console.browser()
+
+
+def made(ada: Browser, title: str, parent: str | None = None) -> dict[str, Any]:
+    """A new page, on disk."""
+    page: str = ada.send("POST", "pages", {"parent": parent, "title": title}, 201)["id"]
+    return settled(ada, page)
+
+
+def settled(ada: Browser, page: str) -> dict[str, Any]:
+    """A page once it is derived and on disk."""
+
+    def done() -> dict[str, Any] | None:
+        found: dict[str, Any] = ada.get(f"pages/{page}")
+        return found if found["on_disk"] and found["content"] is not None else None
+
+    return eventually(done, f"{page} to be on disk")
+
+
+def titles(ada: Browser, parent: str | None = None) -> list[str]:
+    below = f"?parent={parent}" if parent else ""
+    return [node["title"] for node in ada.get(f"tree{below}")["nodes"]]
+
+
+def test_a_page_shows_the_file_its_document_and_where_it_is(console: Console, ada: Browser) -> None:
+    page = ada.get(f"pages/{console.page('Projects/Alpha')['id']}")
+    assert page["markdown"] == console.mirrord.text("Projects/Alpha.md")
+    assert page["path"] == "Projects/Alpha.md"
+    assert page["content"]["content"][0]["type"] == "heading"
+    assert page["updated_by"] == {"kind": "human", "name": "file", "channel": "file"}
+    assert page["problem"] is None
+
+
+def test_a_document_saved_in_the_browser_is_in_the_file_and_told_as_on_disk(console: Console, ada: Browser) -> None:
+    page = made(ada, "Typed")
+    with ada.live() as stream:
+        version = ada.send("PUT", f"pages/{page['id']}/content", {"version": page["version"], "content": DOCUMENT})
+        told = stream.until("page", id=page["id"], version=version["version"], on_disk=True)
+    assert told["by"] == {"kind": "human", "name": "ada", "channel": "console"}
+    assert "typed here" in (console.mirrord.text("Typed.md") or "")
+
+
+def test_the_source_is_the_file_byte_for_byte(console: Console, ada: Browser) -> None:
+    page = ada.get(f"pages/{console.page('Projects/Beta')['id']}")
+    text = page["markdown"].replace("Windows", "Carriage")
+    assert "\r\n" in text
+    ada.send("PUT", f"pages/{page['id']}/markdown", {"version": page["version"], "markdown": text})
+    eventually(lambda: console.mirrord.text("Projects/Beta.md") == text, "the file to be what was saved")
+
+
+def test_who_saves_over_a_change_gets_the_page_as_it_is_instead(ada: Browser) -> None:
+    page = made(ada, "Twice")
+    first = ada.send("PUT", f"pages/{page['id']}/content", {"version": page["version"], "content": DOCUMENT})
+    answer = ada.send("PUT", f"pages/{page['id']}/markdown", {"version": page["version"], "markdown": "late"}, 409)
+    assert answer["page"]["version"] == first["version"]
+    assert "late" not in (settled(ada, page["id"])["markdown"] or "")
+
+
+def test_a_change_of_a_file_is_told_and_resumed(console: Console, ada: Browser) -> None:
+    page = console.page("Welcome")["id"]
+    with ada.live() as stream:
+        save(console.mirrord.file("Welcome.md"), (console.mirrord.text("Welcome.md") or "") + "\nFrom an editor.\n")
+        told = stream.until("page", id=page, by={"kind": "human", "name": "file", "channel": "file"})
+        last = stream.last
+    save(console.mirrord.file("Welcome.md"), (console.mirrord.text("Welcome.md") or "") + "\nWhile nobody looked.\n")
+    version = told["version"] + 1
+    eventually(lambda: ada.get(f"pages/{page}")["version"] == version, "the second change")
+    with ada.live(since=last) as stream:
+        assert stream.until("page", id=page, version=version)
+
+
+def test_live_events_go_on_after_postgres_cut_the_connection(console: Console, ada: Browser, module_dsn: str) -> None:
+    page = made(ada, "Cut")
+    with ada.live() as stream:
+        with psycopg.connect(module_dsn, autocommit=True) as administrator:
+            administrator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND query LIKE %s AND pid <> pg_backend_pid()",
+                ("%entry_feed%",),
+            )
+        sent = eventually(lambda: _try_icon(ada, page), "Postgres to answer again")
+        assert stream.until("page", id=page["id"], version=sent)
+
+
+def _try_icon(ada: Browser, page: dict[str, Any]) -> int | None:
+    """The connection of the pool may have been cut, too: then it says so, and one asks again."""
+    body = {"version": page["version"], "icon": "✂"}
+    answer = ada.ask("PATCH", f"/t/demo/api/pages/{page['id']}", body)
+    assert answer.status in (200, 503), answer.text
+    return int(answer.json["version"]) if answer.status == 200 else None
+
+
+def test_a_new_page_in_a_folder_is_renamed_moved_deleted_and_brought_back(console: Console, ada: Browser) -> None:
+    projects = console.page("Projects")["id"]
+    page = made(ada, "Gamma", projects)
+    assert console.mirrord.file("Projects/Gamma.md").exists()
+    ada.send("PATCH", f"pages/{page['id']}", {"version": page["version"], "title": "Delta: 2"})
+    eventually(lambda: console.mirrord.file("Projects/Delta- 2.md").exists(), "the file to be called like the page")
+    page = settled(ada, page["id"])
+    assert page["title"] == "Delta: 2"
+    ada.send("POST", f"pages/{page['id']}/move", {"version": page["version"], "parent": None, "before": None})
+    eventually(lambda: console.mirrord.file("Delta- 2.md").exists(), "the file to be moved")
+    page = settled(ada, page["id"])
+    ada.send("DELETE", f"pages/{page['id']}", {"version": page["version"]})
+    eventually(lambda: not console.mirrord.file("Delta- 2.md").exists(), "the file to go")
+    assert page["id"] in [one["id"] for one in ada.get("trash")]
+    ada.send("POST", f"pages/{page['id']}/revive", {})
+    eventually(lambda: console.mirrord.file("Delta- 2.md").exists(), "the file to come back")
+
+
+def test_a_renamed_page_without_a_title_of_its_own_gets_none(console: Console, ada: Browser) -> None:
+    save(console.mirrord.file("Plain.md"), "Only text.\n")
+    page = settled(ada, console.page("Plain")["id"])
+    ada.send("PATCH", f"pages/{page['id']}", {"version": page["version"], "title": "Plainer"})
+    eventually(lambda: console.mirrord.text("Plainer.md") == "Only text.\n", "the file under its new name, untouched")
+    assert settled(ada, page["id"])["title"] == "Plainer"
+
+
+def test_a_dragged_page_stays_where_it_was_put(console: Console, ada: Browser) -> None:
+    folder = made(ada, "Ordered")
+    ids = {title: made(ada, title, folder["id"])["id"] for title in ("One", "Two", "Three")}
+    assert titles(ada, folder["id"]) == ["One", "Three", "Two"]
+    for title, before in (("Two", "One"), ("Three", None), ("One", "Two")):
+        page = settled(ada, ids[title])
+        body = {"version": page["version"], "parent": folder["id"], "before": ids.get(before or "")}
+        ada.send("POST", f"pages/{ids[title]}/move", body)
+    assert titles(ada, folder["id"]) == ["One", "Two", "Three"]
+    save(console.mirrord.file("Ordered/Three.md"), (console.mirrord.text("Ordered/Three.md") or "") + "Edited.\n")
+    eventually(lambda: "Edited" in ada.get(f"pages/{ids['Three']}")["markdown"], "the edit of the file")
+    assert titles(ada, folder["id"]) == ["One", "Two", "Three"]
+
+
+def test_a_page_cannot_be_moved_below_itself(ada: Browser) -> None:
+    folder = made(ada, "Outer")
+    inner = made(ada, "Inner", folder["id"])
+    folder = settled(ada, folder["id"])
+    body = {"version": folder["version"], "parent": inner["id"], "before": None}
+    assert "below itself" in ada.send("POST", f"pages/{folder['id']}/move", body, 422)["sentence"]
+
+
+def test_search_takes_signs_as_they_are(ada: Browser) -> None:
+    assert [one["title"] for one in ada.get("search?q=100%25")["saying"]] == ["Alpha"]
+    assert [one["title"] for one in ada.get("search?q=a_b")["saying"]] == ["Alpha"]
+    assert ada.get("search?q=a%25b")["saying"] == []
+    found = ada.get("search?q=DETAILS")["saying"][0]
+    assert found["words"] == "Details"
+    assert [(one["title"], one["alias"]) for one in ada.get("search?q=second")["called"]] == [("Beta", "Second")]
+
+
+def test_links_are_completed_previewed_followed_and_found_backwards(console: Console, ada: Browser) -> None:
+    welcome, alpha = (console.page(path)["id"] for path in ("Welcome", "Projects/Alpha"))
+    completed = ada.get("completions?q=alp")
+    assert [(one["path"], one["target"]) for one in completed] == [("Projects/Alpha.md", "Alpha")]
+    preview = ada.get(f"preview?target=Alpha%23Details&from={welcome}")
+    assert (preview["id"], preview["title"], preview["href"]) == (alpha, "Alpha", f"/t/demo/p/{alpha}#Details")
+    assert preview["text"].startswith("# Alpha")
+    assert ada.get(f"pages/{welcome}/resolve?target=Projects/Alpha.md&kind=markdown")["id"] == alpha
+    assert ada.ask("GET", f"/t/demo/api/preview?target=Nowhere&from={welcome}").status == 404
+    assert [one["id"] for one in ada.get(f"pages/{alpha}/backlinks")] == [welcome]
+
+
+def test_a_picture_becomes_an_attachment_beside_the_page_and_is_shown(console: Console, ada: Browser) -> None:
+    page = console.page("Projects/Alpha")["id"]
+    answer = ada.upload(page, "shot.png", PICTURE + b"new")
+    assert (answer.status, answer.json) == (201, {"src": "./assets/shot.png"})
+    file = console.mirrord.file("Projects/assets/shot.png")
+    eventually(lambda: file.exists() and file.read_bytes() == PICTURE + b"new", "the picture on disk")
+    shown = eventually(lambda: _shown(ada, page, "./assets/shot.png"), "the picture to be found by its name")
+    assert (shown.headers["content-type"], shown.data) == ("image/png", PICTURE + b"new")
+    assert ada.upload(page, "shot.png", PICTURE + b"new").json == {"src": "./assets/shot.png"}
+    assert ada.upload(page, "shot.png", PICTURE + b"other").json == {"src": "./assets/shot%20%282%29.png"}
+    again = ada.ask("GET", f"/t/demo/p/{page}/file?src=assets/shot.png", if_none_match=shown.headers["etag"])
+    assert (again.status, again.data) == (304, b"")
+
+
+def _shown(ada: Browser, page: str, src: str) -> Any:
+    answer = ada.file(page, src)
+    return answer if answer.status == 200 else None
+
+
+def test_history_shows_words_that_changed_and_goes_back(console: Console, ada: Browser) -> None:
+    page = made(ada, "Versions")
+    version = page["version"]
+    for text in ("one two\n", "one three\n"):
+        version = ada.send("PUT", f"pages/{page['id']}/markdown", {"version": version, "markdown": text})["version"]
+    versions = ada.get(f"pages/{page['id']}/history")
+    assert [one["version"] for one in versions][:2] == [version, version - 1]
+    assert versions[0]["by"]["name"] == "ada"
+    lines = ada.get(f"pages/{page['id']}/diff?before={version - 1}&after={version}")["hunks"][0]
+    pieces = [(line["mark"], [piece["text"] for piece in line["pieces"] if piece["changed"]]) for line in lines]
+    assert pieces == [("-", ["two"]), ("+", ["three"])]
+    ada.send("POST", f"pages/{page['id']}/restore", {"version": version, "then": version - 1})
+    eventually(lambda: console.mirrord.text("Versions.md") == "one two\n", "the text of the version in the file")
+
+
+def test_a_conflict_is_settled_in_the_console(console: Console, ada: Browser) -> None:
+    save(console.mirrord.file("Dispute.md"), "both\n")
+    page = settled(ada, console.page("Dispute")["id"])
+    with console.mirrord.frozen():
+        ada_row = console.mirrord.app
+        ada_row.execute("UPDATE mirrord.page SET markdown = 'the row\n' WHERE id = %s", (page["id"],))
+        save(console.mirrord.file("Dispute.md"), "the file\n")
+    found = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
+    assert (found["base"], found["file"], found["row"]) == ("both\n", "the file\n", "the row\n")
+    assert "merged" in found["can"]
+    body = {"choice": "merged", "seen": found["seen"], "text": "both of them\n"}
+    ada.send("POST", f"conflicts/{found['number']}", body)
+    eventually(lambda: console.mirrord.text("Dispute.md") == "both of them\n", "the merged text in the file")
+    assert ada.get("attention")["conflicts"] == []
+
+
+def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> None:
+    names = [f"Many/{number:02}.md" for number in range(40)]
+    for name in names:
+        save(console.mirrord.file(name), f"{name}\n")
+    eventually(lambda: all(console.mirrord.page(name) for name in names), "the pages", pause=0.2)
+    for name in names:
+        console.mirrord.file(name).unlink()
+    seen = eventually(lambda: ada.get("attention")["halts"], "the halt", pause=0.1)
+    assert seen[0]["paths"][0].startswith("Many/")
+    eventually(lambda: _brought_back(console, ada, names), "the files to come back", pause=0.1)
+
+
+def _brought_back(console: Console, ada: Browser, names: list[str]) -> bool:
+    """Losses that are seen later have a halt of their own."""
+    for halt in ada.get("attention")["halts"]:
+        if halt["decision"] is None:
+            ada.send("POST", f"halts/{halt['id']}", {"decision": "discard"})
+    return all(console.mirrord.file(name).exists() for name in names)
+
+
+def test_status_tells_of_mirrors_and_how_soon_changes_are_on_disk(ada: Browser) -> None:
+    with ada.live() as stream:
+        page = made(ada, "Timed")
+        stream.until("page", id=page["id"], on_disk=True)
+        found = ada.get("status")
+    assert all(0 < seconds < 20 for seconds in found["to_disk"])
+    assert [one["is_held"] for one in found["mirrors"]] == [True]
+    assert found["counts"]["pages"] >= 4
+
+
+@pytest.mark.parametrize("view", ["", "trash", "search?q=a", "attention", "status"])
+def test_every_view_is_a_page_with_the_sidebar(ada: Browser, view: str) -> None:
+    answer = ada.ask("GET", f"/t/demo/{view}")
+    assert answer.status == 200
+    assert "Projects" in answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
+def test_a_session_outlives_the_daemon(console: Console) -> None:
+    browser = console.browser("rival", only=True)
+    console.mirrord.stop()
+    console.mirrord.up("--tenant", "rival", "--console", console.url.rpartition(":")[2])
+    assert eventually(lambda: _answers(browser), "the console to answer again") == 200
+
+
+def test_a_port_that_is_taken_is_told_and_keeps_nothing_from_being_synced(module_dsn: str, tmp_path: Path) -> None:
+    with socket.socket() as taken, Near(tmp_path, tenant="third", dsn=module_dsn) as started:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        save(started.file("Welcome.md"), "hello\n")
+        started.up("--console", str(taken.getsockname()[1]))
+        eventually(lambda: "--console PORT" in str(started.status()["degraded"]), "the reason")
+        assert started.page("Welcome") is not None
+
+
+def _answers(browser: Browser) -> int | None:
+    try:
+        return browser.ask("GET", "/t/rival/").status
+    except OSError:
+        return None

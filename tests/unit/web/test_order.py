@@ -1,0 +1,64 @@
+"""A moved page comes to stand where it was put, and as few others as possible get a position."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.domain.entry import EntryId
+from mirrord.domain.place import name_key
+from mirrord.web.order import MOST, stand
+from mirrord.web.rows.tree import Node
+
+
+def node(number: int, position: str | None = None, title: str | None = None) -> Node:
+    return Node(EntryId(UUID(int=number)), "page", title or f"Page {number:04}", None, position, 1, None, False)
+
+
+def ordered(nodes: Sequence[Node]) -> list[Node]:
+    """As the sidebar shows them."""
+    return sorted(nodes, key=lambda one: (one.position is None, one.position or "", name_key(one.title), one.id))
+
+
+def titles(nodes: Sequence[Node]) -> list[str]:
+    return [one.title for one in nodes]
+
+
+def moved(new: Node, siblings: Sequence[Node], index: int) -> list[Node] | None:
+    place = stand(new, siblings, index)
+    if place is None:
+        return None
+    others = dict(place.others)
+    rest = [node(one.id.int, others.get(one.id, one.position), one.title) for one in siblings]
+    return ordered([node(new.id.int, place.position, new.title), *rest])
+
+
+@given(st.lists(st.sampled_from([None, "B", "V", "V", "k", "a b"]), max_size=8), st.integers(0, 8), st.integers(0, 99))
+def test_it_stands_where_it_was_put(positions: list[str | None], index: int, title: int) -> None:
+    siblings = ordered([node(number + 1, position) for number, position in enumerate(positions)])
+    index = min(index, len(siblings))
+    new = node(100, None, f"Page {title:04}.5")
+    found = moved(new, siblings, index)
+    assert found is not None
+    assert titles(found) == [*titles(siblings[:index]), new.title, *titles(siblings[index:])]
+
+
+def test_where_the_title_puts_it_anyway_it_gets_no_position() -> None:
+    place = stand(node(2, "V"), [node(1), node(3)], 1)
+    assert place is not None
+    assert (place.position, place.others) == (None, ())
+
+
+def test_between_two_positions_one_row_is_written() -> None:
+    place = stand(node(9), [node(1, "B"), node(2, "C")], 1)
+    assert place is not None
+    assert place.others == ()
+
+
+@pytest.mark.parametrize("count", [MOST + 1, MOST * 3])
+def test_too_many_positions_are_not_given_for_one_move(count: int) -> None:
+    siblings = [node(number, None, f"Page {number:04}") for number in range(1, count + 2)]
+    assert stand(node(9000, None, "A page"), siblings, count) is None
+    assert stand(node(9000, None, "Zebra"), siblings, 0) is not None
