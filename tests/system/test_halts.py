@@ -215,6 +215,7 @@ def _vanish(dsn: str, which: str) -> None:
     """Rows go as only a superuser can let them go: behind the triggers."""
     with psycopg.connect(dsn, autocommit=True) as connection, connection.transaction():
         connection.execute("SET LOCAL session_replication_role = replica")
+        connection.execute("LOCK TABLE mirrord.page IN SHARE ROW EXCLUSIVE MODE")  # the feed's rows come last elsewhere
         for table in ("page_revision", "entry_feed", "link_name"):
             column = "page_id" if table == "page_revision" else "entry_id"
             query = f"DELETE FROM mirrord.{table} WHERE {column} IN (SELECT id FROM mirrord.page WHERE {which})"
