@@ -1,7 +1,7 @@
 """The console around the editor, in a real browser: the sidebar, the Markdown view, history, the trash, decisions."""
 
 import pytest
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, Locator, Route, expect
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, row_of
@@ -144,6 +144,30 @@ async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(consol
     eventually(lambda: not console.mirrord.file("Keys three.md").exists(), "the file to go")
     await writer.page.get_by_role("listitem").filter(has_text="Keys three").get_by_role("button").click()
     eventually(console.mirrord.file("Keys three.md").exists, "the file to come back")
+
+
+async def test_a_page_that_is_edited_in_the_very_moment_is_moved_all_the_same(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Edited one.md"), "text\n")
+    save(console.mirrord.file("Edited two.md"), "text\n")
+    row_of(console.mirrord, "Edited one.md")
+    writer = await person()
+    await writer.open("Edited two.md")
+    await ready(writer)
+    refused = iter([True])
+
+    async def late(route: Route) -> None:
+        if next(refused, False):
+            await route.fulfill(status=409, json={"sentence": "Somebody changed the page meanwhile."})
+        else:
+            await route.continue_()
+
+    await writer.page.route("**/move", late)
+    await entry(writer, "Edited two").get_by_role("link").focus()
+    await writer.press("Alt+ArrowRight")
+    await expect(writer.page.locator("#told")).to_have_text("Edited two was moved.", timeout=PATIENCE)
+    eventually(console.mirrord.file("Edited one/Edited two.md").exists, "the page below the other")
 
 
 async def test_a_page_that_is_dragged_is_moved(console: Console, person: NewPerson) -> None:

@@ -61,12 +61,12 @@ function onState(state, sentence) {
   part("save-state").dataset.state = state;
 }
 
-/** For the editor: 409 is an answer with the page, 422 one with a sentence; it rejects when nothing answers. */
+/** For the editor: 409 is an answer with the page, 422 one with a sentence; it rejects when nothing answers, or not so soon. */
 async function save(content, version) {
   try {
     return await change("PUT", `pages/${id}/content`, { version, content });
   } catch (error) {
-    if (!(error instanceof Refusal) || error.status === 0 || error.status >= 500) throw error;
+    if (!(error instanceof Refusal) || [0, 429].includes(error.status) || error.status >= 500) throw error;
     if (error.status !== 409) return { sentence: error.message };
     if (error.body.page.deleted) return { sentence: error.message };
     return { page: error.body.page.content === null ? await load() : error.body.page };

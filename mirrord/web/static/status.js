@@ -25,6 +25,7 @@ const paceOf = (seconds) =>
 
 const median = (numbers) => [...numbers].sort((one, other) => one - other)[Math.floor(numbers.length / 2)];
 
+const many = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 const row = (...cells) => make("tr", {}, cells.map((cell) => make("td", {}, cell ?? "")));
 const table = (heads, rows) =>
   make("div", { class: "table", tabindex: "0", role: "group", "aria-label": heads[0] }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
@@ -37,13 +38,15 @@ function mirror(one) {
 async function show() {
   const { counts, mirrors, events, to_disk: seconds } = await get("status");
   place.replaceChildren(
-    make("p", {}, `${counts.pages} pages, ${counts.attachments} attachments, ${counts.records} records.`),
+    make("p", {}, `${["page", "attachment", "record"].map((thing) => many(counts[`${thing}s`], thing)).join(", ")}.`),
     make("h2", {}, "Mirrors"),
     table(["Where", "State", "How far"], mirrors.map(mirror)),
     make("h2", {}, "From row to file"),
-    ...(seconds.length > 1 ? [sparkline(seconds, paceOf(seconds)), make("p", {}, paceOf(seconds))] : [make("p", {}, "Nothing was written since somebody looks.")]),
+    ...(seconds.length > 1 ? [sparkline(seconds, paceOf(seconds)), make("p", {}, paceOf(seconds))] : [make("p", {}, "Nothing was written since you look.")]),
     make("h2", {}, "What happened last"),
-    table(["When", "Who", "What", ""], events.map((one) => row(moment(one.at), actor(one.by), one.type, one.what))),
+    events.length
+      ? table(["When", "Who", "What", ""], events.map((one) => row(moment(one.at), actor(one.by), one.type, one.what)))
+      : make("p", {}, "No tool has done anything yet."),
   );
 }
 

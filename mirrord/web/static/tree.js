@@ -9,6 +9,18 @@ const current = document.querySelector("[data-page]")?.dataset.page ?? null;
 
 /** A page has a new version with every edit, of which the sidebar is not told. */
 const versionOf = async (page) => (await get(`pages/${page}`)).version;
+
+/** A change of a page's place, name or icon: that its text was edited in this very moment is no reason against it. */
+async function changed(method, path, page, body) {
+  for (let tries = 3; ; tries--) {
+    try {
+      return await change(method, path, { version: await versionOf(page), ...body });
+    } catch (error) {
+      if (error.status !== 409 || tries === 1) throw error;
+    }
+  }
+}
+
 const idOf = (item) => item?.dataset.id ?? null;
 const itemOf = (element) => element.closest("li[data-id]");
 const titleOf = (item) => item.querySelector(".label").textContent;
@@ -103,7 +115,7 @@ export async function refresh() {
 
 async function put(item, parent, before) {
   const title = titleOf(item);
-  const done = await trying(async () => change("POST", `pages/${idOf(item)}/move`, { version: await versionOf(idOf(item)), parent, before }));
+  const done = await trying(() => changed("POST", `pages/${idOf(item)}/move`, idOf(item), { parent, before }));
   if (parent && done) remember(parent, true);
   await refresh();
   if (done) tell(`${title} was moved.`);
@@ -161,14 +173,14 @@ export async function create(parent) {
 export async function rename(page, title) {
   const wanted = await ask("Rename to", { value: title, action: "Rename" });
   if (!wanted?.trim() || wanted === title) return;
-  await trying(async () => change("PATCH", `pages/${page}`, { version: await versionOf(page), title: wanted }));
+  await trying(() => changed("PATCH", `pages/${page}`, page, { title: wanted }));
 }
 
 /** Ask for another icon. */
 export async function setIcon(page, icon) {
   const wanted = await ask("Icon: an emoji, or nothing", { value: icon, action: "Set" });
   if (wanted === null) return;
-  await trying(async () => change("PATCH", `pages/${page}`, { version: await versionOf(page), icon: wanted }));
+  await trying(() => changed("PATCH", `pages/${page}`, page, { icon: wanted }));
 }
 
 /** Delete a page, if that is meant. */
