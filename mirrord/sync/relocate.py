@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
+from mirrord.db import states
 from mirrord.db.attention import Problem
 from mirrord.db.writes import Statement, run
 from mirrord.domain.entry import EntryId, Kind, Place
@@ -26,13 +27,18 @@ from mirrord.sync.sides import Sides
 
 @dataclass(frozen=True, slots=True)
 class _Errand:
-    """One entry's move. target: where its file belongs, in the form it has now."""
+    """
+    One entry's move.
+
+    target: where its file belongs, in the form it has now. apart: the directory of its name is a folder of its own.
+    """
 
     decision: Decision
     file: File
     row: Row
     base: Base
     target: str
+    apart: bool
 
     def wishes(self, index: Index) -> Iterator[Wish]:
         """Its directory, if it has one, and its file, where that does not come along."""
@@ -40,7 +46,7 @@ class _Errand:
         if self.file.kind in (Kind.PAGE, Kind.FOLDER):
             old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
             owner = page_path("", old, index=True)  # beside `W/_index.md`, `W/` is not the directory of `W.md`
-            if owner == source or owner not in index:
+            if (owner == source or owner not in index) and not self.apart:
                 yield Wish((entry, True), old, new)
                 if source == old or (self.target[len(new) :] == source[len(old) :] and source.startswith(old + "/")):
                     return
@@ -66,19 +72,33 @@ async def move_files(
     sides: Sides, decisions: Sequence[Decision], paths: Mapping[EntryId, str], outcome: Outcome
 ) -> None:
     """Rename files, and the directories that belong to them. paths: where each belongs."""
-    errands = []
-    for decision in decisions:
-        if (target := paths.get(decision.state.entry)) is None:
-            outcome.later.append(decision)
-        else:
-            errands.append(_errand(decision, target))
+    known = [decision for decision in decisions if decision.state.entry in paths]
+    outcome.later += [decision for decision in decisions if decision.state.entry not in paths]
+    apart = await _with_others_folders(sides, known)
+    errands = [_errand(one, paths[one.state.entry], apart=one.state.entry in apart) for one in known]
     walk = await asyncio.to_thread(
         _walk, sides, [wish for errand in errands for wish in errand.wishes(sides.looker.index)]
     )
     await _record(sides, errands, walk, outcome)
 
 
-def _errand(decision: Decision, target: str) -> _Errand:
+async def _with_others_folders(sides: Sides, decisions: Sequence[Decision]) -> set[EntryId]:
+    """Pages beside whose file there is a folder of its own, which got its name while the page was made."""
+    files = [(one.state.file, one.state.entry) for one in decisions]
+    owners = {
+        directory_of(file.path, Kind.PAGE): entry
+        for file, entry in files
+        if isinstance(file, File) and file.kind is Kind.PAGE
+    }
+    if not owners:
+        return set()
+    async with sides.database.transaction(sides.tenant) as connection:
+        found = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(list(owners)))
+    folders = {base.path: base.entry for base in found if base.kind is Kind.FOLDER}
+    return {entry for path, entry in owners.items() if folders.get(path, entry) != entry}
+
+
+def _errand(decision: Decision, target: str, *, apart: bool) -> _Errand:
     file, row, base = decision.state.file, decision.state.row, decision.state.base
     assert isinstance(file, File)
     assert row is not None
@@ -86,7 +106,7 @@ def _errand(decision: Decision, target: str) -> _Errand:
     if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
         above = directory_above(target, row.kind, index=row.place.index)
         target = path_in(above, file.kind, replace(row.place, index=file.place.index))
-    return _Errand(decision, file, row, base, target)
+    return _Errand(decision, file, row, base, target, apart)
 
 
 def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:

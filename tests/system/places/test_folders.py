@@ -159,3 +159,15 @@ def _remove(directory: Path) -> None:
     for path in sorted(directory.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     directory.rmdir()
+
+
+async def test_a_new_page_with_the_name_a_folder_gets_in_its_row_takes_nothing_of_the_folder(mirror: Mirror) -> None:
+    mirror.write({"Box/page.md": "page\n"})
+    await mirror.settle()
+    box, page = mirror.ids("Box", "Box/page")
+    change(mirror.app, box, name="New")
+    mirror.write({"New.md": "new\n"})
+    await mirror.settle()
+    assert mirror.files() == {"New/page.md": "page\n", "New (2).md": "new\n"}
+    assert mirror.ids("New", "New/page") == [box, page]
+    assert mirror.rows() == {"New": None, "New/page": "page\n", "New (2)": "new\n"}
