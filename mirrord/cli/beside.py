@@ -28,7 +28,7 @@ class Beside:
         A port that somebody else has keeps no page from being synced: it is told as a reason, and that is all.
         """
         daemon, settings = self._daemon, self._daemon.config.console
-        await _reached(daemon)
+        await pause(daemon.stop, None, daemon.reached)
         if daemon.stop.is_set():
             return
         try:
@@ -55,9 +55,3 @@ class Beside:
             click.echo(f"Console: {url}   a way in: mirrord console link")
         else:
             click.echo(f"Console: {link(url, self._gate.invite(the_person().name, None))}")
-
-
-async def _reached(daemon: Daemon) -> None:
-    """Return when Postgres answers, or the daemon stops."""
-    while not (daemon.reached.is_set() or daemon.stop.is_set()):
-        await pause(daemon.stop, 60.0, daemon.reached)

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from pathlib import Path
 
 import click
 
@@ -55,7 +54,7 @@ async def _serve(config: Config, port: int) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    gate = _gate(config.data)
+    gate = Gate(config.data)
 
     def told(url: str) -> None:
         click.echo(f"Console: {link(url, gate.invite(the_person().name, None))}")
@@ -66,8 +65,3 @@ async def _serve(config: Config, port: int) -> None:
             await serve_console(Place(port, config.data, config.console.hosts), postgres.dsn, gate, stop, told)
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error
-
-
-def _gate(data: Path) -> Gate:
-    data.mkdir(parents=True, exist_ok=True)
-    return Gate(data)

@@ -3,8 +3,8 @@
 import asyncio
 
 
-async def pause(stop: asyncio.Event, seconds: float, *sooner: asyncio.Event) -> None:
-    """Return after so many *seconds*, or when *stop* or one of *sooner* is set."""
+async def pause(stop: asyncio.Event, seconds: float | None, *sooner: asyncio.Event) -> None:
+    """Return after so many *seconds* (None: not before), or when *stop* or one of *sooner* is set."""
     waits = [asyncio.ensure_future(event.wait()) for event in (stop, *sooner)]
     try:
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from mirrord.db.connect import Database
 from mirrord.errors import Unavailable, UserError
 from mirrord.sync.look import LIMIT
 from mirrord.web import decisions, files, finding, history, pages, shell, signing, status, streams
@@ -19,7 +20,6 @@ from mirrord.web.gate import Gate
 from mirrord.web.live import Live
 from mirrord.web.paint import STATIC, Assets, painted
 from mirrord.web.protection import READING, Protected, TooLarge
-from mirrord.web.rows.tables import Tables
 
 LARGEST = LIMIT + (1 << 20)  # bytes of a body: the largest attachment, and what is around it
 
@@ -27,13 +27,13 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def console(
-    dsn: str, tables: Tables, gate: Gate, tenants: Tenants, stop: asyncio.Event, hosts: Collection[str] = ()
+    dsn: str, database: Database, gate: Gate, tenants: Tenants, stop: asyncio.Event, hosts: Collection[str] = ()
 ) -> Starlette:
     """
     The application.
 
-    dsn: of the connections that listen. tables: open. tenants: asked now and then for all there are, by name. stop:
-    ends what streams. hosts: names by which it may be called besides those of loopback.
+    dsn: of the connections that listen. database: open, as mirrord_app. tenants: asked now and then for all there are,
+    by name. stop: ends what streams. hosts: names by which it may be called besides those of loopback.
     """
     application = Starlette(
         routes=_routes(),
@@ -48,7 +48,7 @@ def console(
             psycopg.ProgrammingError: _refused_by_postgres,
         },
     )
-    application.state.desk = Desk(tables, gate, tenants, stop)
+    application.state.desk = Desk(database, gate, tenants, stop)
     application.state.live = Live(dsn, stop)
     application.state.streams = 0
     return application

@@ -17,8 +17,7 @@ from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 from mirrord.sync.guard import outlook
 from mirrord.web import settling
-from mirrord.web.desk import Visit, answered, asked, entry_of, refused, visit_of
-from mirrord.web.rows.tables import CHANNEL
+from mirrord.web.desk import CHANNEL, Visit, answered, asked, entry_of, refused, visit_of
 
 _SHOWN = 20  # paths a halt
 _LISTED = 200  # problems, and notices

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -13,11 +13,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db.connect import Connection
-from mirrord.domain.entry import EntryId, parse_id
+from mirrord.db.connect import Connection, Database, set_actor
+from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.web.gate import Gate, Session
 from mirrord.web.rates import Rate
-from mirrord.web.rows.tables import Tables
+
+CHANNEL = "console"
 
 Tenants = Callable[[], Awaitable[Mapping[str, UUID]]]
 
@@ -30,11 +31,12 @@ class Desk:
     """
     What the application is made with.
 
+    database: as mirrord_app, a small pool of the console's own: what it waits for, sync does not wait for.
     tenants: all there are, by name. stop: set when the server ends, so that streams do. A tenant made a moment ago is
     not known for some seconds.
     """
 
-    tables: Tables
+    database: Database
     gate: Gate
     tenants: Tenants
     stop: asyncio.Event
@@ -64,11 +66,14 @@ class Visit:
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction of the tenant."""
-        return self.desk.tables.of(self.tenant)
+        return self.desk.database.transaction(TenantId(self.tenant))
 
-    def writing(self) -> AbstractAsyncContextManager[Connection]:
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
         """The same, in the visitor's name."""
-        return self.desk.tables.of(self.tenant, self.session.name)
+        async with self.reading() as connection:
+            await set_actor(connection, {"kind": "human", "name": self.session.name, "channel": CHANNEL})
+            yield connection
 
     @property
     def page(self) -> EntryId:

@@ -26,18 +26,15 @@ async def level(request: Request) -> Response:
     parent = entry_of(said) if said else None
     async with visit.reading() as connection:
         found = await tree.children(connection, parent, int(start) if start.isdigit() and len(start) < 10 else 0)
-    return answered({"nodes": [node_facts(one) for one in found[:LEVEL]], "more": len(found) > LEVEL})
+    return answered({"nodes": [_facts(one) for one in found[:LEVEL]], "more": len(found) > LEVEL})
 
 
-def node_facts(node: Node) -> dict[str, object]:
-    """An entry of the sidebar."""
+def _facts(node: Node) -> dict[str, object]:
     return {
         "id": node.id,
         "kind": node.kind,
         "title": node.title,
         "icon": node.icon,
-        "version": node.version,
-        "parent": node.parent,
         "has_children": node.has_children,
     }
 

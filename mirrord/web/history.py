@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.db import revisions
-from mirrord.db.connect import set_parents
+from mirrord.db.connect import Connection, set_parents
 from mirrord.db.revisions import Revision
 from mirrord.domain.entry import TenantId
 from mirrord.web.changes import hunks
@@ -43,7 +43,8 @@ async def difference(request: Request) -> Response:
     """GET api/pages/{page}/diff?before=&after=: lines, with the words that changed in them."""
     visit = await visit_of(request)
     before, after = (_number(request, name) for name in ("before", "after"))
-    old, new = await _text(visit, before), await _text(visit, after)
+    async with visit.reading() as connection:
+        old, new = await _text(connection, visit, before), await _text(connection, visit, after)
     found = await asyncio.to_thread(hunks, old, new)
     return answered({"before": before, "after": after, "hunks": [[asdict(line) for line in hunk] for hunk in found]})
 
@@ -56,11 +57,10 @@ def _number(request: Request, name: str) -> int:
     return int(said)
 
 
-async def _text(visit: Visit, version: int) -> str:
+async def _text(connection: Connection, visit: Visit, version: int) -> str:
     if version == 0:
         return ""
-    async with visit.reading() as connection:
-        text = await revisions.text_of(connection, TenantId(visit.tenant), visit.page, version)
+    text = await revisions.text_of(connection, TenantId(visit.tenant), visit.page, version)
     if text is None:
         raise refused(f"There is no version {version} with a text.")
     return text
@@ -70,8 +70,8 @@ async def restore(request: Request) -> Response:
     """POST api/pages/{page}/restore: the text of version `then` as the next one after `version`."""
     visit = await visit_of(request)
     body = await asked(request, version=int, then=int)
-    text = await _text(visit, body["then"])
     async with visit.writing() as connection:
+        text = await _text(connection, visit, body["then"])
         found = await pages.load(connection, visit.page)
         if found is None:
             raise not_found()

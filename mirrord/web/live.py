@@ -119,8 +119,7 @@ class Live:
         if follower.task is None:
             follower.task = asyncio.ensure_future(self._follow(follower))
         try:
-            while not (follower.begun.is_set() or self._stop.is_set()):
-                await pause(self._stop, 60.0, follower.begun)
+            await pause(self._stop, None, follower.begun)
             yield queue
         finally:
             follower.queues.discard(queue)

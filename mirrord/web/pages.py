@@ -96,7 +96,7 @@ async def create(request: Request) -> Response:
     parent = entry_of(body["parent"]) if body["parent"] is not None else None
     title = _title(body["title"])
     async with visit.writing() as connection:
-        if parent is not None and await pages.load(connection, parent) is None:
+        if parent is not None and await pages.titled(connection, parent) is None:
             raise not_found()
         page = await pages.create(connection, parent, title)
     return answered({"id": page, "version": 1, "href": visit.href(page)}, 201)
@@ -142,7 +142,7 @@ async def move(request: Request) -> Response:
     before = entry_of(body["before"]) if body["before"] is not None else None
     async with visit.writing() as connection:
         found = await pages.load(connection, visit.page)
-        if found is None or (parent is not None and await pages.load(connection, parent) is None):
+        if found is None or (parent is not None and await pages.titled(connection, parent) is None):
             raise not_found()
         siblings = [one for one in await tree.children(connection, parent, 0, _ALL) if one.id != found.id]
         index = next((number for number, one in enumerate(siblings) if one.id == before), len(siblings))

@@ -7,11 +7,10 @@ from pathlib import Path
 from uuid import UUID
 
 from mirrord.db import tenants
-from mirrord.db.connect import Database
+from mirrord.db.connect import APP_ROLE, Database
 from mirrord.telemetry.exposition import serve
 from mirrord.web.application import console
 from mirrord.web.gate import Gate
-from mirrord.web.rows.tables import Tables
 
 HOST = "127.0.0.1"
 _ADDRESS = Path("console") / "address"  # below the data directory: where it was served last, for who prints links
@@ -61,10 +60,10 @@ async def serve_console(
         (place.data / _ADDRESS).write_text(url_of(port), encoding="utf-8")
         told(url_of(port))
 
-    async with Tables(dsn) as tables, Database(dsn, size=1) as directory:
+    async with Database(dsn, role=APP_ROLE) as database, Database(dsn, size=1) as directory:
 
         async def known() -> Mapping[str, UUID]:
             return await tenants.names(directory)  # an app's role sees one tenant at a time, and no list of them
 
-        application = console(dsn, tables, gate, known, stop, place.hosts)
+        application = console(dsn, database, gate, known, stop, place.hosts)
         await serve(application, (HOST, place.port), stop, is_there)

@@ -42,7 +42,7 @@ async def page_history(request: Request) -> Response:
 async def _of_page(request: Request, template: str) -> Response:
     visit = await visit_of(request)
     async with visit.reading() as connection:
-        found = await pages.load(connection, visit.page)
+        found = await pages.titled(connection, visit.page)
     if found is None:
         raise not_found()
     return await _framed(request, visit, template, page=found)

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from mirrord.web.serving import last_url
 from tests.system.browsing import Browser
 from tests.system.commands import Near
 from tests.system.consoles import PICTURE, Console, consoles
@@ -289,6 +290,18 @@ def test_a_port_that_is_taken_is_told_and_keeps_nothing_from_being_synced(module
         started.up("--console", str(taken.getsockname()[1]))
         eventually(lambda: "--console PORT" in str(started.status()["degraded"]), "the reason")
         assert started.page("Welcome") is not None
+
+
+def test_nothing_is_served_where_nobody_wants_a_console(module_dsn: str, tmp_path: Path) -> None:
+    with Near(tmp_path, tenant="fourth", dsn=module_dsn) as started:
+        save(started.file("Welcome.md"), "hello\n")
+        (started.directory / "mirrord.toml").write_text("[console]\nserve = true\nport = 0\n")
+        started.up("--no-console")
+        eventually(lambda: started.page("Welcome"), "the page")
+        assert last_url(started.data) is None
+        started.stop()
+        started.up()
+        eventually(lambda: last_url(started.data), "the console's address")
 
 
 def _answers(browser: Browser) -> int | None:

@@ -34,6 +34,9 @@ SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p
        (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
          ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position
   FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %s"""
+_TITLED = """
+SELECT id, kind, coalesce(title, name, ''), icon
+  FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"""
 _CONTENT = """
 UPDATE mirrord.page SET content = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
@@ -85,6 +88,22 @@ class Page:
     problem: str | None
     titled: bool
     position: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A page without what it says."""
+
+    id: EntryId
+    kind: str
+    title: str
+    icon: str | None
+
+
+async def titled(connection: Connection, page: UUID) -> Titled | None:
+    """What a page is called, also a deleted one; None: there is none."""
+    row = await (await connection.execute(_TITLED, (page,))).fetchone()
+    return Titled(*row) if row else None
 
 
 async def load(connection: Connection, page: UUID) -> Page | None:

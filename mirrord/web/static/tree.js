@@ -107,7 +107,7 @@ async function more(list) {
 }
 
 /** All levels that are shown, anew; what is open stays open. */
-export async function refresh() {
+async function refresh() {
   const lists = [...nav.querySelectorAll("ul.level")];
   const shown = await trying(() => Promise.all(lists.map((list) => get("tree", { parent: list.dataset.parent || null }))));
   shown?.forEach(({ nodes, more: isMore }, number) => lists[number].isConnected && show(lists[number], nodes, isMore));

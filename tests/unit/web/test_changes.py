@@ -38,3 +38,13 @@ def test_only_the_words_that_changed_are_marked() -> None:
 
 def test_a_text_of_many_lines_is_shown_without_being_compared() -> None:
     assert len(hunks("x\n" * 6000, "y\n")[0]) == 6001
+
+
+def test_of_long_texts_without_anything_in_common_words_are_compared_for_a_while_only() -> None:
+    words = " ".join(f"w{number}" for number in range(190))
+    texts = ["\n".join(f"{sign}{line} {words}" for line in range(100)) for sign in "ab"]
+    (lines,) = hunks(*texts)
+    gone = [line for line in lines if line.mark == "-"]
+    assert len(gone) == 100
+    assert len(gone[0].pieces) > 1
+    assert [piece.changed for piece in gone[-1].pieces] == [True]

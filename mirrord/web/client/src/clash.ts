@@ -8,7 +8,7 @@ import { button, element } from './dom'
 import { rendered } from './rendered'
 
 /** What the page has instead of a block, by the id of that block. */
-export type Clashes = ReadonlyMap<string, Block>
+type Clashes = ReadonlyMap<string, Block>
 
 const KEY = new PluginKey<Clashes>('mirrordClashes')
 

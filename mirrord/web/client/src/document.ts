@@ -43,7 +43,7 @@ export function idOf(block: Block): string | null {
 }
 
 /** Whether a block is an empty paragraph, which Markdown has no place for: it says nothing. */
-export function isBlank(block: Block): boolean {
+function isBlank(block: Block): boolean {
   return block.type === 'paragraph' && !block.content?.length && block.attrs?.['beyond'] == null
 }
 

@@ -24,7 +24,7 @@ export interface Desk {
 }
 
 /** mine: the open document. clashes: by the id of a block of mine, what the page has there instead. */
-export interface Unsettled {
+interface Unsettled {
   mine: Block[]
   clashes: Record<string, Block>
 }
