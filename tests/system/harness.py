@@ -17,6 +17,7 @@ import psycopg
 import mirrord
 from mirrord.db.embedded import Embedded
 from tests.system.rows import Connection, Page, page_at
+from tests.system.trees import contents
 
 T = TypeVar("T")
 
@@ -249,10 +250,8 @@ class Mirrord:
 
     def text(self, path: str) -> str | None:
         """What a file holds now; None: there is none."""
-        try:
-            return self.file(path).read_bytes().decode()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        held = contents(self.file(path))
+        return None if held is None else held.decode()
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The log of the daemon started last, oldest first: {time, level, event, …}. Other output is skipped."""

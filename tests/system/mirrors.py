@@ -14,6 +14,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.sync.engine import Engine
 from tests.system.entries import value
 from tests.system.rows import Connection, Page, page_at
+from tests.system.trees import tree
 
 PATIENCE = 10.0  # seconds until both sides have to be equal
 
@@ -81,9 +82,7 @@ class Mirror:
 
     def files(self) -> dict[str, str]:
         """Every visible file of the tree, with its text."""
-        found = (path for path in self.root.rglob("*") if path.is_file())
-        texts = {path.relative_to(self.root).as_posix(): path for path in found}
-        return {name: path.read_text(encoding="utf-8") for name, path in texts.items() if not name.startswith(".")}
+        return {name: held.decode() for name, held in tree(self.root).items() if not name.startswith(".")}
 
     def problems(self) -> dict[tuple[str, str], str]:
         """What is listed, by path and code."""

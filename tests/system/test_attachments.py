@@ -12,6 +12,7 @@ from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_said, look_everywhere
+from tests.system.trees import contents
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_an_inserted_row_becomes_a_file_and_a_deleted_one_goes_to_the_trash(mirr
     data = os.urandom(PART + 1)
     _insert(mirrord, "from app.bin", data)
     file = mirrord.file("assets/from app.bin")
-    eventually(lambda: file.exists() and file.read_bytes() == data, "the file of an inserted attachment")
+    eventually(lambda: contents(file) == data, "the file of an inserted attachment")
 
     mirrord.app.execute("DELETE FROM attachment WHERE name = 'from app.bin'")
     eventually(lambda: not file.exists(), "the file of a deleted attachment to go")

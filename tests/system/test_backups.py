@@ -29,6 +29,7 @@ from tests.system.entries import add, add_page, change, history, row_of, value
 from tests.system.harness import eventually
 from tests.system.mirrors import opened_mirror
 from tests.system.rows import Connection
+from tests.system.trees import tree
 
 # All other tables with a tenant: what follows from the feed, and what a mirror remembers, which belongs to its host.
 NOT_KEPT = {"tenant_clock", "link_name", "link_cursor", "segment_cursor", "mirror", "mirror_base", "halt", "problem"}
@@ -253,8 +254,7 @@ async def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_i
 
 
 def _listing(root: Path) -> set[str]:
-    found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
-    return {path for path in found if not path.startswith((".mirrord", ".records"))}
+    return {path for path in tree(root) if not path.startswith(".records")}
 
 
 def test_what_did_not_change_is_not_stored_again_and_old_backups_go(kept: Kept, tmp_path: Path) -> None:

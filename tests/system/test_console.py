@@ -14,6 +14,7 @@ from tests.system.commands import Near
 from tests.system.consoles import PICTURE, Console, consoles
 from tests.system.editors import save
 from tests.system.harness import eventually
+from tests.system.trees import contents
 
 DOCUMENT = {"type": "doc", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "typed here"}]}]}
 
@@ -192,7 +193,7 @@ def test_a_picture_becomes_an_attachment_beside_the_page_and_is_shown(console: C
     answer = ada.upload(page, "shot.png", PICTURE + b"new")
     assert (answer.status, answer.json) == (201, {"src": "./assets/shot.png"})
     file = console.mirrord.file("Projects/assets/shot.png")
-    eventually(lambda: file.exists() and file.read_bytes() == PICTURE + b"new", "the picture on disk")
+    eventually(lambda: contents(file) == PICTURE + b"new", "the picture on disk")
     shown = eventually(lambda: _shown(ada, page, "./assets/shot.png"), "the picture to be found by its name")
     assert (shown.headers["content-type"], shown.data) == ("image/png", PICTURE + b"new")
     assert ada.upload(page, "shot.png", PICTURE + b"new").json == {"src": "./assets/shot.png"}

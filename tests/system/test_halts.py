@@ -16,6 +16,7 @@ from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, differing, look_everywhere, problem
+from tests.system.trees import tree
 
 MANY = 40
 HALTED = 5  # exit code
@@ -153,7 +154,7 @@ def test_a_whole_tenant_becomes_what_it_was_and_nothing_is_done_before_yes(mirro
     save(mirrord.file("Folder/Inside.md"), "inside\n")
     look_everywhere(mirrord)
     then = _now(mirrord)
-    before = _everything(mirrord)
+    before = tree(mirrord.root)
     for number in range(10):
         save(mirrord.file(f"Page {number:02}.md"), "overwritten\n")
     save(mirrord.file("assets/picture.png"), b"second")
@@ -163,18 +164,18 @@ def test_a_whole_tenant_becomes_what_it_was_and_nothing_is_done_before_yes(mirro
     mirrord.file("Page 12.md").unlink()
     eventually(lambda: mirrord.page("Page 12") is None, "the deletion to spread")
     look_everywhere(mirrord)
-    changed = _everything(mirrord)
+    changed = tree(mirrord.root)
 
     shown = mirrord.run("restore-all", "--at", then.isoformat())
     assert shown.returncode == 0, shown.stderr
     assert "Nothing was done yet" in shown.stderr
     assert "3 revive, 11 change, 1 move, 1 leave" in shown.stdout
-    assert _everything(mirrord) == changed
+    assert tree(mirrord.root) == changed
 
     done = mirrord.run("restore-all", "--at", then.isoformat(), "--delete-newer", "--yes")
     assert done.returncode == 0, done.stderr
     look_everywhere(mirrord)
-    eventually(lambda: _everything(mirrord) == before, "everything as it was")
+    eventually(lambda: tree(mirrord.root) == before, "everything as it was")
     assert differing(mirrord) == []
     again = mirrord.run("restore-all", "--at", then.isoformat(), "--delete-newer")
     assert "Nothing differs." in again.stdout
@@ -226,11 +227,6 @@ def _vanish(dsn: str, which: str) -> None:
 def _rows(mirrord: Mirrord) -> dict[UUID, int]:
     query = "SELECT id, version FROM mirrord.page WHERE deleted_at IS NULL"
     return dict(mirrord.app.execute(query).fetchall())
-
-
-def _everything(mirrord: Mirrord) -> dict[str, bytes]:
-    files = [path for path in mirrord.root.rglob("*") if path.is_file() and ".mirrord" not in path.parts]
-    return {str(path.relative_to(mirrord.root)): path.read_bytes() for path in files}
 
 
 def _now(mirrord: Mirrord) -> datetime:

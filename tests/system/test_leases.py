@@ -26,6 +26,7 @@ from mirrord.sync.workers import Workers
 from tests.system.editors import save
 from tests.system.entries import add_page, change, delete, value
 from tests.system.rows import Connection
+from tests.system.trees import tree
 
 WRITTEN = (
     "page",
@@ -211,5 +212,4 @@ def _state(connection: Connection, root: Path) -> tuple[list[object], dict[str, 
         for table in WRITTEN
         for row in connection.execute(f"SELECT t::text FROM mirrord.{table} AS t ORDER BY 1".encode()).fetchall()
     ]
-    files = [path for path in root.rglob("*") if path.is_file() and ".mirrord" not in path.parts]
-    return rows, {str(path): path.read_bytes() for path in files}
+    return rows, tree(root)

@@ -11,6 +11,7 @@ import psycopg
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, differing, look_everywhere
+from tests.system.trees import tree
 
 
 def test_what_one_renames_and_the_other_edits_at_once_is_both_on_both(here: Mirrord, there: Mirrord) -> None:
@@ -30,7 +31,7 @@ def test_what_one_renames_and_the_other_edits_at_once_is_both_on_both(here: Mirr
     assert "edited there" in str(here.text("Projects/One.md"))
     assert "edited there" in str(here.text("Together.md"))
     assert _ids(here) == ids
-    assert sorted(_tree(here)) == ["Projects/One.md", "Projects/Two.md", "Together.md"]
+    assert sorted(tree(here.root)) == ["Projects/One.md", "Projects/Two.md", "Together.md"]
 
 
 def test_offline_edits_of_both_are_all_kept(here: Mirrord, there: Mirrord) -> None:
@@ -55,7 +56,7 @@ def test_offline_edits_of_both_are_all_kept(here: Mirrord, there: Mirrord) -> No
     there.up()
     look_everywhere(there)
     _assert_equal(here, there)
-    everything = "".join(text.decode() for text in _tree(here).values())
+    everything = "".join(text.decode() for text in tree(here.root).values())
     for token in ("of here", "of there", "so here", "so there", "edited there", "made here", "made there"):
         assert everything.count(token) == 1, token
     assert here.text("Apart.md") == _text(["of here", *lines[1:-1], "of there"])
@@ -78,7 +79,7 @@ def test_a_tree_that_was_away_for_long_catches_up_and_brings_nothing_back(here: 
     look_everywhere(here)
     there.up()
     _assert_equal(here, there)
-    assert len(_tree(there)) == 40
+    assert len(tree(there.root)) == 40
 
 
 def test_a_tree_copied_with_its_id_becomes_a_mirror_of_its_own(here: Mirrord, there: Mirrord) -> None:
@@ -91,7 +92,7 @@ def test_a_tree_copied_with_its_id_becomes_a_mirror_of_its_own(here: Mirrord, th
     there.up()
     _assert_equal(here, there)
     assert here.text("Page.md") == "page\n"  # a new mirror has agreed on nothing yet: the edit is kept beside it
-    assert [path for path, text in _tree(here).items() if b"edited in the copy" in text and "conflict" in path]
+    assert [path for path, text in tree(here.root).items() if b"edited in the copy" in text and "conflict" in path]
     assert _mirror(here) != _mirror(there)
     assert_syncs(here)
     assert_syncs(there)
@@ -156,16 +157,11 @@ def _assert_equal(here: Mirrord, there: Mirrord) -> None:
     def equal() -> bool:
         look_everywhere(here)
         look_everywhere(there)
-        return _tree(here) == _tree(there)
+        return tree(here.root) == tree(there.root)
 
     eventually(equal, "two equal trees", 40, pause=0.1)
     assert differing(here) == []
     assert differing(there) == []
-
-
-def _tree(mirrord: Mirrord) -> dict[str, bytes]:
-    files = [path for path in mirrord.root.rglob("*") if path.is_file() and ".mirrord" not in path.parts]
-    return {str(path.relative_to(mirrord.root)): path.read_bytes() for path in files}
 
 
 def _ids(mirrord: Mirrord) -> set[object]:

@@ -17,6 +17,7 @@ from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, differing, look_everywhere
+from tests.system.trees import tree
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_tree_put_back_from_a_copy_undoes_nothing(mirrord: Mirrord, tmp_path: 
 
     changed = {page: version for page, version in _rows(mirrord).items() if before.get(page) != version}
     assert [name for name, _ in changed] == ["Changed in the copy"]
-    assert {path: mirrord.text(path) for path in _files(mirrord)} == {
+    assert _texts(mirrord) == {
         "Edited.md": "Edited, second\n",
         "By row.md": "By row, second",
         "Moved away.md": "Moved, first\n",
@@ -232,7 +233,7 @@ def _edit_everything(mirrord: Mirrord) -> None:
 def _assert_healed(mirrord: Mirrord, kept: str = "Kept, first\n") -> None:
     """The files brought the lost tail back; of a deletion that was lost, nothing is known."""
     _settle(mirrord)
-    assert {path: mirrord.text(path) for path in _files(mirrord)} == {
+    assert _texts(mirrord) == {
         "Edited.md": "Edited, second\n",
         "By row.md": "By row, second",
         "Deleted.md": "Deleted, first\n",
@@ -263,9 +264,8 @@ def _rows(mirrord: Mirrord) -> dict[tuple[str, UUID], tuple[int, bool]]:
     return {(name, page): (version, dead) for name, page, version, dead in mirrord.app.execute(query).fetchall()}
 
 
-def _files(mirrord: Mirrord) -> list[str]:
-    found = [path.relative_to(mirrord.root) for path in mirrord.root.rglob("*") if path.is_file()]
-    return sorted(str(path) for path in found if path.parts[0] != ".mirrord" and not path.name.startswith("Canary"))
+def _texts(mirrord: Mirrord) -> dict[str, str]:
+    return {path: held.decode() for path, held in tree(mirrord.root).items() if not path.startswith("Canary")}
 
 
 def _put_back(copy: Path, place: Path) -> None:

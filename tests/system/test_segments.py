@@ -47,8 +47,8 @@ def _marked(mirrord: Mirrord, name: str) -> UUID:
 
 
 def _file(mirrord: Mirrord, page: UUID) -> Said | None:
-    path = mirrord.file(f".records/segments/{page}.json")
-    return json.loads(path.read_bytes()) if path.exists() else None
+    text = mirrord.text(f".records/segments/{page}.json")
+    return None if text is None else json.loads(text)
 
 
 def _await(mirrord: Mirrord, page: UUID, **expected: object) -> None:

@@ -12,6 +12,7 @@ from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, look_everywhere
+from tests.system.trees import tree
 
 VAULT = Path(__file__).parents[3] / "shared" / "corpora" / "dendron-site"
 WHILE = 5.0  # seconds in which nothing may happen
@@ -177,8 +178,7 @@ def _row_of(mirrord: Mirrord, path: str) -> bytes | None:
 
 def _contents(mirrord: Mirrord) -> dict[str, bytes]:
     """The bytes of every page file."""
-    files = (file for file in mirrord.root.rglob("*.md") if ".mirrord" not in file.parts)
-    return {str(file.relative_to(mirrord.root)): file.read_bytes() for file in files}
+    return {path: held for path, held in tree(mirrord.root).items() if path.endswith(".md")}
 
 
 def _rows(mirrord: Mirrord) -> list[tuple[Any, ...]]:
