@@ -39,6 +39,7 @@ from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
 from mirrord.sync.workers import Workers
+from mirrord.telemetry import states
 from mirrord.telemetry.pulses import pulse_of
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class Daemon:
     _answers: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
     _recent: Recent = field(default_factory=Recent)
+    _states: states.States = field(default_factory=states.States)
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -196,7 +198,7 @@ class Daemon:
         engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
         bells = Bells(self.postgres.dsn, engines, self.stop)
         tasks = [self._watch(), bells.listen(), bells.poll(database, self.ready), self._renew(database), self._beat()]
-        tasks.append(self._keep_postgres())
+        tasks += [self._tell(database), self._keep_postgres()]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
         for worked in self.worked.values():
@@ -278,7 +280,8 @@ class Daemon:
             await pause(self.stop, leases.RENEWAL)
             held = [lease for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None]
             with suppress(Unavailable):
-                renewed = await leases.renew(database, held)
+                with self._states.telling(self._drawn()) as news:
+                    renewed = await leases.renew(database, held, {lease.mirror: news[lease] for lease in news})
                 for name, worked in self.worked.items():
                     await self._keep_lease(database, name, worked, renewed)
 
@@ -300,6 +303,15 @@ class Daemon:
             log.warning("lease_regained", extra={"tenant": name})
             worked.engine.handshake.doubt()
             worked.engine.compare_soon()
+
+    async def _tell(self, database: Database) -> None:
+        """Let long work be seen from elsewhere."""
+        while not self.stop.is_set():
+            await pause(self.stop, states.BEAT)
+            await self._states.tell(database, self._drawn())
+
+    def _drawn(self) -> list[tuple[Engine, Consequences]]:
+        return [(worked.engine, worked.consequences) for worked in self.worked.values()]
 
     async def _beat(self) -> None:
         while not self.stop.is_set():

@@ -1,6 +1,8 @@
 """Mirror rows: who mirrors what where, and the lease with its fencing token (SYNC 1.8)."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from types import MappingProxyType
 
 from mirrord.db.connect import Database, Lease
 from mirrord.domain.entry import MirrorId, TenantId
@@ -44,7 +46,7 @@ async def acquire(database: Database, tenant: TenantId, mirror: MirrorId, holder
     """
     async with database.connection() as connection:
         cursor = await connection.execute(
-            "UPDATE mirrord.mirror SET token = token + 1, holder = %s, "
+            "UPDATE mirrord.mirror SET token = token + 1, holder = %s, state = NULL, "
             "expires_at = clock_timestamp() + make_interval(secs => %s) "
             "WHERE tenant_id = %s AND id = %s AND (expires_at < clock_timestamp() OR holder IS NULL OR %s) "
             "RETURNING token",
@@ -67,23 +69,41 @@ async def was_away(database: Database, tenant: TenantId, mirror: MirrorId, longe
         return bool(row and row[0])
 
 
-async def renew(database: Database, leases: list[Lease]) -> set[MirrorId]:
-    """Prolong *leases* in one statement for all tenants; the mirrors whose lease still holds."""
+async def renew(
+    database: Database, leases: list[Lease], states: Mapping[MirrorId, str] = MappingProxyType({})
+) -> set[MirrorId]:
+    """
+    Prolong *leases* in one statement for all tenants; the mirrors whose lease still holds.
+
+    states: what mirrors say of themselves now, as JSON, where that is something else than before.
+    """
+    mirrors = [lease.mirror for lease in leases]
     async with database.connection() as connection:
         cursor = await connection.execute(
-            "UPDATE mirrord.mirror AS m SET expires_at = clock_timestamp() + make_interval(secs => %s) "
-            "FROM unnest(%s::uuid[], %s::bigint[]) AS held (id, token) "
+            "UPDATE mirrord.mirror AS m SET expires_at = clock_timestamp() + make_interval(secs => %s), "
+            "state = coalesce(held.state, m.state) "
+            "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[]) AS held (id, token, state) "
             "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
-            (DURATION, [lease.mirror for lease in leases], [lease.token for lease in leases]),
+            (DURATION, mirrors, [lease.token for lease in leases], [states.get(mirror) for mirror in mirrors]),
         )
         return {MirrorId(row[0]) for row in await cursor.fetchall()}
+
+
+async def tell(database: Database, lease: Lease, state: str) -> None:
+    """What a mirror says of itself, as JSON, between two renewals; nothing, if the lease is lost."""
+    async with database.connection() as connection:
+        await connection.execute(
+            "UPDATE mirrord.mirror SET state = %s::jsonb WHERE id = %s AND token = %s",
+            (state, lease.mirror, lease.token),
+        )
 
 
 async def release(database: Database, lease: Lease) -> None:
     """Give the lease back, so that the next daemon need not wait."""
     async with database.connection() as connection:
         await connection.execute(
-            "UPDATE mirrord.mirror SET expires_at = clock_timestamp(), holder = NULL WHERE id = %s AND token = %s",
+            "UPDATE mirrord.mirror SET expires_at = clock_timestamp(), holder = NULL, state = NULL "
+            "WHERE id = %s AND token = %s",
             (lease.mirror, lease.token),
         )
 

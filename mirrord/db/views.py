@@ -154,13 +154,15 @@ class Underived:
     prior: str | None
 
 
-_UNDERIVED = """
+_IS_UNDERIVED = """
+tenant_id = %s AND deleted_at IS NULL AND kind = 'page' AND content IS NULL
+AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s)"""
+_UNDERIVED = f"""
 SELECT id, version, markdown, prior::text
   FROM (SELECT *, sum(octet_length(markdown)) OVER (ORDER BY updated_at DESC ROWS UNBOUNDED PRECEDING)
                   - octet_length(markdown) AS sooner
           FROM (SELECT id, version, markdown, prior, updated_at FROM mirrord.page
-                 WHERE tenant_id = %s AND deleted_at IS NULL AND kind = 'page' AND content IS NULL
-                   AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s)
+                 WHERE {_IS_UNDERIVED}
                  ORDER BY updated_at DESC LIMIT %s) AS newest) AS measured
  WHERE sooner <= %s ORDER BY updated_at DESC"""
 
@@ -175,6 +177,13 @@ async def load_underived(
     """
     cursor = await connection.execute(_UNDERIVED, (tenant, list(skip), limit, most))
     return [Underived(EntryId(entry), *rest) for entry, *rest in await cursor.fetchall()]
+
+
+async def count_underived(connection: Connection, tenant: TenantId, skip: Sequence[EntryId]) -> int:
+    """How many pages there are whose document is still to be derived."""
+    cursor = await connection.execute(f"SELECT count(*) FROM mirrord.page WHERE {_IS_UNDERIVED}", (tenant, list(skip)))
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 _STORE = """

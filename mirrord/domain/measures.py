@@ -19,6 +19,19 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """
+    Long work that goes on. total: None where nobody knows.
+
+    what: `scan` (a look at the whole tree), `import` (many files or rows at once), `derive` (documents of many pages).
+    """
+
+    what: str
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Measures:
     """
     moves: actions carried out since the start. pending: changes known and not carried over. leases: how many are held.

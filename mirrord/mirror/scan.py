@@ -2,6 +2,7 @@
 
 import os
 import stat as modes
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mirrord.domain.place import ASSETS, RECORDS
@@ -49,10 +50,11 @@ class Scan:
         return self.unknown.isdisjoint(lineage(path))
 
 
-def scan(tree: Tree, ignore: Ignore, under: str = "") -> Scan:
+def scan(tree: Tree, ignore: Ignore, under: str = "", seen: Callable[[int], None] = lambda _: None) -> Scan:
     """
     Look at everything below the directory *under*; one that is gone holds nothing.
 
+    seen: is told again and again how many files and directories were found.
     Raises:
         Unavailable: the tree's root cannot be listed.
         Refused: *under* is reached through a symbolic link.
@@ -61,6 +63,7 @@ def scan(tree: Tree, ignore: Ignore, under: str = "") -> Scan:
     walk.start(under)
     while walk.pending:
         walk.look(walk.pending.pop())
+        seen(len(walk.found.files) + len(walk.found.directories))
     return walk.found
 
 

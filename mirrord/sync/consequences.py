@@ -4,6 +4,7 @@ import asyncio
 import time
 from contextlib import suppress
 
+from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Unavailable
 from mirrord.sync.anchoring import anchor_some
 from mirrord.sync.derive import BATCH, Deriver
@@ -11,8 +12,8 @@ from mirrord.sync.engine import Engine
 from mirrord.sync.linking import link_some
 from mirrord.sync.lulls import LONGEST, is_due
 from mirrord.sync.pausing import pause
+from mirrord.sync.stretches import MANY
 
-MANY = 200  # entries waiting: an import
 RETRY = 0.5  # seconds after Postgres was out of reach
 LINK = 0.1  # seconds without work after which links are looked at
 LINK_MANY = 30.0  # seconds that links wait for documents at most
@@ -20,10 +21,15 @@ UNCHANGED = 5.0  # seconds between looks at whether rows changed that no engine 
 
 
 class Consequences:
-    """drawn: every document is there, every link resolved, every segment in its place."""
+    """
+    drawn: every document is there, every link resolved, every segment in its place.
+
+    long_work: how far the documents of many pages are; None: there are not so many.
+    """
 
     def __init__(self, engine: Engine, deriver: Deriver) -> None:
         self.drawn = False
+        self.long_work: Work | None = None
         self._engine = engine
         self._deriver = deriver
         self._linked_at = 0.0  # when links and segments were last looked at, by the monotonic clock
@@ -50,9 +56,19 @@ class Consequences:
             if not held:
                 break
             self.drawn = False
+            await self._count(held)
             await self._link(stop, many=held == BATCH)
+        self.long_work = None
         self.drawn = self._engine.pending < MANY and not self._deriver.postponed
         return self.drawn and await self._link(stop)
+
+    async def _count(self, held: int) -> None:
+        """Note that documents of so many pages are made, if that is a part of long work."""
+        if self.long_work is not None:
+            done, total = self.long_work.done + held, self.long_work.total or 0
+            self.long_work = Work("derive", done, max(done, total))
+        elif held == BATCH:
+            self.long_work = Work("derive", held, held + await self._deriver.left())
 
     async def _link(self, stop: asyncio.Event, *, many: bool = False) -> bool:
         """

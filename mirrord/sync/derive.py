@@ -94,6 +94,11 @@ class Deriver:
         if storing is not None:
             await storing
 
+    async def left(self) -> int:
+        """How many pages have no document yet, besides those that are being stored."""
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return await views.count_underived(connection, self._sides.tenant, self._coming)
+
     async def _load(self) -> list[Underived]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await views.load_underived(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from mirrord.db import comparison
 from mirrord.db.attention import Halt
 from mirrord.domain.entry import EntryId
+from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
 from mirrord.mirror.ignore import Ignore
@@ -35,6 +36,7 @@ from mirrord.sync.recovery import Recovery
 from mirrord.sync.rewind import Rewind
 from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
+from mirrord.sync.stretches import Scanning, Stretch
 from mirrord.sync.unversioned import give_versions
 
 log = logging.getLogger(__name__)
@@ -68,6 +70,8 @@ class Engine:
         )
         self.started = False
         self.scan_seconds = 0.0  # what the last look everywhere took
+        self._scanning: Scanning | None = None
+        self._stretch = Stretch()
         self._rung = False
         self._rung_at = 0.0
         self._rescan = False
@@ -91,6 +95,16 @@ class Engine:
     def pending(self) -> int:
         """How much is marked and not done."""
         return len(self.queue) + len(self.intake) + len(self.brake.gathered.entries)
+
+    @property
+    def waits_since(self) -> float | None:
+        """When the oldest change was noticed that waits, by the monotonic clock; None: none, or nobody knows."""
+        return min((at for at in (self.queue.oldest, self._rung_at if self._rung else None) if at), default=None)
+
+    def long_work(self) -> list[Work]:
+        """What takes long now; to be asked every few seconds."""
+        scan = self._scanning.look() if self._scanning else None
+        return [one for one in (scan, self._stretch.look(self.pending, self.intake.released)) if one is not None]
 
     @property
     def feed_seconds(self) -> float:
@@ -243,7 +257,11 @@ class Engine:
     async def _scan(self) -> Scan:
         began = time.monotonic()
         self._rescan = False
-        found, differing, look = await asyncio.to_thread(self._look_around)
+        self._scanning = Scanning(len(self.sides.looker.index))
+        try:
+            found, differing, look = await asyncio.to_thread(self._look_around, self._scanning)
+        finally:
+            self._scanning = None
         self.scan_seconds = time.monotonic() - began
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
@@ -254,7 +272,7 @@ class Engine:
         self.queue.mark(entries=await self.recovery.sweep_trash())
         return found
 
-    def _look_around(self) -> tuple[Scan, set[str], Look]:
+    def _look_around(self, scanning: Scanning) -> tuple[Scan, set[str], Look]:
         """The whole tree without reading a file: what is there, what is not as last seen, what is wrong."""
         looker, look = self.sides.looker, Look()
         with suppress(Busy, Refused):
@@ -263,7 +281,7 @@ class Engine:
             except Damaged as error:
                 look.troubles.append((IGNORE_PATH, "damaged", str(error)))
         look.looked.add(IGNORE_PATH)
-        found = scan(self.sides.tree, looker.ignore)
+        found = scan(self.sides.tree, looker.ignore, seen=scanning.tell)
         look.list_troubles(found)
         # what could not be read is in no index: that it went is told by the list only
         look.gone.update(path for path in self.problems.in_tree() if found.shows_absent(path))

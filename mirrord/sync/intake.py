@@ -18,13 +18,14 @@ class _Ahead:
 
 
 class Intake:
-    """Takes chunks from a queue; what it holds counts as pending until `release`."""
+    """Takes chunks from a queue; what it holds counts as pending until `release`. released: how much was, so far."""
 
     def __init__(self, queue: Queue, looker: Looker) -> None:
         self._queue = queue
         self._looker = looker
         self._ahead: _Ahead | None = None
         self._in_hand = 0
+        self.released = 0
 
     def __len__(self) -> int:
         """How many marks were taken and are not done."""
@@ -50,6 +51,7 @@ class Intake:
     def release(self, dirty: Dirty) -> None:
         """What was taken is done, or marked again."""
         self._in_hand -= _size(dirty)
+        self.released += _size(dirty)
         self._queue.release(dirty)
 
     async def look_again(self) -> None:

@@ -81,6 +81,11 @@ class Queue:
         """When a change of a path or entry was noticed that is carried over now; it is told once."""
         return self._noticed.pop(place, None)
 
+    @property
+    def oldest(self) -> float | None:
+        """When the oldest change was noticed that waits, as far as times are taken, by the monotonic clock."""
+        return next(iter(self._noticed.values()), None)
+
     def release(self, dirty: Dirty) -> None:
         """*dirty* was worked on: what is not marked again had nothing to be carried over."""
         done = [place for place in _places(dirty.paths, dirty.entries) if place in self._noticed]

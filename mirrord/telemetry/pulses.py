@@ -1,11 +1,13 @@
 """What an engine tells: for the heartbeat as plain values, for measurements as such."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 from mirrord.domain.latency import Latencies
-from mirrord.domain.measures import Measures, Waiting
+from mirrord.domain.measures import Measures, Waiting, Work
 from mirrord.sync.engine import Engine
 
 
@@ -32,6 +34,18 @@ def pulse_of(engine: Engine, *, derived: bool) -> dict[str, Any]:
     }
 
 
+def state_of(engine: Engine, work: Sequence[Work]) -> dict[str, Any]:
+    """What the mirror's own row says of it, as docs/rows.md describes it; it stays the same while nothing happens."""
+    since = engine.waits_since
+    return {
+        "waits": engine.pending,
+        "since": _moment(since) if since is not None else None,
+        "file_to_row": _rounded(engine.pulse.file_to_row),
+        "row_to_file": _rounded(engine.pulse.row_to_file),
+        "work": [asdict(one) for one in work],
+    }
+
+
 def measures_of(engine: Engine, waiting: Waiting | None) -> Measures:
     """Nothing is copied: read it before the engine goes on."""
     pulse = engine.pulse
@@ -47,6 +61,17 @@ def measures_of(engine: Engine, waiting: Waiting | None) -> Measures:
         scans=pulse.scans,
         waiting=waiting,
     )
+
+
+def _moment(monotonic: float) -> str:
+    seconds = time.time() - (time.monotonic() - monotonic)
+    return datetime.fromtimestamp(round(seconds), UTC).isoformat()
+
+
+def _rounded(latencies: Latencies) -> dict[str, Any] | None:
+    """To tenths of a millisecond: people read it, and it is written again and again."""
+    recent = _recent(latencies)
+    return {name: round(value, 4) for name, value in recent.items()} if recent is not None else None
 
 
 def _recent(latencies: Latencies) -> dict[str, Any] | None:

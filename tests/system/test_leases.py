@@ -11,18 +11,22 @@ import pytest
 
 from mirrord import app
 from mirrord.config import Config
+from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Fenced
 from mirrord.sync import guard
 from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
+from mirrord.sync.consequences import Consequences
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import link_some
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty
+from mirrord.sync.stretches import MANY
 from mirrord.sync.workers import Workers
+from mirrord.telemetry.states import States
 from tests.system.editors import save
 from tests.system.entries import add_page, change, delete, value
 from tests.system.rows import Connection
@@ -39,6 +43,7 @@ WRITTEN = (
     "page_link",
     "link_name",
 )
+SAID, ROW = "SELECT state FROM mirrord.mirror", "SELECT xmin::text FROM mirrord.mirror"
 
 
 @pytest.fixture
@@ -178,6 +183,34 @@ async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_co
             await work()
     finally:
         workers.end()
+
+
+async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_is_news(
+    engine: Engine, app_connection: Connection
+) -> None:
+    worked = (engine, Consequences(engine, Deriver(engine.sides, Workers(), Recent())))
+    states, lease, database = States(), engine.sides.fence, engine.sides.database
+    with states.telling([worked]) as news:
+        await leases.renew(database, [lease], {lease.mirror: news[lease]})
+    assert value(app_connection, SAID)["waits"] == 0
+    with states.telling([worked]) as news:
+        assert news == {}
+    await leases.renew(database, [lease])
+    assert value(app_connection, SAID)["waits"] == 0
+
+    row = value(app_connection, ROW)
+    await states.tell(database, [worked])
+    assert value(app_connection, ROW) == row  # nothing takes long
+    engine.queue.mark([f"{number}.md" for number in range(MANY)])
+    await _fence(engine)
+    row = value(app_connection, ROW)
+    await states.tell(database, [worked])
+    await leases.renew(database, [lease], {lease.mirror: "{}"})
+    assert value(app_connection, ROW) == row
+    await app.take_lease(engine.sides, root_locked=True)
+    assert value(app_connection, SAID) is None
+    await states.tell(database, [worked])
+    assert value(app_connection, SAID)["work"] == [{"what": "import", "done": 0, "total": MANY}]
 
 
 async def _assert_fenced(work: Callable[[], Awaitable[object]], connection: Connection, root: Path) -> None:
