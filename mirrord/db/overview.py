@@ -1,9 +1,10 @@
 """What a person asks about a tenant: counts, and everything that is alive."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirrord.db.connect import Connection
+from mirrord.db.connect import Connection, set_tenant
 from mirrord.domain.entry import TenantId
 from mirrord.domain.measures import Waiting
 
@@ -38,18 +39,33 @@ async def counts(connection: Connection, tenant: TenantId) -> Counts:
     return Counts(*row)
 
 
+_WAITING = (
+    "SELECT (SELECT count(*) FROM mirrord.conflict WHERE tenant_id = %(t)s AND resolved_at IS NULL), "
+    "(SELECT count(*) FROM mirrord.halt WHERE tenant_id = %(t)s AND closed_at IS NULL), "
+    "(SELECT count(*) FROM mirrord.problem WHERE tenant_id = %(t)s), "
+    "(SELECT count(*) FROM mirrord.approval WHERE tenant_id = %(t)s AND state = 'pending')"
+)
+
+
 async def waiting(connection: Connection, tenant: TenantId) -> Waiting:
     """Count what waits for a person; in short tables, whatever the tenant has."""
-    cursor = await connection.execute(
-        "SELECT (SELECT count(*) FROM mirrord.conflict WHERE tenant_id = %(t)s AND resolved_at IS NULL), "
-        "(SELECT count(*) FROM mirrord.halt WHERE tenant_id = %(t)s AND closed_at IS NULL), "
-        "(SELECT count(*) FROM mirrord.problem WHERE tenant_id = %(t)s), "
-        "(SELECT count(*) FROM mirrord.approval WHERE tenant_id = %(t)s AND state = 'pending')",
-        {"t": tenant},
-    )
-    row = await cursor.fetchone()
+    row = await (await connection.execute(_WAITING, {"t": tenant})).fetchone()
     assert row is not None
     return Waiting(*row)
+
+
+async def waiting_in_each(connection: Connection, tenants: Sequence[TenantId]) -> list[Waiting]:
+    """
+    The same of several tenants, in their order and in one round trip.
+
+    connection: in a transaction, of a role that may choose its tenant; the last of them is its tenant then.
+    """
+    cursors = []
+    for tenant in tenants:
+        await set_tenant(connection, tenant)
+        cursors.append(await connection.execute(_WAITING, {"t": tenant}))
+    rows = [await cursor.fetchone() for cursor in cursors]
+    return [Waiting(*row) for row in rows if row is not None]
 
 
 async def server_version(connection: Connection) -> str:

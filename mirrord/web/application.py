@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from mirrord.db.connect import Database
 from mirrord.errors import Unavailable, UserError
 from mirrord.sync.look import LIMIT
-from mirrord.web import decisions, files, finding, history, pages, shell, signing, status, streams
+from mirrord.web import decisions, files, finding, history, pages, shell, signing, status, streams, waiting
 from mirrord.web.desk import Desk, Tenants, answered, desk_of, session_of
 from mirrord.web.gate import Gate
 from mirrord.web.live import Live
@@ -59,6 +59,7 @@ def _routes() -> list[BaseRoute]:
         Route("/", shell.front),
         Route("/sign-in", signing.sign_in),
         _writing("/sign-out", signing.sign_out),
+        Route("/api/waiting", waiting.in_tenants),
         Mount("/static", Assets(directory=STATIC)),
         Mount("/t/{tenant}", routes=[*_views(), Mount("/api", routes=_api())]),
     ]

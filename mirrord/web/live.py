@@ -23,7 +23,7 @@ from mirrord.db.connect import APP_ROLE, Connection, acting_dsn, translated
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import MirrordError
 from mirrord.sync.pausing import pause
-from mirrord.web.rows import feed
+from mirrord.web.rows import feed, mirrors
 from mirrord.web.rows.feed import Change, Cursor
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 WAITING = 1000  # events that one who looks may be behind before they have to come back
 AGAIN = 0.5  # seconds between tries to reach Postgres
 POLL, SOON = 1.0, 0.05  # seconds without a bell; the second while files are awaited
-COUNT = 2.0  # seconds between counts of what waits for a person
+COUNT = 1.0  # seconds between counts of what waits for a person, and looks at how mirrors are
 _TIMED = 60  # changes whose way to disk is remembered
 _REMEMBERED = 20_000  # pages whose place in the sidebar is remembered
 
@@ -77,6 +77,7 @@ class _Follower:
     standing: dict[EntryId, str] = field(default_factory=dict)
     counted: dict[str, int] | None = None
     counted_at: float = 0.0
+    mirrors: str | None = None
 
     def tell(self, event: Event) -> None:
         """Who is too far behind is sent away; they come back and resume."""
@@ -157,7 +158,7 @@ class Live:
 
 
 async def _look(connection: Connection, follower: _Follower) -> None:
-    """Tell what changed, what came to be on disk, and what waits for a person."""
+    """Tell what changed, what came to be on disk, what waits for a person, and that mirrors are not as before."""
     while True:
         assert follower.cursor is not None
         changes, behind = await feed.changed(connection, follower.cursor)
@@ -178,3 +179,6 @@ async def _look(connection: Connection, follower: _Follower) -> None:
         if counted != follower.counted:
             follower.counted = counted
             follower.tell(Event("attention", counted))
+        if (standing := await mirrors.standing(connection)) != follower.mirrors:
+            follower.mirrors = standing
+            follower.tell(Event("mirrors", {}))

@@ -383,6 +383,12 @@ def test_who_sees_one_tenant_decides_about_no_requests_and_halts(ada: Browser) -
     assert ada.ask("POST", "/t/demo/api/halts/1", {"decision": "apply"}).status == 403
 
 
+@pytest.mark.parametrize("after", ["", "?after=", "?after=demo", "?after=a&tenant=rival", "?after=%00"])
+def test_who_sees_one_tenant_is_not_told_what_waits_in_others(console: Console, ada: Browser, after: str) -> None:
+    assert no_secret(ada.ask("GET", f"/api/waiting{after}")).status == 404
+    assert Browser(console.url).ask("GET", f"/api/waiting{after}").status == 401
+
+
 def test_who_sees_one_tenant_sees_no_list_of_them_and_no_machine(console: Console, ada: Browser) -> None:
     assert no_secret(ada.ask("GET", "/")).headers["location"] == "/t/demo/"
     answer = ada.ask("GET", "/t/demo/api/status")

@@ -18,6 +18,13 @@ from tests.system.trees import contents
 
 DOCUMENT = {"type": "doc", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "typed here"}]}]}
 
+MANY_TENANTS = """
+INSERT INTO mirrord.tenant (id, name) SELECT gen_random_uuid(), 'many-' || n FROM generate_series(10, 69) AS n"""
+RIVALS_PROBLEM = """
+INSERT INTO mirrord.problem (tenant_id, mirror_id, path, code, sentence)
+SELECT m.tenant_id, m.id, 'x', 'test', 'A problem.'
+  FROM mirrord.mirror AS m JOIN mirrord.tenant AS t ON t.id = m.tenant_id WHERE t.name = 'rival'"""
+
 
 @pytest.fixture(scope="module")
 def console(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
@@ -266,6 +273,50 @@ def test_status_tells_of_mirrors_and_how_soon_changes_are_on_disk(ada: Browser) 
     assert all(0 < seconds < 20 for seconds in found["to_disk"])
     assert [one["is_held"] for one in found["mirrors"]] == [True]
     assert found["counts"]["pages"] >= 4
+
+
+def test_status_tells_what_waits_and_how_soon_changes_are_carried_over(console: Console, ada: Browser) -> None:
+    with ada.live() as stream:
+        stream.until("mirrors")
+        save(console.mirrord.file("Told.md"), "of this change\n")
+        stream.until("mirrors")
+        told = eventually(lambda: _carried_over(ada), "the daemon to tell of a change")
+    assert (told["state"]["waits"], told["state"]["work"]) == (0, [])
+    assert 0 < told["state"]["file_to_row"]["median"] < 20
+    assert str(console.mirrord.root) == told["root"]
+    guest = console.browser(only=True).get("status")["mirrors"][0]
+    assert [guest[hidden] for hidden in ("host", "root", "holder")] == [None, None, None]
+    assert guest["state"]["file_to_row"]["count"] >= 1
+    assert str(console.mirrord.root) not in str(guest)
+
+
+def _carried_over(ada: Browser) -> dict[str, Any] | None:
+    mirror: dict[str, Any] = ada.get("status")["mirrors"][0]
+    state = mirror["state"]
+    return mirror if state and state["file_to_row"] and not state["waits"] and not state["work"] else None
+
+
+def test_an_operator_is_told_what_waits_in_each_tenant_some_of_them_at_once(
+    console: Console, ada: Browser, module_dsn: str
+) -> None:
+    with psycopg.connect(module_dsn, autocommit=True) as administrator:
+        administrator.execute("SET session_replication_role = replica")  # no guard asks which tenant this is about
+        administrator.execute(MANY_TENANTS)
+        administrator.execute(RIVALS_PROBLEM)
+    first = eventually(lambda: _more(ada.ask("GET", "/api/waiting").json), "the tenants made a moment ago")
+    rest = ada.ask("GET", f"/api/waiting?after={first['next']}").json
+    assert (len(first["counts"]), first["next"], rest["next"]) == (50, "many-58", None)
+    names = [*first["counts"], *rest["counts"]]
+    assert names == ["demo", *(f"many-{number}" for number in range(10, 70)), "rival"]
+    nothing = {"conflicts": 0, "halts": 0, "problems": 0, "approvals": 0}
+    assert first["counts"]["many-10"] == nothing
+    assert rest["counts"]["rival"] == nothing | {"problems": 1}
+    assert first["counts"]["demo"]["problems"] == len(ada.get("attention")["problems"])
+    assert 'data-name="many-69"' in ada.ask("GET", "/").text
+
+
+def _more(answer: dict[str, Any]) -> dict[str, Any] | None:
+    return answer if answer["next"] else None
 
 
 @pytest.mark.parametrize("view", ["", "trash", "search?q=a", "attention", "status"])

@@ -9,8 +9,13 @@ from mirrord.db.connect import Connection
 
 _MIRRORS = """
 SELECT m.id, m.kind, m.host, m.root, m.holder, m.expires_at > clock_timestamp(), m.expires_at,
-       (SELECT count(*) FROM mirrord.entry_feed AS f WHERE f.tenant_id = m.tenant_id AND f.seq > m.ack_seq)
+       (SELECT count(*) FROM mirrord.entry_feed AS f WHERE f.tenant_id = m.tenant_id AND f.seq > m.ack_seq),
+       CASE WHEN m.expires_at > clock_timestamp() THEN m.state END
   FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant() ORDER BY m.expires_at DESC LIMIT 20"""
+_STANDING = """
+SELECT string_agg(m.id::text || (m.expires_at > clock_timestamp()) || m.ack_seq || coalesce(m.state::text, ''), ' '
+                  ORDER BY m.id)
+  FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant()"""
 _EVENTS = """
 SELECT type, occurred_at, actor, channel, coalesce(data ->> 'path', data ->> 'name', data ->> 'command', '')
   FROM mirrord.event WHERE tenant_id = mirrord.current_tenant() ORDER BY occurred_at DESC LIMIT 50"""
@@ -21,7 +26,8 @@ class Mirror:
     """
     A mirror. root: of its tree on that host. is_held: a daemon works on it; until: when its lease ends, or ended.
 
-    behind: entries that changed since it last said that all is on its side.
+    behind: entries that changed since it last said that all is on its side. state: what its daemon says of itself, as
+    docs/rows.md describes it; None: no daemon is at work, or it has said nothing yet.
     """
 
     id: UUID
@@ -32,6 +38,7 @@ class Mirror:
     is_held: bool
     until: datetime
     behind: int
+    state: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,12 @@ class Happened:
 async def mirrors(connection: Connection) -> list[Mirror]:
     """Those at work first."""
     return [Mirror(*row) for row in await (await connection.execute(_MIRRORS)).fetchall()]
+
+
+async def standing(connection: Connection) -> str:
+    """All that changes of mirrors, as a text that is only compared."""
+    row = await (await connection.execute(_STANDING)).fetchone()
+    return str(row[0]) if row else ""
 
 
 async def events(connection: Connection) -> list[Happened]:

@@ -2,7 +2,7 @@
 import { send, tenant } from "./api.js";
 import { listen } from "./live.js";
 
-const VIEWS = { page: "./page.js", history: "./history.js", search: "./search.js", trash: "./trash.js", attention: "./attention.js", status: "./status.js" };
+const VIEWS = { page: "./page.js", history: "./history.js", search: "./search.js", trash: "./trash.js", attention: "./attention.js", status: "./status.js", tenants: "./tenants.js" };
 
 document.getElementById("sign-out")?.addEventListener("click", async () => {
   const { href } = await send("POST", "/sign-out", {});
@@ -23,12 +23,12 @@ window.addEventListener("live:attention", ({ detail }) => {
   count.hidden = waiting === 0;
 });
 
-if (tenant) {
-  const view = document.querySelector("[data-view]")?.dataset.view;
-  const started = [import("./tree.js")];
+const view = document.querySelector("[data-view]")?.dataset.view;
+if (tenant || view) {
+  const started = tenant ? [import("./tree.js")] : [];
   if (VIEWS[view]) started.push(import(VIEWS[view]));
   const starting = (await Promise.all(started)).map((module) => module.start());
-  listen();
+  if (tenant) listen();
   await Promise.all(starting);
   document.body.dataset.ready = "yes";
 }

@@ -71,6 +71,9 @@ export const confirmed = async (question, action) => (await ask(question, { choi
 /** A time for people. */
 export const moment = (text) => new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
+/** So many of a thing, for people. */
+export const many = (count, thing) => `${count.toLocaleString()} ${thing}${count === 1 ? "" : "s"}`;
+
 /** Who did something, for people: "agent writer (file)". */
 export function actor(by) {
   if (!by) return "somebody";

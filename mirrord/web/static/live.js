@@ -1,4 +1,4 @@
-/** What happens in the tenant, as events of the window: `live:page`, `live:tree`, `live:attention`, `live:open`. */
+/** What happens in the tenant, as events of the window: `live:page`, `live:tree`, `live:attention`, `live:mirrors`, `live:open`. */
 import { address } from "./api.js";
 
 let source = null;
@@ -6,7 +6,7 @@ let source = null;
 function open() {
   if (source || document.hidden) return;
   source = new EventSource(address("live", { since: last }));
-  for (const name of ["page", "tree", "attention"]) {
+  for (const name of ["page", "tree", "attention", "mirrors"]) {
     source.addEventListener(name, (event) => {
       if (event.lastEventId) last = event.lastEventId;
       window.dispatchEvent(new CustomEvent(`live:${name}`, { detail: JSON.parse(event.data) }));
