@@ -1,8 +1,12 @@
 """The console around the editor, in a real browser: the sidebar, the Markdown view, history, the trash, decisions."""
 
+import re
+
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
 
+from mirrord.db import tenants
+from mirrord.db.connect import Database
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, row_of
 from tests.system.clients import on_stdio, process
@@ -264,3 +268,41 @@ async def test_axe_has_no_serious_finding_in_other_views(console: Console, perso
     grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
     assert grave == []
     assert await reader.page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+async def test_an_import_is_seen_on_the_status_page_from_its_beginning_to_its_end(
+    console: Console, person: NewPerson
+) -> None:
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/status")
+    await expect(reader.page.get_by_role("heading", name="Mirrors")).to_be_visible(timeout=PATIENCE)
+    pause = console.mirrord.file("PAUSE")
+    save(pause, "")
+    for number in range(400):
+        save(console.mirrord.file(f"Brought/{number}.md"), f"# {number}\n\nOf many.\n")
+
+    bar = reader.page.get_by_role("progressbar", name="Working through files and rows")
+    await expect(reader.page.locator(".queue")).to_contain_text("the oldest since", timeout=PATIENCE)
+    await expect(bar).to_have_attribute("max", re.compile("4.."), timeout=PATIENCE)  # it goes on while files come
+    assert await bar.get_attribute("value") == "0"
+    pause.unlink()
+    await expect(reader.page.locator("progress")).to_have_count(0, timeout=2 * PATIENCE)
+    await expect(reader.page.locator(".queue")).to_have_text("Nothing is in the queue.", timeout=PATIENCE)
+    await expect(reader.page.locator(".pace").filter(has_text="From file to row")).to_be_visible(timeout=PATIENCE)
+    await expect(reader.page.get_by_text(str(console.mirrord.root))).to_have_count(0)
+
+
+async def test_an_operators_list_tells_what_waits_in_each_tenant(
+    console: Console, browser: Browser, admin_dsn: str
+) -> None:
+    async with Database(admin_dsn, size=1) as database:
+        await tenants.add(database, "quiet")
+    save(console.mirrord.file("No text.md"), "\xff".encode("latin-1"))
+    decider = await operator(console, browser, "status")
+    await decider.page.goto(console.url)
+    line = decider.page.get_by_role("listitem").filter(has_text="console")
+    await expect(line).to_contain_text("problem", timeout=PATIENCE)
+    await expect(decider.page.locator("#summary")).to_contain_text("console", timeout=PATIENCE)
+    await expect(decider.page.locator("[data-name=quiet] .count")).to_be_hidden()
+    console.mirrord.file("No text.md").unlink()
+    await decider.context.close()

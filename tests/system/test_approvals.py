@@ -13,7 +13,9 @@ from mirrord.commands.gate import Gate
 from mirrord.commands.run import Done, run
 from mirrord.db.connect import daemon_dsn
 from mirrord.domain.entry import digest_of
+from mirrord.web.serving import last_url
 from tests.system.approvals import Asker, approve, await_state, state, taken_in, trusting, unguarded
+from tests.system.browsing import Browser
 from tests.system.commands import Near
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import look_everywhere, problem
@@ -23,8 +25,15 @@ from tests.system.health import look_everywhere, problem
 def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrord]:
     """One daemon for all tests of this module."""
     with trusting(Near(tmp_path_factory.mktemp("approvals"), tenant="approvals", dsn=admin_dsn)) as started:
-        started.up()
+        started.up("--console", "0")
         yield started
+
+
+@pytest.fixture(scope="module")
+def person(mirrord: Mirrord) -> Browser:
+    """An operator at the console."""
+    url = eventually(lambda: last_url(mirrord.data), "the console's address")
+    return Browser(url, tenant=mirrord.tenant).sign_in(mirrord.run("console", "link").stdout.strip())
 
 
 @pytest.fixture
@@ -81,6 +90,43 @@ def test_a_person_looks_approves_and_the_agent_gets_the_outcome_once(mirrord: Mi
     query = "SELECT data ->> 'request_id' FROM mirrord.event WHERE type = 'PageDeleted' AND data ->> 'path' = %s"
     row = eventually(lambda: mirrord.app.execute(query, [f"{name}.md"]).fetchone(), "the event of the deletion")
     assert row == (str(request),)
+
+
+def test_proposals_are_decided_together_and_what_needs_its_own_decision_is_not(
+    mirrord: Mirrord, agent: Asker, name: str, person: Browser
+) -> None:
+    second, third = f"{name} second", f"{name} third"
+    for one in (second, third):
+        mirrord.file(f"{one}.md").write_text("one\n")
+    edits = [{"path": one, "edits": [{"find": "one", "replace": "two"}]} for one in (name, second)]
+    proposed = [agent.asks("edit_page", edit) for edit in edits]
+    grave = agent.asks("delete_page", {"path": third})
+    for one in (*proposed, grave):
+        await_state(mirrord, one, "pending")
+    shown = {one["id"]: one["needs_own_decision"] for one in person.get("attention")["approvals"]}
+    assert [shown[str(one)] for one in (*proposed, grave)] == [False, False, True]
+
+    together = {"ids": [*map(str, proposed), str(grave)], "approve": True}
+    assert "a decision of its own" in person.send("POST", "approvals", together, 422)["sentence"]
+    assert [state(mirrord, one) for one in (*proposed, grave)] == ["pending"] * 3
+    unknown = {"ids": [str(proposed[0]), str(uuid4())], "approve": True}
+    assert person.ask("POST", f"/t/{mirrord.tenant}/api/approvals", unknown).status in (404, 409, 422)
+    assert state(mirrord, proposed[0]) == "pending"  # all of them, or none
+
+    assert person.send("POST", "approvals", {"ids": [*map(str, proposed)], "approve": True}) == {"decided": 2}
+    for one in proposed:
+        await_state(mirrord, one, "executed")
+    assert [mirrord.text(f"{one}.md") for one in (name, second)] == ["two\n"] * 2
+    assert {event[2] for one in proposed for event in _events(mirrord, one) if event[0] == "ApprovalGranted"} == {
+        "console"
+    }
+    again = person.send("POST", "approvals", {"ids": [*map(str, proposed)], "approve": True}, 422)
+    assert again["sentence"]
+    reason = {"ids": [str(grave)], "approve": False, "reason": "not yet"}
+    assert person.send("POST", "approvals", reason) == {"decided": 1}
+    outcome = agent.gets("delete_page", {"path": third})
+    assert isinstance(outcome, Failed)
+    assert "not yet" in str(outcome)
 
 
 def test_a_rejection_reaches_the_agent_with_its_reason(mirrord: Mirrord, agent: Asker, name: str) -> None:
