@@ -71,6 +71,7 @@ def _views() -> list[BaseRoute]:
         Route("/p/{page}", shell.page),
         Route("/p/{page}/file", files.hand_out),
         Route("/p/{page}/history", shell.page_history),
+        Route("/conflicts/{number}/{side}", files.hand_out_side),
         Route("/trash", shell.view("trash.html")),
         Route("/search", shell.view("search.html")),
         Route("/attention", shell.view("attention.html")),

@@ -14,10 +14,9 @@ from mirrord.domain.approval import State
 from mirrord.domain.entry import TenantId
 from mirrord.domain.remedies import REMEDIES
 from mirrord.domain.trust import Trust
-from mirrord.errors import UserError
 from mirrord.sync.guard import outlook
 from mirrord.web import settling
-from mirrord.web.desk import CHANNEL, Visit, answered, asked, entry_of, refused, visit_of
+from mirrord.web.desk import CHANNEL, Visit, answered, asked, entry_of, number_of, refused, visit_of
 
 _SHOWN = 20  # paths a halt
 _LISTED = 200  # problems, and notices
@@ -137,11 +136,3 @@ def _operators(visit: Visit) -> Visit:
     if not visit.session.is_operator:
         raise HTTPException(403, "Only an operator decides about this.")
     return visit
-
-
-def number_of(request: Request) -> int:
-    """The number that the address names."""
-    said = request.path_params["number"]
-    if not said.isascii() or not said.isdigit() or len(said) > 18:
-        raise UserError("There is nothing of that number.")
-    return int(said)

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from mirrord.db.connect import Connection, Database, set_actor
 from mirrord.domain.entry import EntryId, TenantId, parse_id
+from mirrord.errors import UserError
 from mirrord.web.gate import Gate, Session
 from mirrord.web.rates import Rate
 
@@ -129,6 +130,14 @@ def entry_of(text: object) -> EntryId:
     if not isinstance(text, str) or (found := parse_id(text)) is None:
         raise not_found()
     return found
+
+
+def number_of(request: Request) -> int:
+    """The number that the address names."""
+    said = request.path_params["number"]
+    if not said.isascii() or not said.isdigit() or len(said) > 18:
+        raise UserError("There is nothing of that number.")
+    return int(said)
 
 
 def answered(value: Any, status: int = 200) -> Response:

@@ -9,14 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.db import blobs
-from mirrord.domain.entry import EntryId, TenantId, digest_of
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.place import clean
+from mirrord.errors import UserError
+from mirrord.sync import settling
 from mirrord.sync.linking import meaning_of
 from mirrord.sync.look import LIMIT
-from mirrord.web.desk import answered, not_found, refused, visit_of
+from mirrord.web.desk import Visit, answered, not_found, number_of, refused, visit_of
 from mirrord.web.media import TAKEN, shown_as, taken_as
 from mirrord.web.rows import attachments, pages
 from mirrord.web.rows.pages import Page
+from mirrord.web.settling import SIDES, bytes_of
 
 # Opened by itself a file may run nothing, load nothing, and is not of this origin.
 _ALONE = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
@@ -68,17 +72,34 @@ async def hand_out(request: Request) -> Response:
         stored = await attachments.load(connection, meant.entry) if meant.entry is not None else None
         if stored is None:
             raise not_found()
-        tag = f'"{stored.digest.hex()}"'
-        fresh = request.headers.get("if-none-match") == tag
-        data = None if fresh else await blobs.load(connection, TenantId(visit.tenant), stored.digest)
+        return await _handed_out(visit, connection, stored.name, stored.digest)
+
+
+async def hand_out_side(request: Request) -> Response:
+    """GET conflicts/{number}/{side}: the bytes of an attachment in conflict on that side, as they are now."""
+    visit, side = await visit_of(request), request.path_params["side"]
+    async with visit.reading() as connection:
+        try:
+            dispute = await settling.load(connection, TenantId(visit.tenant), number_of(request))
+        except UserError as error:
+            raise not_found() from error
+        is_there = dispute.conflict.kind is Kind.ATTACHMENT and side in SIDES
+        digest = bytes_of(dispute, side) if is_there else None
+        if digest is None:
+            raise not_found()
+        return await _handed_out(visit, connection, dispute.conflict.path, digest)
+
+
+async def _handed_out(visit: Visit, connection: Connection, name: str, digest: Digest) -> Response:
+    tag = f'"{digest.hex()}"'
+    fresh = visit.request.headers.get("if-none-match") == tag
+    data = None if fresh else await blobs.load(connection, TenantId(visit.tenant), digest)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Content-Security-Policy": _ALONE}
     if fresh:
         return Response(status_code=304, headers=headers)
     if data is None:
         raise not_found()
-    kind = shown_as(stored.name, data)
+    kind = shown_as(name, data)
     if kind is None or kind == "image/svg+xml":
-        headers["Content-Disposition"] = (
-            f"attachment; filename*=UTF-8''{quote(stored.name.rpartition('/')[2], safe='')}"
-        )
+        headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}"
     return Response(data, headers=headers, media_type=kind or "application/octet-stream")

@@ -59,6 +59,11 @@ def shown_as(name: str, head: bytes) -> str | None:
     )
 
 
+def is_picture(name: str) -> bool:
+    """Whether a file of that name is shown inside a page, if its bytes are what it says."""
+    return _ending(name) in _PICTURES or _ending(name) == "svg"
+
+
 def _ending(name: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name else ""
 

@@ -1,4 +1,7 @@
-"""Settling conflicts as an app does: it writes the page and deletes the sibling, under the versions that were seen."""
+"""
+Settling conflicts as an app does: it writes the page or attachment and deletes the sibling, under the versions that
+were seen.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,14 +11,17 @@ from starlette.exceptions import HTTPException
 
 from mirrord.db import conflicts
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import Kind, TenantId
+from mirrord.domain.entry import Digest, Kind, TenantId
 from mirrord.errors import Refused, UserError
 from mirrord.sync import settling
+from mirrord.sync.bodies import media_type_of
 from mirrord.sync.settling import Choice, Dispute
 from mirrord.sync.threeway import marked
+from mirrord.web.media import is_picture
 from mirrord.web.rows import attachments, pages
 
 CHOICES: Mapping[str, Choice] = MappingProxyType({"file": Choice.FILE, "row": Choice.ROW, "merged": Choice.MERGED})
+SIDES = ("base", "file", "row")
 _LISTED = 50
 
 
@@ -30,6 +36,7 @@ def _facts(dispute: Dispute) -> dict[str, Any]:
     has_text = conflict.kind is Kind.PAGE and entry is not None
     row = (entry.text if entry else None) or ""
     file = settling.file_text(dispute) if conflict.kind is not Kind.ATTACHMENT else None
+    sides = [side for side in SIDES if bytes_of(dispute, side)] if conflict.kind is Kind.ATTACHMENT else []
     return {
         "number": conflict.id,
         "kind": conflict.kind,
@@ -41,6 +48,8 @@ def _facts(dispute: Dispute) -> dict[str, Any]:
         "base": conflict.base_text,
         "file": file,
         "row": row if conflict.kind is not Kind.ATTACHMENT else None,
+        "sides": sides,
+        "is_picture": is_picture(conflict.path),
         "marked": marked(conflict.base_text, file or "", row) if has_text else None,
         "page_changed": dispute.entry_changed,
         "sibling_changed": dispute.sibling_changed,
@@ -54,8 +63,10 @@ def _why_not(dispute: Dispute, choice: Choice) -> str | None:
     number, kind = dispute.conflict.id, dispute.conflict.kind
     if kind is Kind.RECORD:
         return f"A record's text is settled on the command line: `mirrord conflicts take-file {number}` or `take-row`."
-    if kind is Kind.ATTACHMENT and choice is not Choice.ROW:
-        return f"An attachment's bytes are taken on the command line: `mirrord conflicts take-file {number}`."
+    if kind is Kind.ATTACHMENT and choice is Choice.MERGED:
+        return "Of an attachment there is no text to merge: take one of the two."
+    if kind is Kind.ATTACHMENT and choice is Choice.FILE and bytes_of(dispute, "file") is None:
+        return "The file's bytes are gone with the sibling; the row's can be taken."
     return settling.objection(dispute, choice, dispute.seen)
 
 
@@ -70,10 +81,33 @@ async def settle(
     dispute = await settling.load(connection, tenant, number)
     if why := _why_not(dispute, choice) or settling.objection(dispute, choice, seen):
         raise UserError(why)
-    if choice is not Choice.ROW and not await _write(connection, dispute, _content(dispute, choice, text)):
+    if choice is not Choice.ROW and not await _take(connection, dispute, choice, text):
         raise _stale(dispute)
     if not await _drop(connection, dispute):
         raise _stale(dispute)
+
+
+def bytes_of(dispute: Dispute, side: str) -> Digest | None:
+    """The digest of an attachment's bytes on one of SIDES, as they are now; None: not known, or gone."""
+    if side == "base":
+        return dispute.conflict.base_digest
+    entry = dispute.sibling if side == "file" else dispute.entry
+    return entry.digest if entry is not None else None
+
+
+async def _take(connection: Connection, dispute: Dispute, choice: Choice, text: str | None) -> bool:
+    if dispute.conflict.kind is Kind.ATTACHMENT:
+        return await _write_bytes(connection, dispute)
+    return await _write(connection, dispute, _content(dispute, choice, text))
+
+
+async def _write_bytes(connection: Connection, dispute: Dispute) -> bool:
+    entry, sibling, digest = dispute.entry, dispute.sibling, bytes_of(dispute, "file")
+    assert entry is not None  # _why_not() saw to it
+    assert sibling is not None
+    assert digest is not None
+    kind = media_type_of(entry.place.name)
+    return await attachments.replace(connection, entry.entry, entry.version, digest, sibling.size or 0, kind)
 
 
 def _content(dispute: Dispute, choice: Choice, text: str | None) -> str:

@@ -96,14 +96,14 @@ def test_proposals_are_decided_together_and_what_needs_its_own_decision_is_not(
     mirrord: Mirrord, agent: Asker, name: str, person: Browser
 ) -> None:
     second, third = f"{name} second", f"{name} third"
-    for one in (second, third):
-        mirrord.file(f"{one}.md").write_text("one\n")
-    edits = [{"path": one, "edits": [{"find": "one", "replace": "two"}]} for one in (name, second)]
+    for page in (second, third):
+        mirrord.file(f"{page}.md").write_text("one\n")
+    edits = [{"path": page, "edits": [{"find": "one", "replace": "two"}]} for page in (name, second)]
     proposed = [agent.asks("edit_page", edit) for edit in edits]
     grave = agent.asks("delete_page", {"path": third})
     for one in (*proposed, grave):
         await_state(mirrord, one, "pending")
-    shown = {one["id"]: one["needs_own_decision"] for one in person.get("attention")["approvals"]}
+    shown = {asked["id"]: asked["needs_own_decision"] for asked in person.get("attention")["approvals"]}
     assert [shown[str(one)] for one in (*proposed, grave)] == [False, False, True]
 
     together = {"ids": [*map(str, proposed), str(grave)], "approve": True}
@@ -116,7 +116,7 @@ def test_proposals_are_decided_together_and_what_needs_its_own_decision_is_not(
     assert person.send("POST", "approvals", {"ids": [*map(str, proposed)], "approve": True}) == {"decided": 2}
     for one in proposed:
         await_state(mirrord, one, "executed")
-    assert [mirrord.text(f"{one}.md") for one in (name, second)] == ["two\n"] * 2
+    assert [mirrord.text(f"{page}.md") for page in (name, second)] == ["two\n"] * 2
     assert {event[2] for one in proposed for event in _events(mirrord, one) if event[0] == "ApprovalGranted"} == {
         "console"
     }

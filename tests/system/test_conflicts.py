@@ -209,7 +209,7 @@ def test_an_attachment_changed_on_both_sides_is_kept_twice_and_listed(mirrord: M
 
 
 def write_bytes(mirrord: Mirrord, attachment: object, data: bytes) -> None:
-    """What another mirror of the tenant does: apps insert and delete attachments only."""
+    """What another mirror of the tenant does."""
     assert mirrord.dsn is not None
     with psycopg.connect(mirrord.dsn) as connection:
         tenant = connection.execute("SELECT id FROM mirrord.tenant WHERE name = %s", [mirrord.tenant]).fetchone()

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from mirrord.domain.entry import digest_of
 from mirrord.web.serving import last_url
 from tests.system.browsing import Browser
 from tests.system.commands import Near
@@ -243,6 +244,40 @@ def test_a_conflict_is_settled_in_the_console(console: Console, ada: Browser) ->
     ada.send("POST", f"conflicts/{found['number']}", body)
     eventually(lambda: console.mirrord.text("Dispute.md") == "both of them\n", "the merged text in the file")
     assert ada.get("attention")["conflicts"] == []
+
+
+def test_an_attachment_changed_on_both_sides_is_looked_at_and_settled(console: Console, ada: Browser) -> None:
+    file = console.mirrord.file("assets/disputed.png")
+    both, ours, theirs = (PICTURE + one for one in (b"0", b"1", b"2"))
+    save(file, both)
+    found = "SELECT id FROM mirrord.attachment WHERE name LIKE 'disputed%' AND deleted_at IS NULL"
+    attachment = eventually(lambda: console.mirrord.app.execute(found).fetchone(), "the attachment's row")[0]
+    with console.mirrord.frozen():
+        save(file, ours)
+        _replace(console, attachment, theirs)
+    conflict = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
+    assert (conflict["kind"], conflict["is_picture"], conflict["can"]) == ("attachment", True, ["file", "row"])
+    number, seen = conflict["number"], conflict["seen"]
+    sides = {side: ada.ask("GET", f"/t/demo/conflicts/{number}/{side}") for side in conflict["sides"]}
+    assert {side: shown.data for side, shown in sides.items()} == {"base": both, "file": ours, "row": theirs}
+    assert {shown.headers["content-type"] for shown in sides.values()} == {"image/png"}
+    assert console.browser("rival").ask("GET", f"/t/rival/conflicts/{number}/row").status == 404
+    assert ada.ask("GET", f"/t/demo/conflicts/{number}/other").status == 404
+
+    ada.send("POST", f"conflicts/{number}", {"choice": "merged", "seen": seen, "text": "x"}, 422)
+    ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": "1/1"}, 422)
+    ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": seen})
+    eventually(lambda: contents(file) == ours, "the bytes of the file, at its place")
+    assert ada.get("attention")["conflicts"] == []
+    assert console.mirrord.app.execute(found).fetchall() == [(attachment,)]  # what links to it goes on meaning it
+    eventually(lambda: [one.name for one in file.parent.glob("disputed*")] == [file.name], "the sibling to go")
+
+
+def _replace(console: Console, attachment: object, data: bytes) -> None:
+    """An app gives an attachment other bytes."""
+    app, digest = console.mirrord.app, digest_of(data)
+    app.execute("INSERT INTO blob (digest, part, bytes) VALUES (%s, 0, %s)", [digest, data])
+    app.execute("UPDATE attachment SET digest = %s, size = %s WHERE id = %s", [digest, len(data), attachment])
 
 
 def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> None:

@@ -15,6 +15,9 @@ SELECT name, digest FROM mirrord.attachment
  WHERE tenant_id = mirrord.current_tenant() AND parent_key = coalesce(%s, '00000000-0000-0000-0000-000000000000'::uuid)
    AND deleted_at IS NULL"""
 _INSERT = "INSERT INTO mirrord.attachment (parent_id, name, digest, size, media_type) VALUES (%s, %s, %s, %s, %s)"
+_REPLACE = """
+UPDATE mirrord.attachment SET digest = %s, size = %s, media_type = %s, deleted_at = NULL
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s RETURNING id"""
 _STORED = """
 SELECT name, digest, size FROM mirrord.attachment
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NULL"""
@@ -50,6 +53,14 @@ async def load(connection: Connection, attachment: UUID) -> Stored | None:
     """What an attachment's row says; None: there is none."""
     row = await (await connection.execute(_STORED, (attachment,))).fetchone()
     return Stored(*row) if row else None
+
+
+async def replace(
+    connection: Connection, attachment: UUID, version: int, digest: Digest, size: int, media_type: str | None
+) -> bool:
+    """Other bytes, which are in `blob`; a deleted one lives again. False: somebody was quicker."""
+    cursor = await connection.execute(_REPLACE, (digest, size, media_type, attachment, version))
+    return await cursor.fetchone() is not None
 
 
 async def delete(connection: Connection, attachment: UUID, version: int) -> bool:

@@ -1,5 +1,5 @@
 /** What waits for a person: requests, halts, conflicts, problems, notices. */
-import { change, get, href } from "./api.js";
+import { change, get, href, tenant } from "./api.js";
 import { actor, ask, button, confirmed, make, moment, tell, trying } from "./dom.js";
 
 const place = document.getElementById("content");
@@ -65,6 +65,18 @@ function halt(one) {
   );
 }
 
+const SIDES = { base: "What both came from", file: "The file's", row: "The row's" };
+
+/** An attachment on each side: to look at where it is a picture, to save in any case. */
+function bytes(one) {
+  const shown = one.sides.map((side) => {
+    const src = `/t/${tenant}/conflicts/${one.number}/${side}?${new URLSearchParams({ seen: one.seen })}`;
+    const picture = one.is_picture ? make("img", { src, alt: SIDES[side] }) : null;
+    return make("div", {}, make("h4", {}, SIDES[side]), picture, make("p", {}, make("a", { href: src, download: "" }, "Save it")));
+  });
+  return make("div", { class: "columns" }, shown);
+}
+
 function conflict(one) {
   const settle = (choice, text = null) => () =>
     doing("Settled.", () => change("POST", `conflicts/${one.number}`, { choice, seen: one.seen, text }));
@@ -80,7 +92,7 @@ function conflict(one) {
   return card(
     one.path,
     one.page_changed || one.sibling_changed ? make("p", {}, "It changed since the conflict arose; below is how it is now.") : null,
-    one.kind === "attachment" ? null : make("div", { class: "columns" }, column("Both came from", one.base), column("The file's text", one.file), column("The row's text", one.row)),
+    one.kind === "attachment" ? bytes(one) : make("div", { class: "columns" }, column("Both came from", one.base), column("The file's text", one.file), column("The row's text", one.row)),
     tools(...choices, one.kind === "page" ? make("a", { href: href(one.page) }, "The page") : null, one.sibling && one.kind === "page" ? make("a", { href: href(one.sibling) }, "Its sibling") : null),
     edit,
     one.why_not ? make("p", { class: "hint" }, one.why_not) : null,
