@@ -21,6 +21,7 @@ from mirrord.db.ticker import choose
 from mirrord.domain.approval import FOLDER as REQUESTS
 from mirrord.domain.entry import TenantId
 from mirrord.domain.event import FOLDER
+from mirrord.domain.measures import Work
 from mirrord.domain.place import RECORDS
 from mirrord.errors import Halted, Refused, Unavailable
 from mirrord.mirror.heartbeat import Heartbeat, requests_in
@@ -63,6 +64,11 @@ class Worked:
         self.engine.look_everywhere()
         self.events.look_everywhere()
         self.approver.look_everywhere()
+
+    def long_work(self) -> list[Work]:
+        """What takes long now."""
+        others = (self.consequences.long_work, self.approver.long_work)
+        return [*self.engine.long_work(), *(one for one in others if one is not None)]
 
     @property
     def idle(self) -> bool:
@@ -280,7 +286,7 @@ class Daemon:
             await pause(self.stop, leases.RENEWAL)
             held = [lease for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None]
             with suppress(Unavailable):
-                with self._states.telling(self._drawn()) as news:
+                with self._states.telling(self.worked.values()) as news:
                     renewed = await leases.renew(database, held, {lease.mirror: news[lease] for lease in news})
                 for name, worked in self.worked.items():
                     await self._keep_lease(database, name, worked, renewed)
@@ -308,10 +314,7 @@ class Daemon:
         """Let long work be seen from elsewhere."""
         while not self.stop.is_set():
             await pause(self.stop, states.BEAT)
-            await self._states.tell(database, self._drawn())
-
-    def _drawn(self) -> list[tuple[Engine, Consequences]]:
-        return [(worked.engine, worked.consequences) for worked in self.worked.values()]
+            await self._states.tell(database, list(self.worked.values()))
 
     async def _beat(self) -> None:
         while not self.stop.is_set():

@@ -15,6 +15,7 @@ from mirrord.commands.failure import Failed
 from mirrord.db import approvals
 from mirrord.db.approvals import Stored
 from mirrord.domain.approval import State
+from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Fenced, MirrordError
 from mirrord.sync.pausing import pause
 
@@ -28,11 +29,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Approver:
-    """Works on one mirror's requests, one after the other. may_act: whether files may be changed now."""
+    """
+    Works on one mirror's requests, one after the other.
+
+    may_act: whether files may be changed now. long_work: how far the command is that is being run, if it tells.
+    """
 
     desk: Desk
     may_act: Callable[[], bool]
     intake: Intake = field(init=False)
+    long_work: Work | None = None
     _waiting: bool = True  # whether any request has no end yet; first nobody knows
     _working: bool = False
     _looked: float = field(default_factory=time.monotonic)  # when all files were, by the monotonic clock
@@ -117,10 +123,16 @@ class Approver:
     async def _execute(self, stored: Stored) -> dict[str, Any]:
         sides = self.desk.sides
         sides.check_lease()
-        outcome = await asyncio.to_thread(executed, self.desk, stored.request, stored.level)
+        try:
+            outcome = await asyncio.to_thread(executed, self.desk, stored.request, stored.level, self._hear)
+        finally:
+            self.long_work = None
         last = json.dumps({"id": str(stored.id), "outcome": outcome})
         await asyncio.to_thread(sides.state.set, _LAST, last)
         return outcome
+
+    def _hear(self, done: int, of: int, /) -> None:
+        self.long_work = Work("command", done, of)
 
     async def _left_by_the_dead(self, stored: Stored) -> dict[str, Any]:
         """What became of a request whose run was cut short: never is it run again where it had begun."""

@@ -15,6 +15,7 @@ from mirrord.commands.failure import Failed, contained, explained
 from mirrord.domain.approval import ABSENT, Preview, Request, storable
 from mirrord.domain.entry import Digest
 from mirrord.domain.event import FOLDER
+from mirrord.domain.progress import Progress, unobserved
 from mirrord.mirror.tree import Tree
 
 # Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
@@ -39,13 +40,13 @@ def previewed(desk: Desk, request: Request) -> Preview:
         return preview
 
 
-def executed(desk: Desk, request: Request, level: str) -> dict[str, Any]:
+def executed(desk: Desk, request: Request, level: str, progress: Progress = unobserved) -> dict[str, Any]:
     """Run what was approved; {"result"}, or {"failure"} where nothing was changed."""
     from mirrord.commands.run import told  # noqa: PLC0415  (as above)
 
     try:
         with _session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
-            return {"result": storable(_patiently(request, lambda: _run(session, request)))}
+            return {"result": storable(_patiently(request, lambda: _run(session, request, progress)))}
     except Failed as failed:
         return {"failure": failure(failed)}
 
@@ -106,9 +107,11 @@ def _preview(session: "Session", request: Request) -> Preview:
     return _command(request).preview(session, **request.arguments)
 
 
-def _run(session: "Session", request: Request) -> dict[str, Any]:
+def _run(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
     _check_bases(session, request.bases)
-    return asdict(_command(request).run(session, **request.arguments))
+    command = _command(request)
+    more = {"progress": progress} if command.is_long else {}
+    return asdict(command.run(session, **request.arguments, **more))
 
 
 def _command(request: Request) -> "Command":

@@ -23,7 +23,8 @@ class Work:
     """
     Long work that goes on. total: None where nobody knows.
 
-    what: `scan` (a look at the whole tree), `import` (many files or rows at once), `derive` (documents of many pages).
+    what: `scan` (a look at the whole tree), `import` (many files or rows at once), `derive` (documents of many pages),
+    `command` (what a person approved, such as to import a survey).
     """
 
     what: str

@@ -98,8 +98,9 @@ class Engine:
 
     @property
     def waits_since(self) -> float | None:
-        """When the oldest change was noticed that waits, by the monotonic clock; None: none, or nobody knows."""
-        return min((at for at in (self.queue.oldest, self._rung_at if self._rung else None) if at), default=None)
+        """When the oldest change was noticed that waits, by the monotonic clock; None: nothing, or unknown."""
+        noticed = [self.queue.oldest, self._rung_at if self._rung else None] if self.pending else []
+        return min((at for at in noticed if at is not None), default=None)
 
     def long_work(self) -> list[Work]:
         """What takes long now; to be asked every few seconds."""

@@ -2,19 +2,28 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
 import orjson
 
 from mirrord.db import leases
 from mirrord.db.connect import Database, Lease
+from mirrord.domain.measures import Work
 from mirrord.errors import Unavailable
-from mirrord.sync.consequences import Consequences
 from mirrord.sync.engine import Engine
 from mirrord.telemetry.pulses import state_of
 
 BEAT = 1.0  # seconds between two looks at how far long work is
 
-Worked = Iterable[tuple[Engine, Consequences]]
+
+class AtWork(Protocol):
+    """One mirror at work."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    def long_work(self) -> list[Work]:
+        """What takes long now."""
 
 
 class States:
@@ -26,13 +35,13 @@ class States:
         self._under_way: set[Lease] = set()
 
     @contextmanager
-    def telling(self, worked: Worked) -> Iterator[dict[Lease, str]]:
+    def telling(self, worked: Iterable[AtWork]) -> Iterator[dict[Lease, str]]:
         """
         What mirrors are to say that they did not say yet, as JSON; they have said it when the block ends well.
 
         What another block is about to write is left out: the later of two would not be the newer one.
         """
-        said = {lease: _said(*one) for one in worked if (lease := one[0].sides.lease) is not None}
+        said = {lease: _said(one) for one in worked if (lease := one.engine.sides.lease) is not None}
         news = {
             lease: state
             for lease, state in said.items()
@@ -45,9 +54,9 @@ class States:
         finally:
             self._under_way -= news.keys()
 
-    async def tell(self, database: Database, worked: Worked) -> None:
+    async def tell(self, database: Database, worked: Iterable[AtWork]) -> None:
         """Say how far long work is, and when it is over; where there is none, nothing, until the next renewal."""
-        busy = [one for one in worked if _works(*one) or one[0].sides.lease in self._busy]
+        busy = [one for one in worked if one.long_work() or one.engine.sides.lease in self._busy]
         for one in busy:  # who waits for one mirror's row must not hold up another mirror
             with suppress(Unavailable), self.telling([one]) as news:
                 for lease, state in news.items():
@@ -59,10 +68,5 @@ class States:
             (self._busy.add if orjson.loads(state)["work"] else self._busy.discard)(lease)
 
 
-def _works(engine: Engine, consequences: Consequences) -> bool:
-    return bool(engine.long_work()) or consequences.long_work is not None
-
-
-def _said(engine: Engine, consequences: Consequences) -> str:
-    derive = consequences.long_work
-    return orjson.dumps(state_of(engine, [*engine.long_work(), *([derive] if derive else [])])).decode()
+def _said(one: AtWork) -> str:
+    return orjson.dumps(state_of(one.engine, one.long_work())).decode()

@@ -1,5 +1,6 @@
 """What an approver does with requests that an earlier one left, or that belong to another mirror."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -19,6 +20,7 @@ from mirrord.db import approvals, leases
 from mirrord.db.connect import Database
 from mirrord.domain.approval import Answer, Request
 from mirrord.domain.entry import TenantId, new_id
+from mirrord.domain.measures import Work
 from mirrord.errors import Locked
 from mirrord.mcp.tools import ALL, tools_of
 from mirrord.mirror import requests
@@ -100,6 +102,29 @@ async def test_a_request_that_was_claimed_by_one_that_died_before_it_began_is_ru
     assert office.pages() == ["Alpha.md"]
     assert (await office.stored(request)).state == "executed"
     assert isinstance(office.agent.calls("create_page", CALL), dict)
+
+
+async def test_how_far_an_approved_import_is_can_be_seen_until_it_is_over(office: Office, tmp_path: Path) -> None:
+    file = tmp_path / "Wave.csv"
+    file.write_text("Id;Why\n" + "".join(f"P{number};because\n" for number in range(100)))
+    maps = [{"column": "Id", "target": "identifier"}, {"column": "Why", "target": "source_text"}]
+    agent = Asker(office.mirror.root, "demo", attach_from=(tmp_path,))
+    request = agent.asks("import_survey", {"path": str(file), "column_mappings": maps})
+    await office.work()
+    office.mirror.app.execute("SELECT mirrord.approve(%s)", [request])
+    approver, seen = Approver(office.desk, lambda: True), set[Work]()
+
+    working = asyncio.ensure_future(approver.work())
+    while not working.done():
+        if approver.long_work is not None:
+            seen.add(approver.long_work)
+        await asyncio.sleep(0)
+
+    agent.session.close()
+    assert (await office.stored(request)).state == "executed"
+    assert len({one.done for one in seen}) > 2
+    assert {(one.what, one.total) for one in seen} == {("command", 100)}
+    assert approver.long_work is None
 
 
 async def test_a_request_that_breaks_its_command_is_told_so_and_the_next_is_taken_in(office: Office) -> None:

@@ -101,6 +101,24 @@ def test_bytes_that_do_not_match_their_digest_are_listed_and_not_written(mirrord
     mirrord.app.execute("DELETE FROM attachment WHERE name = 'wrong.bin'")
 
 
+def test_an_app_gives_an_attachment_other_bytes_if_they_are_there(mirrord: Mirrord) -> None:
+    _put(mirrord, "assets/given.txt", b"one")
+    attachment = eventually(lambda: _row(mirrord, "given.txt"), "a row of the file")[0]
+    give = "UPDATE attachment SET digest = %s, size = 3 WHERE id = %s"
+    bring = "INSERT INTO blob (digest, part, bytes) VALUES (%s, 0, %s)"
+    mirrord.app.execute(bring, [digest_of(b"two"), b"two"])
+    mirrord.app.execute(give, [digest_of(b"two"), attachment])
+    eventually(lambda: contents(mirrord.file("assets/given.txt")) == b"two", "the other bytes in the file")
+
+    mirrord.app.execute(give, [digest_of(b"six"), attachment])
+    missing = "SELECT sentence FROM problem WHERE code = 'blob' AND path LIKE '%%given.txt'"
+    eventually(lambda: mirrord.app.execute(missing, []).fetchone(), "the listed problem")
+    assert contents(mirrord.file("assets/given.txt")) == b"two"
+    mirrord.app.execute(bring, [digest_of(b"six"), b"six"])
+    eventually(lambda: contents(mirrord.file("assets/given.txt")) == b"six", "the bytes that were missing")
+    eventually(lambda: mirrord.app.execute(missing, []).fetchone() is None, "the end of the problem")
+
+
 def test_a_renamed_file_keeps_its_id(mirrord: Mirrord) -> None:
     _put(mirrord, "assets/old.txt", b"the same bytes")
     before = eventually(lambda: _row(mirrord, "old.txt"), "a row of the file")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -14,11 +15,11 @@ from mirrord.config import Config
 from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
+from mirrord.domain.measures import Work
 from mirrord.errors import Fenced
 from mirrord.sync import guard
 from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
-from mirrord.sync.consequences import Consequences
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.linking import link_some
@@ -185,10 +186,20 @@ async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_co
         workers.end()
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """An engine, and nothing beside it that could take long."""
+
+    engine: Engine
+
+    def long_work(self) -> list[Work]:
+        return self.engine.long_work()
+
+
 async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_is_news(
     engine: Engine, app_connection: Connection
 ) -> None:
-    worked = (engine, Consequences(engine, Deriver(engine.sides, Workers(), Recent())))
+    worked = Alone(engine)
     states, lease, database = States(), engine.sides.fence, engine.sides.database
     with states.telling([worked]) as news:
         await leases.renew(database, [lease], {lease.mirror: news[lease]})

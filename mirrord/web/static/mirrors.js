@@ -3,7 +3,7 @@ import { make, many, moment } from "./dom.js";
 import { pace, sparkline } from "./sparkline.js";
 
 const KEPT = 60; // of what was told of one direction, while the page is open
-const WORK = { scan: "Looking at the whole tree", import: "Working through files and rows", derive: "Making documents" };
+const WORK = { scan: "Looking at the whole tree", import: "Working through files and rows", derive: "Making documents", command: "Carrying out what was approved" };
 const WAYS = { file_to_row: "From file to row", row_to_file: "From row to file" };
 const told = new Map();
 
