@@ -5,6 +5,7 @@ import { pace, sparkline } from "./sparkline.js";
 const KEPT = 60; // of what was told of one direction, while the page is open
 const WORK = { scan: "Looking at the whole tree", import: "Working through files and rows", derive: "Making documents", command: "Carrying out what was approved" };
 const WAYS = { file_to_row: "From file to row", row_to_file: "From row to file" };
+const KINDS = { tree: "A tree of files" }; // where it is, only operators see
 const told = new Map();
 
 /** What was told of one direction since the page is open: of each telling the last change. */
@@ -47,7 +48,7 @@ function mirror(one) {
         ...Object.keys(WAYS).map((way) => latency(one.id, way, state[way])),
       ]
     : [];
-  return make("li", { class: "card" }, make("h3", {}, one.root ? `${one.host}: ${one.root}` : one.kind), facts, ...said);
+  return make("li", { class: "card" }, make("h3", {}, one.root ? `${one.host}: ${one.root}` : KINDS[one.kind] ?? one.kind), facts, ...said);
 }
 
 /** All of them; those at work come first. */
