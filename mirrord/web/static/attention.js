@@ -110,8 +110,13 @@ function notices(list) {
 
 const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);
 
+let shown = null;
+
 async function show() {
   const found = await get("attention");
+  const wanted = JSON.stringify(found);
+  if (wanted === shown) return; // what somebody unfolded stays so
+  shown = wanted;
   const parts = [
     found.approvals.length ? section("Requests of agents", ...approvals(found.approvals)) : null,
     found.halts.length ? section("Halts", make("ul", { class: "list" }, found.halts.map(halt))) : null,
