@@ -145,6 +145,8 @@ async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(consol
     await expect(writer.page.get_by_role("heading", name="Trash")).to_be_visible(timeout=PATIENCE)
     eventually(lambda: not console.mirrord.file("Keys three.md").exists(), "the file to go")
     await writer.page.get_by_role("listitem").filter(has_text="Keys three").get_by_role("button").click()
+    await expect(writer.page.locator("#title")).to_have_text("Keys three", timeout=PATIENCE)
+    await ready(writer)  # a browser that is closed on its way to a page may hang
     eventually(console.mirrord.file("Keys three.md").exists, "the file to come back")
 
 
