@@ -1,5 +1,7 @@
 """The console around the editor, in a real browser: the sidebar, the Markdown view, history, the trash, decisions."""
 
+import asyncio
+
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
 
@@ -285,8 +287,8 @@ async def test_an_import_is_seen_on_the_status_page_from_its_beginning_to_its_en
 
     bar = reader.page.get_by_role("progressbar", name="Working through files and rows")
     await expect(reader.page.locator(".queue")).to_contain_text("the oldest since", timeout=PATIENCE)
-    await expect(bar).to_have_attribute("value", "0", timeout=PATIENCE)
-    assert int(await bar.get_attribute("max") or 0) >= 200
+    done, total = int(await bar.get_attribute("value") or 0), int(await bar.get_attribute("max") or 0)
+    assert done < 200 <= total
     pause.unlink()
     await expect(reader.page.locator("progress")).to_have_count(0, timeout=2 * PATIENCE)
     await expect(reader.page.locator(".queue")).to_have_text("Nothing is in the queue.", timeout=PATIENCE)
@@ -301,7 +303,10 @@ async def test_an_operators_list_tells_what_waits_in_each_tenant(
         await tenants.add(database, "quiet")
     save(console.mirrord.file("No text.md"), "\xff".encode("latin-1"))
     decider = await operator(console, browser, "status")
-    await decider.page.goto(console.url)
+    async with asyncio.timeout(PATIENCE / 1000):  # a tenant made a moment ago is not known for some seconds
+        while not await decider.page.locator(".tenants").count():
+            await decider.page.goto(console.url)
+            await ready(decider)
     line = decider.page.get_by_role("listitem").filter(has_text="console")
     await expect(line).to_contain_text("problem", timeout=PATIENCE)
     await expect(decider.page.locator("#summary")).to_contain_text("console", timeout=PATIENCE)
