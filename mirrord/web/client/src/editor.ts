@@ -61,8 +61,10 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
     saving.hold()
     void saving.now()
   }
+  const hide = () => void (document.hidden && saving.hold())
   window.addEventListener('online', retry)
   window.addEventListener('pagehide', leave)
+  document.addEventListener('visibilitychange', hide)
   if (!isKept) options.onState('saved')
   else if (options.page.content) saving.arrived(options.page)
   else saving.changed()
@@ -75,6 +77,7 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
       saving.end()
       window.removeEventListener('online', retry)
       window.removeEventListener('pagehide', leave)
+      document.removeEventListener('visibilitychange', hide)
       tiptap.destroy()
       host.replaceChildren()
     },
