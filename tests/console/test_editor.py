@@ -9,7 +9,7 @@ from playwright.async_api import CDPSession, expect
 from psycopg.types.json import Jsonb
 
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, becomes, line_changed, row_of
+from tests.console.people import PATIENCE, Person, becomes, line_changed, row_of
 from tests.guide import examples
 from tests.system.clients import on_stdio, process
 from tests.system.editors import save
@@ -89,6 +89,64 @@ async def test_two_browsers_and_a_text_editor_work_on_one_page(console: Console,
 
     text = "# Together\n\nfirst by one still here\n\nsecond by other and here\n\nthird by an editor\n"
     becomes(file, text)
+
+
+async def test_other_words_of_one_paragraph_that_each_side_changed_are_both_there(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Words.md")
+    save(file, "one *two* three\n")
+    reader = await person()
+    await reader.open("Words.md")
+    await reader.context.set_offline(True)
+    await reader.after("one")
+    await reader.type(" typed")
+    await reader.is_told("offline")
+    save(file, "uno *two* three\n")
+    eventually(lambda: "uno" in row_of(console.mirrord, "Words.md").markdown, "theirs in the row")  # type: ignore[operator]
+
+    await reader.context.set_offline(False)
+    await reader.sees("uno two three typed")
+    await reader.type(" on")
+
+    becomes(file, "uno *two* three typed on\n")
+    await expect(reader.page.get_by_role("group", name="Two versions of a block")).to_have_count(0)
+
+
+# Blocks as nobody would write them anew.
+ODD = ["*  one\n*  <!-- a note -->\n   two  \n", "Title\n=====\n", "|a|b|\n|-|:-:|\n|1|2|\n", "last __words__ here\n"]
+
+
+async def test_a_block_that_is_moved_changes_only_its_place_in_the_file(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Moved.md")
+    before = "---\ntitle:   Moved  # kept\n---\n"
+    save(file, before + "\n".join(ODD))
+    reader = await person()
+    await reader.open("Moved.md")
+    await reader.after("last")
+    await reader.press("Alt+Shift+ArrowUp", "Alt+Shift+ArrowUp")
+    becomes(file, before + "\n".join(ODD[at] for at in (0, 3, 1, 2)))
+    await expect(reader.page.get_by_role("status").filter(has_text="Block 2 of 4")).to_have_count(1)
+
+    await drag(reader, "last", "one")
+    becomes(file, before + "\n".join(ODD[at] for at in (3, 0, 1, 2)))
+    await reader.type(" stay")
+    becomes(file, before + "\n".join(ODD[at] for at in (3, 0, 1, 2)).replace("here", "here stay"))
+
+
+async def drag(somebody: Person, moved: str, goal: str) -> None:
+    """Take a block that has these words by its grip, and put it above another one."""
+    mouse, text = somebody.page.mouse, somebody.text
+    await text.get_by_text(moved).hover()
+    grip = await somebody.page.get_by_role("button", name="Drag to move").bounding_box()
+    above = await text.get_by_text(goal).bounding_box()
+    assert grip is not None
+    assert above is not None
+    await mouse.move(grip["x"] + 8, grip["y"] + 8)
+    await mouse.down()
+    for share in (1, 0.5, 0):  # a hand does not jump
+        await mouse.move(grip["x"] + 8, above["y"] + 1 + share * (grip["y"] - above["y"]))
+    await mouse.up()
 
 
 async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose(

@@ -5,6 +5,7 @@ import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './clas
 import { type Block, type Content, blocksOf, idOf, opened, spoken } from './document'
 import { element } from './dom'
 import { extensionsFor } from './extensions'
+import { grip } from './grip'
 import { inspector } from './inspector'
 import { merge } from './merge'
 import type { Editor, Options, Page } from './options'
@@ -36,6 +37,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const base = kept?.base ?? spoken(blocksOf(opened(content, tiptap.schema)))
   begin(tiptap, kept, content)
   const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
+  surface.append(...grip(tiptap))
   const bar = toolbar(tiptap, [choosing(options, tell)])
   host.classList.add('mirrord-editor')
   host.replaceChildren(bar, inspector(tiptap, options), notice, surface)

@@ -43,12 +43,13 @@ test('marks are changed like words', () => {
 
 test('what is no text counts as a word', () => {
   const link: Block = { type: 'wikilink', attrs: { target: 'Page' } }
-  const made = together(line(plain('a '), link, plain(' b')), line(plain('x '), link, plain(' b')), line(plain('a '), link, plain(' y')))
-  assert.equal(text(made), 'x <wikilink> y')
+  const around = (before: string, behind: string) => line(plain(before), link, plain(behind))
+  assert.equal(text(together(around('a ', ' b'), around('x ', ' b'), around('a ', ' y'))), 'x <wikilink> y')
 })
 
 test('in scripts without blanks words are words too', () => {
-  assert.equal(merged('私は学生です。彼は先生です。', '私は学者です。彼は先生です。', '私は学生です。彼は医者です。'), '私は学者です。彼は医者です。')
+  const base = '私は学生です。彼は先生です。'
+  assert.equal(merged(base, base.replace('学生', '学者'), base.replace('先生', '医者')), '私は学者です。彼は医者です。')
 })
 
 test('lines of code are changed as wholes', () => {
@@ -59,10 +60,11 @@ test('lines of code are changed as wholes', () => {
 
 test('what changed besides the text is for a person', () => {
   const [base, mine] = [p('1', 'one two three'), p('1', 'uno two three')]
-  const heading = (level: number, words: string): Block => ({ type: 'heading', attrs: { id: '1', level }, content: [plain(words)] })
-  assert.equal(together(base, mine, heading(1, 'one two tre')), null)
-  assert.equal(together(heading(1, 'one two three'), heading(1, 'uno two three'), heading(2, 'one two tre')), null)
-  assert.equal(text(together(heading(1, 'one two three'), heading(1, 'uno two three'), heading(1, 'one two tre'))), 'uno two tre')
+  const heading = (words: string, level = 1): Block => ({ ...p('1', words), type: 'heading', attrs: { id: '1', level } })
+  const [was, one] = [heading('one two three'), heading('uno two three')]
+  assert.equal(together(base, mine, heading('one two tre')), null)
+  assert.equal(together(was, one, heading('one two tre', 2)), null)
+  assert.equal(text(together(was, one, heading('one two tre'))), 'uno two tre')
 })
 
 test('the words of one item of a list are merged too, and a clash is none any more', () => {
