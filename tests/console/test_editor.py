@@ -1,5 +1,6 @@
 """The editor in a real browser: what is typed is in the file, what is in the file is on the screen."""
 
+import asyncio
 import struct
 import time
 import zlib
@@ -8,6 +9,7 @@ import pytest
 from playwright.async_api import CDPSession, expect
 from psycopg.types.json import Jsonb
 
+from mirrord.db.embedded import Embedded
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, line_changed, row_of
 from tests.guide import examples
@@ -18,6 +20,9 @@ from tests.system.node import installed
 from tests.system.tiptap import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PROMISED = 1.0  # seconds until what others write is on the screen
+ATTEMPTS = 6  # the machine is others' too: in one of them it has time
 
 
 def _part(kind: bytes, data: bytes) -> bytes:
@@ -176,28 +181,44 @@ async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose
     await expect(group).to_have_count(0)
 
 
+# Resolves when the text of the page has these words, in the frame that shows them.
+APPEARS = """words => new Promise(done => {
+  const look = () => document.querySelector('#page [role=textbox]').textContent.includes(words)
+    ? done() : requestAnimationFrame(look)
+  look()
+})"""
+
+
+async def shown(somebody: Person, words: str) -> float:
+    """When these words were on the screen, by the monotonic clock."""
+    await somebody.page.evaluate(APPEARS, words)
+    return time.monotonic()
+
+
 async def test_what_an_agent_writes_is_in_the_open_editor_within_a_second(
     console: Console, person: NewPerson, token: str
 ) -> None:
-    save(console.mirrord.file("Agent.md"), "mine\n\nthe agent's\n")
+    file = console.mirrord.file("Agent.md")
+    save(file, "mine\n\nround 0\n")
     reader = await person()
     await reader.open("Agent.md")
     await reader.after("mine")
-    await reader.type(" typed")
-    becomes(console.mirrord.file("Agent.md"), "mine typed\n\nthe agent's\n")
-
+    spans: list[float] = []
     async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token})) as agent:
-        text = (await agent.call("read_page", path="Agent.md"))["content"]
-        await agent.call("write_page", path="Agent.md", content=text.replace("the agent's", "written by an agent"))
-        began = time.monotonic()
-        await reader.type(" more")
-        await reader.sees("written by an agent")
-        took = time.monotonic() - began
+        while len(spans) < ATTEMPTS and min(spans, default=PROMISED + 1) > PROMISED:
+            number = len(spans) + 1
+            coming = asyncio.create_task(shown(reader, f"round {number}"))
+            text = (await agent.call("read_page", path="Agent.md"))["content"]
+            await agent.call("write_page", path="Agent.md", content=text.replace(f"round {number - 1}", f"round {number}"))
+            began = time.monotonic()
+            await reader.type(f" {number}")
+            spans.append(await coming - began)
+            becomes(file, f"mine{''.join(f' {one}' for one in range(1, number + 1))}\n\nround {number}\n")
     await reader.type(" and on")
 
-    file = console.mirrord.file("Agent.md")
-    becomes(file, "mine typed more and on\n\nwritten by an agent\n")
-    assert took < 3, "a second where the machine is not busy"
+    typed = "".join(f" {number}" for number in range(1, len(spans) + 1))
+    becomes(file, f"mine{typed} and on\n\nround {len(spans)}\n")
+    assert min(spans) <= PROMISED, f"not in {spans} seconds"
 
 
 async def test_a_picture_that_is_pasted_is_a_file_and_there_after_a_reload(console: Console, person: NewPerson) -> None:
@@ -248,6 +269,29 @@ async def test_a_daemon_that_restarts_under_an_open_editor_loses_nothing_typed(
     await reader.type(" typed while it was down")
     await reader.is_told("offline")
     console.up()
+    await reader.type(" and after")
+
+    becomes(file, "before saved typed while it was down and after\n")
+    await reader.is_told("saved")
+
+
+async def test_a_postgres_that_restarts_under_an_open_editor_loses_nothing_typed(
+    cluster: Embedded, console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Postgres.md")
+    save(file, "before\n")
+    reader = await person()
+    await reader.open("Postgres.md")
+    await reader.after("before")
+    await reader.type(" saved")
+    await reader.is_told("saved")
+
+    cluster.stop()
+    try:
+        await reader.type(" typed while it was down")
+        await reader.is_told("offline")
+    finally:
+        cluster.start()
     await reader.type(" and after")
 
     becomes(file, "before saved typed while it was down and after\n")
