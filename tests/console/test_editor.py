@@ -209,7 +209,9 @@ async def test_what_an_agent_writes_is_in_the_open_editor_within_a_second(
             number = len(spans) + 1
             coming = asyncio.create_task(shown(reader, f"round {number}"))
             text = (await agent.call("read_page", path="Agent.md"))["content"]
-            await agent.call("write_page", path="Agent.md", content=text.replace(f"round {number - 1}", f"round {number}"))
+            await agent.call(
+                "write_page", path="Agent.md", content=text.replace(f"round {number - 1}", f"round {number}")
+            )
             began = time.monotonic()
             await reader.type(f" {number}")
             spans.append(await coming - began)
