@@ -40,7 +40,7 @@ PAINTED = """() => new Promise(done => {
 })"""
 SHOWN = """words => new Promise(done => {
   const look = () => document.querySelector('#page [role=textbox], pre')?.textContent.includes(words)
-    ? requestAnimationFrame(() => setTimeout(() => done(performance.now()))) : requestAnimationFrame(look)
+    ? setTimeout(() => done(performance.now())) : requestAnimationFrame(look) // a timer ends after the frame
   look()
 })"""
 

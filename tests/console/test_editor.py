@@ -133,14 +133,16 @@ async def test_a_block_that_is_moved_changes_only_its_place_in_the_file(console:
     becomes(file, before + "\n".join(ODD[at] for at in (0, 3, 1, 2)))
     await expect(reader.page.get_by_role("status").filter(has_text="Block 2 of 4")).to_have_count(1)
 
+    await drag(reader, "last", "one", "Escape")
+    await expect(reader.text.locator("> *").nth(1)).to_contain_text("last")
     await drag(reader, "last", "one")
     becomes(file, before + "\n".join(ODD[at] for at in (3, 0, 1, 2)))
     await reader.type(" stay")
     becomes(file, before + "\n".join(ODD[at] for at in (3, 0, 1, 2)).replace("here", "here stay"))
 
 
-async def drag(somebody: Person, moved: str, goal: str) -> None:
-    """Take a block that has these words by its grip, and put it above another one."""
+async def drag(somebody: Person, moved: str, goal: str, *keys: str) -> None:
+    """Take a block that has these words by its grip, and put it above another one; press keys before letting it go."""
     mouse, text = somebody.page.mouse, somebody.text
     await text.get_by_text(moved).hover()
     grip = await somebody.page.get_by_role("button", name="Drag to move").bounding_box()
@@ -151,6 +153,7 @@ async def drag(somebody: Person, moved: str, goal: str) -> None:
     await mouse.down()
     for share in (1, 0.5, 0):  # a hand does not jump
         await mouse.move(grip["x"] + 8, above["y"] + 1 + share * (grip["y"] - above["y"]))
+    await somebody.press(*keys)
     await mouse.up()
 
 
@@ -426,7 +429,7 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
         + "words and *more* words, see [[Welcome]]. " * 30
         + "\n\n- one\n- two\n\n| a | b |\n| --- | --- |\n| c | {0} |\n\n"
     )
-    text = "".join(part.format(number) for number in range(1, 79))
+    text = "".join(part.format(number) for number in range(1, 79)) + "The end.\n"
     assert len(text) > 100_000
     save(console.mirrord.file("Long.md"), text)
     reader = await person()
@@ -436,8 +439,15 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
     await reader.page.goto("about:blank")
     before = await busy(watch)
     await reader.page.goto(f"{console.url}/t/console/p/{id}")
-    await reader.sees("Part 78")
+    await reader.sees("The end.")
     took = await busy(watch) - before
+    begin, end = reader.text.locator("h2").first, reader.text.locator("p").last
+    await reader.text.focus()
+    for key, corner in (("Control+End", end), ("Control+Home", begin), ("Control+End", end)):
+        await reader.press(key)
+        await expect(corner).to_be_in_viewport()
+    await reader.type(" Typed.")
+    await expect(end).to_have_text("The end. Typed.")
 
     assert took < 2, "seconds that the browser's page was busy; half of one where nothing else runs"
 

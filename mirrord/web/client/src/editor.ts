@@ -21,7 +21,7 @@ const ELSEWHERE = 'mirrordElsewhere' // marks transactions that bring what was n
 /** Show the page of *options* in *element*, to be edited. */
 export function mount(host: HTMLElement, options: Options): Editor {
   dressed(host.ownerDocument)
-  const surface = element('div', { class: 'surface' })
+  const surface = element('div', { class: 'surface opening' })
   const notice = element('p', { class: 'notice', role: 'status' })
   const tell = (sentence: string) => notice.replaceChildren(sentence)
   const tiptap = new TipTap({
@@ -41,6 +41,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const bar = toolbar(tiptap, [choosing(options, tell)])
   host.classList.add('mirrord-editor')
   host.replaceChildren(bar, inspector(tiptap, options), notice, surface)
+  requestAnimationFrame(() => setTimeout(() => surface.classList.remove('opening')))
   return living(tiptap, saving, options, host, kept !== null)
 }
 
