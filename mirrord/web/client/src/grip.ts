@@ -8,7 +8,8 @@ import { MOVED, type Span, fit, put, spanAround, spanOf } from './moving'
 
 const STILL = 4 // px that a press may move and be no drag
 const EDGE = 8 // px along the edge of a block in which what is dragged goes beside it, not into it
-const SCROLLED = 48 // px along the edge of the window in which a drag scrolls
+const SCROLLED = 80 // px along the edge of the window in which a drag scrolls
+const SPEED = 12 // px a frame
 const TITLE = 'Drag to move (Alt+Shift+↑, Alt+Shift+↓)'
 
 /** The grip, the line where a dragged block would go, and what is told of moves, for the box around the text. */
@@ -37,12 +38,13 @@ interface Grip {
   drag: Drag | null
 }
 
-/** x, y: where the grip was pressed. goal: where what is dragged would go. ending: is aborted when it ends. */
+/** x, y: where the grip was pressed. goal: where what is dragged would go. frame: the next that scrolls. */
 interface Drag {
   x: number
   y: number
   isOn: boolean
   goal: number | null
+  frame: number
   ending: AbortController
 }
 
@@ -56,6 +58,7 @@ function follow(own: Grip, { mapping }: Transaction): void {
   if (!own.span) return
   const [from, to] = [mapping.map(own.span.from, 1), mapping.map(own.span.to, -1)]
   own.span = from < to ? { from, to } : null
+  if (own.drag?.goal != null) own.drag.goal = mapping.map(own.drag.goal)
   if (!own.drag || !own.span) end(own)
 }
 
@@ -111,7 +114,7 @@ function dragging(own: Grip): void {
   handle.addEventListener('pointerdown', (event) => {
     if (event.button !== 0 || !own.span) return
     handle.setPointerCapture(event.pointerId)
-    own.drag = { x: event.clientX, y: event.clientY, isOn: false, goal: null, ending: new AbortController() }
+    own.drag = { x: event.clientX, y: event.clientY, isOn: false, goal: null, frame: 0, ending: new AbortController() }
     window.addEventListener('keydown', stop, { signal: own.drag.ending.signal })
   })
   handle.addEventListener('pointermove', (event) => own.drag && drag(own, event))
@@ -120,12 +123,18 @@ function dragging(own: Grip): void {
   const stop = ({ key }: KeyboardEvent) => key === 'Escape' && end(own)
 }
 
-function drag(own: Grip, { clientX, clientY }: PointerEvent): void {
+function drag(own: Grip, event: PointerEvent): void {
   const { editor, line, span } = own
+  const { clientX, clientY } = event
   const now = own.drag!
   now.isOn ||= Math.hypot(clientX - now.x, clientY - now.y) > STILL
   if (!now.isOn || !span) return
-  if (clientY < SCROLLED || clientY > window.innerHeight - SCROLLED) window.scrollBy(0, clientY < SCROLLED ? -SCROLLED : SCROLLED)
+  cancelAnimationFrame(now.frame)
+  const way = Number(clientY > window.innerHeight - SCROLLED) - Number(clientY < SCROLLED)
+  if (way) {
+    window.scrollBy(0, way * SPEED)
+    now.frame = requestAnimationFrame(() => drag(own, event)) // a mouse that is held there moves no more
+  }
   const goal = goalAt(editor.view, span, clientX, clientY)
   now.goal = goal?.at ?? null
   line.hidden = !goal
@@ -178,6 +187,7 @@ function drop(own: Grip): void {
 
 function end(own: Grip): void {
   own.drag?.ending.abort()
+  cancelAnimationFrame(own.drag?.frame ?? 0)
   own.drag = null
   own.handle.hidden = true
   own.line.hidden = true
