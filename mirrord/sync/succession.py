@@ -113,7 +113,7 @@ def _came_from(found: Found, memory: Memory) -> Base | None:
 
 
 def _is_in_place(base: Base, here: Mapping[str, Found], memory: Memory) -> bool:
-    """Whether the file of *base* is where it was, with its text: another one with its inode got a number given again."""
+    """Whether the file of *base* is where it was, with its text: then its old inode was given to another file."""
     if base.path is None or base.digest in (EMPTY, NO_TEXT):
         return False
     held = here.get(base.path)

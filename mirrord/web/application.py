@@ -95,6 +95,7 @@ def _api() -> list[BaseRoute]:
         _writing("/halts/{number}", decisions.decide_halt),
         _writing("/conflicts/{number}", decisions.settle),
         Route(page, pages.show),
+        Route(f"{page}/version", pages.show_version),
         Route(f"{page}/above", finding.above),
         Route(f"{page}/resolve", finding.resolve),
         Route(f"{page}/backlinks", finding.backlinks),

@@ -28,6 +28,16 @@ async def show(request: Request) -> Response:
         return answered(await facts_of(connection, visit.tenant, visit.page))
 
 
+async def show_version(request: Request) -> Response:
+    """GET api/pages/{page}/version: what a change of its place or name has to name, without all that the page says."""
+    visit = await visit_of(request)
+    async with visit.reading() as connection:
+        version = await pages.version_of(connection, visit.page)
+    if version is None:
+        raise not_found()
+    return answered({"version": version})
+
+
 async def facts_of(connection: Connection, tenant: UUID, page: UUID) -> dict[str, Any]:
     """A page as the console's client knows it. Raises 404."""
     found = await pages.load(connection, page)

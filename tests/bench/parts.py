@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench import agents, burst, export, finding, idle, imports, latency, tenants, tools
+from tests.bench import agents, browsing, burst, export, finding, idle, imports, latency, tenants, tools
 from tests.bench.figures import Figure
 from tests.bench.ground import Ground
 
@@ -53,6 +53,7 @@ PARTS = (
     Part("idle", "memory and CPU with nothing to do, 10,000 pages", LARGE, 2.5, _idle),
     Part("latency-10k", "edit → row among 10,000 pages", LARGE, 0.5, latency.edits_to_rows),
     Part("finding", "lists, links and searches, beside a walk and rg", LARGE, 0.3, _finding),
+    Part("console", "a large tenant and a long page in a browser, beside plain pages", LARGE, 0.8, browsing.measure),
     Part("export", "10,000 rows into a new tree", LARGE, 0.5, export.rows_to_tree),
     Part("agents", "the server for agents, beside an empty one", 0, 1.5, _agents),
     Part("tenants", "100 tenants × 100 pages, and a noisy one", 0, 6.0, tenants.hundred),

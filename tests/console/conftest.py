@@ -1,6 +1,5 @@
 """One daemon with its console and one browser for all tests of a process; each test has pages of its own."""
 
-import os
 import shutil
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -16,13 +15,13 @@ from playwright.async_api import Browser, StorageState, async_playwright
 from mirrord.mcp.admission import Tenant
 from mirrord.mirror import marker
 from mirrord.mirror.tree import Tree
+from tests.console import chromium
 from tests.console.bundle import built
 from tests.console.people import Person, link_of
 from tests.system.commands import Near
 from tests.system.harness import Mirrord, eventually
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
-CHROMIUM = "/usr/bin/chromium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Console:
 @pytest.fixture(scope="session")
 def console(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """A daemon at work on a copy of the sample."""
-    if not Path(CHROMIUM).exists():
+    if not chromium.PROGRAM.exists():
         pytest.skip("Debian's chromium is needed for tests of the console: apt-get install chromium")
     built()
     with Near(tmp_path_factory.mktemp("console") / "installation", tenant="console", dsn=admin_dsn) as mirrord:
@@ -66,9 +65,8 @@ def _free_port() -> int:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """A browser that nobody sees."""
-    sandboxed = [] if os.geteuid() else ["--no-sandbox"]  # root's has none
     async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=CHROMIUM, args=sandboxed)
+        started = await playwright.chromium.launch(executable_path=chromium.PROGRAM, args=chromium.arguments())
         yield started
         await started.close()
 

@@ -1,5 +1,6 @@
 """The editor in a real browser: what is typed is in the file, what is in the file is on the screen."""
 
+import asyncio
 import struct
 import time
 import zlib
@@ -8,8 +9,9 @@ import pytest
 from playwright.async_api import CDPSession, expect
 from psycopg.types.json import Jsonb
 
+from mirrord.db.embedded import Embedded
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, becomes, line_changed, row_of
+from tests.console.people import PATIENCE, Person, becomes, line_changed, row_of
 from tests.guide import examples
 from tests.system.clients import on_stdio, process
 from tests.system.editors import save
@@ -18,6 +20,9 @@ from tests.system.node import installed
 from tests.system.tiptap import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PROMISED = 1.0  # seconds until what others write is on the screen
+ATTEMPTS = 6  # the machine is others' too: in one of them it has time
 
 
 def _part(kind: bytes, data: bytes) -> bytes:
@@ -91,6 +96,67 @@ async def test_two_browsers_and_a_text_editor_work_on_one_page(console: Console,
     becomes(file, text)
 
 
+async def test_other_words_of_one_paragraph_that_each_side_changed_are_both_there(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Words.md")
+    save(file, "one *two* three\n")
+    reader = await person()
+    await reader.open("Words.md")
+    await reader.context.set_offline(True)
+    await reader.after("one")
+    await reader.type(" typed")
+    await reader.is_told("offline")
+    save(file, "uno *two* three\n")
+    eventually(lambda: "uno" in row_of(console.mirrord, "Words.md").markdown, "theirs in the row")  # type: ignore[operator]
+
+    await reader.context.set_offline(False)
+    await reader.sees("uno two three typed")
+    await reader.type(" on")
+
+    becomes(file, "uno *two* three typed on\n")
+    await expect(reader.page.get_by_role("group", name="Two versions of a block")).to_have_count(0)
+
+
+# Blocks as nobody would write them anew.
+ODD = ["*  one\n*  <!-- a note -->\n   two  \n", "Title\n=====\n", "|a|b|\n|-|:-:|\n|1|2|\n", "last __words__ here\n"]
+
+
+async def test_a_block_that_is_moved_changes_only_its_place_in_the_file(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Moved.md")
+    before = "---\ntitle:   Moved  # kept\n---\n"
+    save(file, before + "\n".join(ODD))
+    reader = await person()
+    await reader.open("Moved.md")
+    await reader.after("last")
+    await reader.press("Alt+Shift+ArrowUp", "Alt+Shift+ArrowUp")
+    becomes(file, before + "\n".join(ODD[at] for at in (0, 3, 1, 2)))
+    await expect(reader.page.get_by_role("status").filter(has_text="Block 2 of 4")).to_have_count(1)
+
+    await drag(reader, "last", "one", "Escape")
+    await expect(reader.text.locator("> *").nth(1)).to_contain_text("last")
+    await drag(reader, "last", "one")
+    becomes(file, before + "\n".join(ODD[at] for at in (3, 0, 1, 2)))
+    await reader.type(" stay")
+    becomes(file, before + "\n".join(ODD[at] for at in (3, 0, 1, 2)).replace("here", "here stay"))
+
+
+async def drag(somebody: Person, moved: str, goal: str, *keys: str) -> None:
+    """Take a block that has these words by its grip, and put it above another one; press keys before letting it go."""
+    mouse, text = somebody.page.mouse, somebody.text
+    await text.get_by_text(moved).hover()
+    grip = await somebody.page.get_by_role("button", name="Drag to move").bounding_box()
+    above = await text.get_by_text(goal).bounding_box()
+    assert grip is not None
+    assert above is not None
+    await mouse.move(grip["x"] + 8, grip["y"] + 8)
+    await mouse.down()
+    for share in (1, 0.5, 0):  # a hand does not jump
+        await mouse.move(grip["x"] + 8, above["y"] + 1 + share * (grip["y"] - above["y"]))
+    await somebody.press(*keys)
+    await mouse.up()
+
+
 async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose(
     console: Console, person: NewPerson
 ) -> None:
@@ -118,28 +184,46 @@ async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose
     await expect(group).to_have_count(0)
 
 
+# Resolves when the text of the page has these words, in the frame that shows them.
+APPEARS = """words => new Promise(done => {
+  const look = () => document.querySelector('#page [role=textbox]').textContent.includes(words)
+    ? done() : requestAnimationFrame(look)
+  look()
+})"""
+
+
+async def shown(somebody: Person, words: str) -> float:
+    """When these words were on the screen, by the monotonic clock."""
+    await somebody.page.evaluate(APPEARS, words)
+    return time.monotonic()
+
+
 async def test_what_an_agent_writes_is_in_the_open_editor_within_a_second(
     console: Console, person: NewPerson, token: str
 ) -> None:
-    save(console.mirrord.file("Agent.md"), "mine\n\nthe agent's\n")
+    file = console.mirrord.file("Agent.md")
+    save(file, "mine\n\nround 0\n")
     reader = await person()
     await reader.open("Agent.md")
     await reader.after("mine")
-    await reader.type(" typed")
-    becomes(console.mirrord.file("Agent.md"), "mine typed\n\nthe agent's\n")
-
+    spans: list[float] = []
     async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token})) as agent:
-        text = (await agent.call("read_page", path="Agent.md"))["content"]
-        await agent.call("write_page", path="Agent.md", content=text.replace("the agent's", "written by an agent"))
-        began = time.monotonic()
-        await reader.type(" more")
-        await reader.sees("written by an agent")
-        took = time.monotonic() - began
+        while len(spans) < ATTEMPTS and min(spans, default=PROMISED + 1) > PROMISED:
+            number = len(spans) + 1
+            coming = asyncio.create_task(shown(reader, f"round {number}"))
+            text = (await agent.call("read_page", path="Agent.md"))["content"]
+            await agent.call(
+                "write_page", path="Agent.md", content=text.replace(f"round {number - 1}", f"round {number}")
+            )
+            began = time.monotonic()
+            await reader.type(f" {number}")
+            spans.append(await coming - began)
+            becomes(file, f"mine{''.join(f' {one}' for one in range(1, number + 1))}\n\nround {number}\n")
     await reader.type(" and on")
 
-    file = console.mirrord.file("Agent.md")
-    becomes(file, "mine typed more and on\n\nwritten by an agent\n")
-    assert took < 3, "a second where the machine is not busy"
+    typed = "".join(f" {number}" for number in range(1, len(spans) + 1))
+    becomes(file, f"mine{typed} and on\n\nround {len(spans)}\n")
+    assert min(spans) <= PROMISED, f"not in {spans} seconds"
 
 
 async def test_a_picture_that_is_pasted_is_a_file_and_there_after_a_reload(console: Console, person: NewPerson) -> None:
@@ -190,6 +274,29 @@ async def test_a_daemon_that_restarts_under_an_open_editor_loses_nothing_typed(
     await reader.type(" typed while it was down")
     await reader.is_told("offline")
     console.up()
+    await reader.type(" and after")
+
+    becomes(file, "before saved typed while it was down and after\n")
+    await reader.is_told("saved")
+
+
+async def test_a_postgres_that_restarts_under_an_open_editor_loses_nothing_typed(
+    cluster: Embedded, console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Postgres.md")
+    save(file, "before\n")
+    reader = await person()
+    await reader.open("Postgres.md")
+    await reader.after("before")
+    await reader.type(" saved")
+    await reader.is_told("saved")
+
+    cluster.stop()
+    try:
+        await reader.type(" typed while it was down")
+        await reader.is_told("offline")
+    finally:
+        cluster.start()
     await reader.type(" and after")
 
     becomes(file, "before saved typed while it was down and after\n")
@@ -322,7 +429,7 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
         + "words and *more* words, see [[Welcome]]. " * 30
         + "\n\n- one\n- two\n\n| a | b |\n| --- | --- |\n| c | {0} |\n\n"
     )
-    text = "".join(part.format(number) for number in range(1, 79))
+    text = "".join(part.format(number) for number in range(1, 79)) + "The end.\n"
     assert len(text) > 100_000
     save(console.mirrord.file("Long.md"), text)
     reader = await person()
@@ -332,8 +439,15 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
     await reader.page.goto("about:blank")
     before = await busy(watch)
     await reader.page.goto(f"{console.url}/t/console/p/{id}")
-    await reader.sees("Part 78")
+    await reader.sees("The end.")
     took = await busy(watch) - before
+    begin, end = reader.text.locator("h2").first, reader.text.locator("p").last
+    await reader.text.focus()
+    for key, corner in (("Control+End", end), ("Control+Home", begin), ("Control+End", end)):
+        await reader.press(key)
+        await expect(corner).to_be_in_viewport()
+    await reader.type(" Typed.")
+    await expect(end).to_have_text("The end. Typed.")
 
     assert took < 2, "seconds that the browser's page was busy; half of one where nothing else runs"
 

@@ -152,6 +152,31 @@ async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(consol
     eventually(console.mirrord.file("Keys three.md").exists, "the file to come back")
 
 
+async def test_an_icon_is_set_changed_and_removed_in_the_front_matter(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Iconic.md")
+    text = "---\ntags: [a]  # kept\n---\ntext\n"
+    save(file, text)
+    writer = await person()
+    await writer.open("Iconic.md")
+    await ready(writer)
+    above = writer.page.get_by_role("button", name="Icon", exact=True)
+    for icon in ("🌿", "🌍"):
+        await above.click()
+        await expect(writer.page.get_by_role("dialog")).to_be_visible()
+        await writer.type(icon)
+        await writer.press("Enter")
+        becomes(file, text.replace("---\ntext", f"icon: {icon}\n---\ntext"))
+        await expect(above).to_have_text(icon, timeout=PATIENCE)
+        await expect(entry(writer, "Iconic").locator(".icon")).to_have_text(icon, timeout=PATIENCE)
+
+    await entry(writer, "Iconic").get_by_role("button", name="Actions").click()
+    await writer.page.get_by_role("button", name="Icon", exact=True).last.click()
+    await expect(writer.page.get_by_role("textbox", name="Icon")).to_have_value("🌍")
+    await writer.press("Delete", "Enter")
+    becomes(file, text)
+    await expect(above).to_have_text("•", timeout=PATIENCE)
+
+
 async def test_a_page_that_is_edited_in_the_very_moment_is_moved_all_the_same(
     console: Console, person: NewPerson
 ) -> None:

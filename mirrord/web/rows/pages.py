@@ -37,6 +37,7 @@ SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p
 _TITLED = """
 SELECT id, kind, coalesce(title, name, ''), icon
   FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"""
+_VERSION = "SELECT version FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"
 _CONTENT = """
 UPDATE mirrord.page SET content = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
@@ -110,6 +111,11 @@ async def load(connection: Connection, page: UUID) -> Page | None:
     """A page, also a deleted one; None: there is none."""
     row = await (await connection.execute(_PAGE, (page,))).fetchone()
     return Page(*row) if row else None
+
+
+async def version_of(connection: Connection, page: UUID) -> int | None:
+    """The version that a page has now, also a deleted one; None: there is none."""
+    return await _version(connection, _VERSION, (page,))
 
 
 async def write_content(connection: Connection, page: UUID, version: int, content: dict[str, Any]) -> int | None:

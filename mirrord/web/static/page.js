@@ -223,6 +223,7 @@ function tools() {
 /** Let the page live. */
 export async function start() {
   begun = trying(async () => {
+    if (chosen() === "editor") void import("./built/editor.js"); // it is read while the page is on its way
     show(await load());
     offer(kept(id));
     await mount(chosen());

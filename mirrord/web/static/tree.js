@@ -8,7 +8,7 @@ const opened = new Set(JSON.parse(sessionStorage.getItem(OPEN) ?? "[]"));
 const current = document.querySelector("[data-page]")?.dataset.page ?? null;
 
 /** A page has a new version with every edit, of which the sidebar is not told. */
-const versionOf = async (page) => (await get(`pages/${page}`)).version;
+const versionOf = async (page) => (await get(`pages/${page}/version`)).version;
 
 /** A change of a page's place, name or icon: that its text was edited in this very moment is no reason against it. */
 async function changed(method, path, page, body) {
@@ -40,7 +40,7 @@ function drawn(node) {
   );
   const menu = button("⋯", null, { class: "menu plain", "aria-label": `Actions for ${node.title}` });
   const row = make("div", { class: "row" }, twist, link, menu);
-  return make("li", { "data-id": node.id, "data-kind": node.kind }, row);
+  return make("li", { "data-id": node.id, "data-kind": node.kind, "data-icon": node.icon }, row);
 }
 
 async function filled(list) {
@@ -157,7 +157,7 @@ async function actions(item) {
   if (chosen?.startsWith("Arrow")) await step(item, chosen);
   else if (chosen === "new") await create(idOf(item));
   else if (chosen === "rename") await rename(idOf(item), title);
-  else if (chosen === "icon") await setIcon(idOf(item), "");
+  else if (chosen === "icon") await setIcon(idOf(item), item.dataset.icon ?? "");
   else if (chosen === "delete") await discard(idOf(item), title);
 }
 

@@ -1,5 +1,6 @@
 // What a person can do to the text, once for the toolbar and once for the menu that `/` opens.
 import type { Editor } from '@tiptap/core'
+import { step } from './moving'
 
 export interface Action {
   label: string
@@ -109,6 +110,19 @@ export const INSERTIONS: Action[] = [
 export const HISTORY: Action[] = [
   { ...{ label: 'Undo', sign: '↶', keys: 'Ctrl+Z' }, run: (editor) => void editor.chain().focus().undo().run() },
   { ...{ label: 'Redo', sign: '↷', keys: 'Ctrl+Shift+Z' }, run: (editor) => void editor.chain().focus().redo().run() },
+]
+
+const move = (label: string, sign: string, way: 'up' | 'down', keys: string): Action => ({
+  ...{ label, sign, keys },
+  run: (editor) => {
+    const moved = step(editor.state, way)
+    if (moved) editor.view.dispatch(moved.scrollIntoView())
+  },
+})
+
+export const MOVES: Action[] = [
+  move('Move the block up', '⇡', 'up', 'Alt+Shift+↑'),
+  move('Move the block down', '⇣', 'down', 'Alt+Shift+↓'),
 ]
 
 const table = (label: string, sign: string, name: TableCommand): Action => ({

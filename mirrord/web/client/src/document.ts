@@ -19,6 +19,7 @@ export interface Content {
 
 const meanings = new WeakMap<Block, string>()
 const blocks = new WeakMap<Node, Block>()
+const documents = new WeakMap<Content, Node>()
 
 /** What a block says, as a text to compare: the block without ids. */
 export function meaning(block: Block): string {
@@ -55,7 +56,8 @@ export function spoken(all: Block[]): Block[] {
 /** Whether two lists of blocks say the same. */
 export function agree(one: Block[], other: Block[]): boolean {
   const [a, b] = [spoken(one), spoken(other)]
-  return a.length === b.length && a.every((block, index) => meaning(block) === meaning(b[index]!))
+  const isSame = (block: Block, index: number) => block === b[index] || meaning(block) === meaning(b[index]!)
+  return a.length === b.length && a.every(isSame)
 }
 
 /** The blocks of an open document; the same objects for nodes that did not change. */
@@ -72,7 +74,12 @@ export function blocksOf(doc: Node): Block[] {
 
 /** A page's content as this editor holds it: every attribute of the schema is there, what it lacks is held. */
 export function opened(content: Content, schema: Schema): Node {
-  return schema.nodeFromJSON(hold(content, schema))
+  let found = documents.get(content)
+  if (found?.type.schema !== schema) {
+    found = schema.nodeFromJSON(hold(content, schema))
+    documents.set(content, found)
+  }
+  return found
 }
 
 /** What is written to `page.content`. */

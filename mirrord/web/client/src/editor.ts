@@ -5,6 +5,7 @@ import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './clas
 import { type Block, type Content, blocksOf, idOf, opened, spoken } from './document'
 import { element } from './dom'
 import { extensionsFor } from './extensions'
+import { grip } from './grip'
 import { inspector } from './inspector'
 import { merge } from './merge'
 import type { Editor, Options, Page } from './options'
@@ -20,7 +21,7 @@ const ELSEWHERE = 'mirrordElsewhere' // marks transactions that bring what was n
 /** Show the page of *options* in *element*, to be edited. */
 export function mount(host: HTMLElement, options: Options): Editor {
   dressed(host.ownerDocument)
-  const surface = element('div', { class: 'surface' })
+  const surface = element('div', { class: 'surface opening' })
   const notice = element('p', { class: 'notice', role: 'status' })
   const tell = (sentence: string) => notice.replaceChildren(sentence)
   const tiptap = new TipTap({
@@ -36,9 +37,11 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const base = kept?.base ?? spoken(blocksOf(opened(content, tiptap.schema)))
   begin(tiptap, kept, content)
   const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
+  surface.append(...grip(tiptap))
   const bar = toolbar(tiptap, [choosing(options, tell)])
   host.classList.add('mirrord-editor')
   host.replaceChildren(bar, inspector(tiptap, options), notice, surface)
+  requestAnimationFrame(() => setTimeout(() => surface.classList.remove('opening')))
   return living(tiptap, saving, options, host, kept !== null)
 }
 
@@ -61,8 +64,10 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
     saving.hold()
     void saving.now()
   }
+  const hide = () => void (document.hidden && saving.hold())
   window.addEventListener('online', retry)
   window.addEventListener('pagehide', leave)
+  document.addEventListener('visibilitychange', hide)
   if (!isKept) options.onState('saved')
   else if (options.page.content) saving.arrived(options.page)
   else saving.changed()
@@ -75,6 +80,7 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
       saving.end()
       window.removeEventListener('online', retry)
       window.removeEventListener('pagehide', leave)
+      document.removeEventListener('visibilitychange', hide)
       tiptap.destroy()
       host.replaceChildren()
     },

@@ -1,6 +1,7 @@
 // Keys beyond those of TipTap: to the toolbar, to what belongs to a block, along a link, below the last block.
-import { Extension } from '@tiptap/core'
+import { type Editor, Extension } from '@tiptap/core'
 import type { EditorView } from '@tiptap/pm/view'
+import { MOVES } from './actions'
 
 export const Keys = Extension.create({
   name: 'mirrordKeys',
@@ -12,10 +13,17 @@ export const Keys = Extension.create({
       'Alt-Enter': part('.inspector:not([hidden]) :is(input, textarea, select)'),
       'Mod-Enter': part('.inspector:not([hidden]) button.open'),
       'Alt-F9': part('.clash button'),
+      'Alt-Shift-ArrowUp': () => moved(this.editor, 0),
+      'Alt-Shift-ArrowDown': () => moved(this.editor, 1),
       'Mod-k': () => focusOn(this.editor.view, '.toolbar [aria-label="Link"]', true),
     }
   },
 })
+
+function moved(editor: Editor, which: 0 | 1): true {
+  MOVES[which]!.run(editor)
+  return true
+}
 
 /** Focus, or click, what *selector* finds in the editor; false: there is nothing. */
 function focusOn(view: EditorView, selector: string, isClick = false): boolean {

@@ -1,6 +1,7 @@
 // PURE: three documents into one. Blocks are the same by id, else by what they say.
 import { type Block, idOf, meaning } from './document'
 import { rising } from './order'
+import { together } from './words'
 
 /** A block of the merged document. mine: its index in mine, null if it is new there. theirs: the other side of a clash. */
 export interface Piece {
@@ -17,8 +18,8 @@ const CONTAINERS = new Set([
 /**
  * What *mine* becomes when *theirs* comes to be known, where both began as *base*.
  *
- * An edit outlives a deletion. Of a block that both changed, mine stands in the result and theirs beside it. Blocks
- * that did not change are the objects of *mine*.
+ * An edit outlives a deletion. A block in which each changed other words has both; of another that both changed, mine
+ * stands in the result and theirs beside it. Blocks that did not change are the objects of *mine*.
  */
 export function merge(base: Block[], mine: Block[], theirs: Block[]): Piece[] {
   const { ofMine, ofTheirs } = matched(base, mine, theirs)
@@ -84,7 +85,7 @@ function fate(base?: Block, mine?: Block, theirs?: Block): { block: Block; their
   if (same(mine, theirs)) return { block: idsAgree(mine, theirs) ? mine : theirs }
   if (base && same(base, mine)) return { block: theirs }
   if (base && same(base, theirs)) return { block: named(mine, theirs) }
-  const both = base && inside(base, mine, theirs)
+  const both = base && (inside(base, mine, theirs) ?? together(base, mine, theirs))
   return both ? { block: both } : { block: named(mine, theirs), theirs }
 }
 

@@ -4,6 +4,7 @@ import type { Page, Saved, State } from './options'
 
 const STILL = 600 // ms without typing
 const LONGEST = 3_000 // ms of typing
+const HOLDING = 300 // ms between two times that what is typed is held
 const RETRY = [1_000, 2_000, 4_000, 8_000, 15_000] // ms
 
 /** What is to be saved, and where. */
@@ -44,6 +45,7 @@ export class Saving {
   #since = 0 // when the oldest unsaved change was made
   #timer: ReturnType<typeof setTimeout> | undefined
   #isHeld = false // something is kept
+  #holding: ReturnType<typeof setTimeout> | undefined // until what was typed since is held
   #isTouched = false
   #ended = false
 
@@ -72,7 +74,7 @@ export class Saving {
     }
     this.#since ||= Date.now()
     if (!this.#busy) this.#schedule(Math.min(STILL, Math.max(0, this.#since + LONGEST - Date.now())))
-    this.#hold()
+    this.#holdSoon()
     this.#show(this.#failures ? 'offline' : 'typing')
   }
 
@@ -100,12 +102,13 @@ export class Saving {
     this.#after()
   }
 
-  /** Hold what is unsaved where a reload finds it. */
+  /** Hold what is unsaved now where a reload finds it: nothing may come after this. */
   hold(): void {
     if (this.#isTouched) this.#hold()
   }
 
   end(): void {
+    if (this.#holding !== undefined) this.#hold()
     this.#ended = true
     clearTimeout(this.#timer)
   }
@@ -154,7 +157,8 @@ export class Saving {
   #rest(): void {
     clearTimeout(this.#timer)
     this.#since = 0
-    this.#hold()
+    if (this.desk.clash() === null) this.#hold()
+    else this.#holdSoon() // what is typed in a clash is not saved
     this.#show('saved')
   }
 
@@ -169,7 +173,14 @@ export class Saving {
     this.#timer = setTimeout(() => void this.now(), wait)
   }
 
+  /** A long page is too much to be held with every key. */
+  #holdSoon(): void {
+    this.#holding ??= setTimeout(() => this.#hold(), HOLDING)
+  }
+
   #hold(): void {
+    clearTimeout(this.#holding)
+    this.#holding = undefined
     const isDone = !this.unsaved() && this.desk.clash() === null
     const kept = (): Kept => ({ version: this.version, base: this.base, ...this.desk.unsettled() })
     if (!isDone || this.#isHeld) this.desk.keep(isDone ? null : JSON.stringify(kept()))

@@ -1,12 +1,12 @@
 // The toolbar: one stop for the Tab key, the arrow keys go along it, Escape goes back to the text.
 import type { Editor } from '@tiptap/core'
-import { type Action, BLOCKS, HISTORY, INSERTIONS, MARKS, TABLE } from './actions'
+import { type Action, BLOCKS, HISTORY, INSERTIONS, MARKS, MOVES, TABLE } from './actions'
 import { button, element } from './dom'
 
 /** The toolbar of *editor*; *more* are further actions, which need the page. */
 export function toolbar(editor: Editor, more: Action[]): HTMLElement {
   const bar = element('div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Format' })
-  const drawn = [MARKS, BLOCKS, [...INSERTIONS, ...more], HISTORY].map((group) => groupOf(editor, group))
+  const drawn = [MARKS, BLOCKS, [...INSERTIONS, ...more], MOVES, HISTORY].map((group) => groupOf(editor, group))
   const table = groupOf(editor, TABLE)
   table.box.setAttribute('aria-label', 'Table')
   bar.append(...drawn.map((group) => group.box), table.box)

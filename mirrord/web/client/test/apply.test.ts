@@ -51,6 +51,27 @@ test('words that came into the paragraph of the cursor leave it where it is', ()
   assert.deepEqual(texts(state), ['one two and three'])
 })
 
+test('words that came into a paragraph with typed words leave the cursor, the selection and what can be undone', () => {
+  const base = [p('1', 'one two three four')]
+  let state = at(open(base), 'one')
+  state = state.apply(state.tr.insertText(' typed'))
+  const end = state.selection.head
+  state = state.apply(state.tr.setSelection(TextSelection.create(state.doc, end - 5, end)))
+  state = arrived(state, base, [p('1', 'one two three and four')])
+  assert.deepEqual(texts(state), ['one typed two three and four'])
+  assert.equal(state.doc.textBetween(state.selection.from, state.selection.to), 'typed')
+  undo(state, (transaction) => (state = state.apply(transaction)))
+  assert.deepEqual(texts(state), ['one two three and four'])
+})
+
+test('words that came before the typed ones move the cursor with its word', () => {
+  const base = [p('1', 'one two three four')]
+  let state = at(open(base), 'four')
+  state = state.apply(state.tr.insertText(' typed'))
+  state = arrived(state, base, [p('1', 'now one two three four')])
+  assert.equal(before(state), 'now one two three four typed')
+})
+
 test('an item that changed leaves the cursor in its neighbour', () => {
   const base = [list(item('a', 'first'), item('b', 'second'))]
   const state = arrived(at(open(base), 'sec'), base, [list(item('a', 'changed'), item('b', 'second'))])

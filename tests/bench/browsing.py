@@ -1,0 +1,163 @@
+"""What people wait for in the console: the first paint of a large tenant, and a long page, open to be edited."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from uuid import UUID
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, sync_playwright
+
+from mirrord.web.rows.tree import LEVEL
+from mirrord.web.serving import last_url
+from tests.bench.figures import Figure, Goal, median
+from tests.bench.ground import PATIENCE, Ground
+from tests.console import chromium
+from tests.console.bundle import built
+from tests.console.people import link_of
+from tests.system.editors import save
+from tests.system.harness import Mirrord, eventually
+
+ROUNDS = 15
+PAINT, OPEN = 300.0, 500.0  # ms
+LONG, LAST = 100_000, "the very last words"  # bytes of a long page, and its end
+PART = (
+    "## Part {0}\n\n"
+    + "words and *more* words, see [[Anchor]]. " * 30
+    + "\n\n- one\n- two\n\n| a | b |\n| --- | --- |\n| c | {0} |\n\n"
+)
+
+# Milliseconds from the beginning of the navigation.
+PAINTED = """() => new Promise(done => {
+  const look = () => {
+    const [paint] = performance.getEntriesByName('first-contentful-paint')
+    if (paint) done(paint.startTime)
+    else requestAnimationFrame(look)
+  }
+  look()
+})"""
+SHOWN = """words => new Promise(done => {
+  const look = () => document.querySelector('#page [role=textbox], pre')?.textContent.includes(words)
+    ? setTimeout(() => done(performance.now())) : requestAnimationFrame(look) // a timer ends after the frame
+  look()
+})"""
+
+
+Look = Callable[[Page, str], float]
+
+
+def measure(ground: Ground) -> list[Figure]:
+    """Beside plain pages of the same words, turn by turn."""
+    paint, opening = f"first paint, {ground.pages:,} pages", f"a page of {LONG // 1000} KB open to be edited"
+    if not _is_possible():
+        return [Figure(f"{name}, p50", None, "ms", Goal(limit)) for name, limit in ((paint, PAINT), (opening, OPEN))]
+    text = "".join(PART.format(number) for number in range(LONG // len(PART) + 1)) + LAST + "\n"
+    with _long_page(ground, text) as page, _served(ground) as (mirrord, url), _plain(ground, text) as bare:
+        tenant = f"{url}/t/{mirrord.tenant}"
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium.PROGRAM, args=chromium.arguments())
+            state = _signed_in(browser, link_of(mirrord))
+            paints, bare_paints = _in_turns(_painted, lambda: _stranger(browser, state), f"{tenant}/", f"{bare}/tree")
+            with browser.new_context(storage_state=state) as known:
+                opens, bare_opens = _in_turns(_shown, known.new_page, f"{tenant}/p/{page}", f"{bare}/page")
+            browser.close()
+    return [
+        median(paint, paints, Goal(PAINT), bare_paints),
+        median(opening, opens, Goal(OPEN), bare_opens),
+    ]
+
+
+def _is_possible() -> bool:
+    """Whether there is a browser, and Node to build the editor with."""
+    try:
+        built()
+    except pytest.skip.Exception:
+        return False
+    return chromium.PROGRAM.exists()
+
+
+@contextmanager
+def _long_page(ground: Ground, text: str) -> Iterator[UUID]:
+    """A page of the tree with its document in its row; its id."""
+    mirrord = ground.imported()
+    save(mirrord.file("Long.md"), text)
+
+    def derived() -> UUID | None:
+        row = mirrord.page("Long.md")
+        return row.id if row is not None and row.content is not None else None
+
+    yield eventually(derived, "the document of the long page")
+    mirrord.file("Long.md").unlink()
+    mirrord.flush()
+
+
+@contextmanager
+def _served(ground: Ground) -> Iterator[tuple[Mirrord, str]]:
+    """The daemon with its console, and where that is."""
+    ground.mirrord.stop()
+    ground.mirrord.start("--console", "0")
+    ground.mirrord.wait_event("ready", PATIENCE)
+    url = eventually(lambda: last_url(ground.mirrord.data), "the console's address")
+    yield ground.imported(), url
+    ground.mirrord.stop()
+    ground.imported()
+
+
+@contextmanager
+def _plain(ground: Ground, text: str) -> Iterator[str]:
+    """A server of the same words, without anything that makes them pages of a tree."""
+    titles = "".join(f"<li><a href=/{escape(path)}>{escape(path)}</a>" for path in sorted(ground.paths)[:LEVEL])
+    pages = {"/tree": f"<!doctype html><ul>{titles}</ul>", "/page": f"<!doctype html><pre>{escape(text)}</pre>"}
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(pages.get(self.path, "").encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass  # a window was closed before it had everything
+
+    with Server(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def _signed_in(browser: Browser, link: str) -> StorageState:
+    with browser.new_context() as context:
+        context.new_page().goto(link)
+        return context.storage_state()
+
+
+def _stranger(browser: Browser, state: StorageState) -> Page:
+    """A window of somebody whose browser remembers nothing of the console but that they are signed in."""
+    return browser.new_context(storage_state=state).new_page()
+
+
+def _in_turns(look: Look, window: Callable[[], Page], *addresses: str) -> list[list[float]]:
+    """Milliseconds that each of *addresses* took, every time in a window of its own; the first time does not count."""
+    spans: list[list[float]] = [[] for _ in addresses]
+    for _ in range(1 + ROUNDS):
+        for address, taken in zip(addresses, spans, strict=True):
+            page = window()
+            taken.append(look(page, address))
+            page.close()
+    return [taken[1:] for taken in spans]
+
+
+def _painted(page: Page, address: str) -> float:
+    page.goto(address, wait_until="commit")
+    return float(page.evaluate(PAINTED))
+
+
+def _shown(page: Page, address: str) -> float:
+    page.goto(address, wait_until="commit")
+    return float(page.evaluate(SHOWN, LAST))
