@@ -31,11 +31,7 @@ from mirrord.codec.block_rules import comment_block, definition, math_block
 from mirrord.codec.bounds import (
     Blocks,
     Chains,
-    InlineChain,
-    InlineRule,
-    Inlines,
     Rule,
-    parse_texts,
     priced_table,
 )
 from mirrord.codec.glances import one_line, ruled, setext
@@ -49,6 +45,7 @@ from mirrord.codec.inline_rules import (
     math_inline,
     wikilink,
 )
+from mirrord.codec.inlines import InlineRule, Inlines, parse_texts
 from mirrord.codec.shapes import shaped
 from mirrord.codec.text import unix
 
@@ -58,7 +55,9 @@ MAX_NESTING = 100  # the parser drops deeper content without a word: a block tha
 
 _DISGUISE = re.compile(r"[\x00-\x20\x7f]")
 _SCRIPT = re.compile(r"(?:javascript|vbscript|data(?!:image/(?:gif|png|jpeg|webp);)):", re.IGNORECASE)
-_MARKUP = re.compile(r"[\n!$%&*<=\[\]\\^_`~]")  # what begins or ends something inside a paragraph
+_MARKUP = re.compile(  # what begins or ends something inside a paragraph
+    r"\n|\$|&|\*|<|\[|\]|\\|`|!(?=\[)|%(?=%)|=(?==)|\^(?=\[)|~(?=~)|_(?:(?![^\W_])|(?<![^\W_]_))"
+)
 _FIRST: Mapping[Rule, str] = MappingProxyType(
     {
         fence: "`~",
@@ -153,11 +152,9 @@ def _made() -> MarkdownIt:
 
 def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     """*markdown* with parsers that count what they do, and look only where something can begin."""
-    blocks, inlines = Blocks(), Inlines()
+    blocks = Blocks()
     blocks.ruler = Chains(markdown.block.ruler, _FIRST)
-    inlines.ruler, inlines.ruler2 = InlineChain(markdown.inline.ruler, _FIRST_INLINE), markdown.inline.ruler2
-    inlines.terminator_re = _MARKUP
-    markdown.block, markdown.inline = blocks, inlines
+    markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_INLINE, _MARKUP)
     helpers = SimpleNamespace(
         parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
     )
