@@ -11,6 +11,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkLabel, parseLinkTitle
 from markdown_it.rules_block import blockquote, fence, heading, html_block, list_block
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import (
     autolink,
     backtick,
@@ -43,6 +44,7 @@ from mirrord.codec.inline_rules import (
     inline_footnote,
     link_destination,
     math_inline,
+    plain_link,
     wikilink,
 )
 from mirrord.codec.inlines import InlineRule, Inlines, parse_texts
@@ -81,6 +83,7 @@ _FIRST_INLINE: Mapping[InlineRule, str] = MappingProxyType(
         backtick: "`",
         strikethrough.tokenize: "~",
         emphasis.tokenize: "*_",
+        plain_link: "[",
         link: "[",
         image: "!",
         autolink: "<",
@@ -122,8 +125,16 @@ def parse(body: str, env: dict[str, Any]) -> list[Token]:
 def parse_blocks(body: str, env: dict[str, Any] | None = None) -> list[Token]:
     """The same without what is inside paragraphs, in a fraction of the time."""
     tokens: list[Token] = []
-    _MARKDOWN.block.parse(unix(body).replace("\0", "\ufffd"), _MARKDOWN, {} if env is None else env, tokens)
+    _MARKDOWN.block.parse(_normal(body), _MARKDOWN, {} if env is None else env, tokens)
     return tokens
+
+
+def _normalized(state: StateCore) -> None:
+    state.src = _normal(state.src)
+
+
+def _normal(body: str) -> str:
+    return unix(body).replace("\0", "\ufffd")
 
 
 def _made() -> MarkdownIt:
@@ -139,10 +150,12 @@ def _made() -> MarkdownIt:
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)
+    markdown.core.ruler.at("normalize", _normalized)
     markdown.core.ruler.after("block", "shapes", shaped)
     markdown.core.ruler.at("inline", parse_texts)
     inline.before("escape", "math_inline", math_inline)
     inline.before("link", "wikilink", wikilink)
+    inline.before("link", "plain_link", plain_link)
     inline.before("link", "comment", comment)
     inline.before("link", "highlight", highlight)
     inline.at("footnote_ref", footnote_ref)

@@ -31,8 +31,6 @@ def ruled(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """An underlined heading, looked for only where a line that could underline it is near."""
-    if not is_above(state, start, _UNDERLINE):
-        return False
     for line in range(start + 1, min(start + _NEAR, end)):
         at = state.bMarks[line] + state.tShift[line]
         if at >= state.eMarks[line]:
@@ -42,7 +40,7 @@ def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     else:
         if start + _NEAR >= end:
             return False
-    return lheading(state, start, end, silent)
+    return is_above(state, start, _UNDERLINE) and lheading(state, start, end, silent)
 
 
 def is_above(state: StateBlock, start: int, shape: re.Pattern[str]) -> bool:

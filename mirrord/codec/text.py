@@ -28,7 +28,11 @@ def decode(data: bytes) -> str:
 
 def lines(text: str) -> list[str]:
     """The lines of *text* with their endings; joined they are *text*."""
-    return _LINE.findall(text)
+    if "\r" in text:
+        return _LINE.findall(text)
+    *whole, last = text.split("\n")
+    found = [line + "\n" for line in whole]
+    return [*found, last] if last else found
 
 
 def newline(text: str) -> str:
