@@ -35,7 +35,7 @@ from mirrord.codec.bounds import (
     Rule,
     priced_table,
 )
-from mirrord.codec.glances import one_line, ruled, setext
+from mirrord.codec.glances import one_line, plain_heading, ruled, setext, unlike_its_sign
 from mirrord.codec.inline_rules import (
     WIKILINK,
     comment,
@@ -71,7 +71,9 @@ _FIRST: Mapping[Rule, str] = MappingProxyType(
         footnote_def: "[",
         definition: "[",
         html_block: "<",
+        plain_heading: "#",
         heading: "#",
+        unlike_its_sign: "`~$%>*-_+0123456789[<#",
         one_line: "",
     }
 )
@@ -147,6 +149,8 @@ def _made() -> MarkdownIt:
     block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     block.at("lheading", setext)
     block.before("table", "one_line", one_line)
+    block.before("lheading", "unlike_its_sign", unlike_its_sign)
+    block.before("heading", "plain_heading", plain_heading, {"alt": ["paragraph", "reference", "blockquote"]})
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)
