@@ -39,15 +39,13 @@ class _Ids:
             self._seen.update(block.ids)
             return block
         ids: list[str] = []
-        nodes = tuple([self._complete(node, ids, needs=True) for node in block.nodes])
+        nodes = tuple([self._complete(node, ids, needs=node["type"] in BLOCKS) for node in block.nodes])
         return block.carrying(nodes, tuple(ids))
 
     def _complete(self, node: Node, ids: list[str], *, needs: bool) -> Node:
-        """*node* with *ids*, to which those are added; it needs one itself if it *needs* one or has somebody else's."""
-        if not needs and "attrs" not in node and node["type"] not in HOLDERS:
-            return node
-        own = id_of(node)
-        if (own is None and needs and node["type"] in BLOCKS) or own in self._seen:
+        """*node* with *ids*, to which those are added; it gets one if it *needs* one or has somebody else's."""
+        own = id_of(node) if "attrs" in node else None
+        if needs if own is None else own in self._seen:
             own = self._new_id(_spelled(node))
             node = with_id(node, own)
         if own is not None:
@@ -55,7 +53,12 @@ class _Ids:
             ids.append(own)
         if not (children := children_of(node)):
             return node
-        completed = [self._complete(child, ids, needs=child["type"] in ITEMS) for child in children]
+        completed = [
+            self._complete(child, ids, needs=child["type"] in ITEMS)
+            if "attrs" in child or child["type"] in HOLDERS
+            else child
+            for child in children
+        ]
         if all(map(is_, completed, children)):
             return node
         return {**node, "content": completed}
