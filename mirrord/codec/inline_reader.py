@@ -52,7 +52,8 @@ def _nodes(tokens: Sequence[Token]) -> list[Node]:
         if index < end:
             continue
         if token.type == "text":
-            result += [_marked(text_node(token.content), open_marks)] if token.content else ()
+            if token.content:
+                result.append(_marked(text_node(token.content), open_marks))
             continue
         if token.type == "link_open" and index and tokens[index - 1].type == "link_close":
             _keep_apart(tokens, index)
