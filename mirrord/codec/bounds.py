@@ -58,11 +58,12 @@ def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
     def ask(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         env = state.env
         at = state.bMarks[start] + state.tShift[start]
-        env["looks"] -= 1
+        looks = env["looks"] - 1
         if env["columns"]:
             missing = env["columns"] - state.src.count("|", at, state.eMarks[start])
-            env["looks"] -= max(0, missing) * _LOOKS_PER_CELL
-        if env["looks"] < 0:
+            looks -= max(0, missing) * _LOOKS_PER_CELL
+        env["looks"] = looks
+        if looks < 0:
             raise TooCostly
         for rule in chosen.get(state.src[at : at + 1], others):  # noqa: SIM110 - the quicker form
             if rule(state, start, end, silent):

@@ -48,6 +48,7 @@ from mirrord.codec.inline_rules import (
     wikilink,
 )
 from mirrord.codec.inlines import InlineRule, Inlines, parse_texts
+from mirrord.codec.plain_lists import plain_list
 from mirrord.codec.shapes import shaped
 from mirrord.codec.text import unix
 
@@ -67,6 +68,7 @@ _FIRST: Mapping[Rule, str] = MappingProxyType(
         comment_block: "%",
         blockquote: ">",
         ruled: "*-_",
+        plain_list: "*+-",
         list_block: "*+-0123456789",
         footnote_def: "[",
         definition: "[",
@@ -149,6 +151,7 @@ def _made() -> MarkdownIt:
     block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     block.at("lheading", setext)
     block.before("table", "one_line", one_line)
+    block.before("list", "plain_list", plain_list)
     block.before("lheading", "unlike_its_sign", unlike_its_sign)
     block.before("heading", "plain_heading", plain_heading, {"alt": ["paragraph", "reference", "blockquote"]})
     block.at("reference", definition)

@@ -29,11 +29,10 @@ def read_inline(token: Token) -> list[Node]:
     What ProseMirror cannot hold (a mark inside itself, a mark around nothing, markup in an image's
     description) makes the whole content one `rawInline`.
     """
-    children = token.children or []
-    if len(children) == 1 and children[0].type == "text":
-        return [text_node(children[0].content)]
+    if not token.children:
+        return [text_node(token.content)] if token.content else []
     try:
-        return _joined(_nodes(children))
+        return _joined(_nodes(token.children))
     except _Beyond:
         return [raw_inline(token.content)]
 

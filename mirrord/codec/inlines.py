@@ -14,7 +14,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from mirrord.codec.bounds import OPAQUE, TRIPS, TooCostly, by_character
-from mirrord.codec.states import InlineState, made
+from mirrord.codec.states import InlineState
 
 InlineRule = Callable[[StateInline, bool], bool]
 
@@ -92,13 +92,16 @@ class Inlines(ParserInline):
 
 
 def parse_texts(state: StateCore) -> None:
-    """The core's rule for inline content; text in which it fails, or which is nested too deep, is marked opaque."""
+    """
+    The core's rule for inline content; text in which it fails, or which is nested too deep, is marked opaque.
+
+    Text without markup stays as it is, without children.
+    """
     parser, needed, deepest = state.md.inline, state.md.inline.terminator_re, state.md.options["maxNesting"] - 1
     for token in state.tokens:
         if token.type != "inline":
             continue
         if not needed.search(token.content):
-            token.children = [_text(token.content)] if token.content else []
             continue
         state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
         children: list[Token] = []
@@ -110,9 +113,3 @@ def parse_texts(state: StateCore) -> None:
         if len(children) > deepest and any(child.level >= deepest for child in children):  # a level takes a token
             token.meta[OPAQUE] = state.env[OPAQUE] = True
         token.children = children
-
-
-def _text(content: str) -> Token:
-    token = made("text", "", 0, 0)
-    token.content = content
-    return token

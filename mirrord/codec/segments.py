@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 
@@ -20,8 +20,7 @@ _TRAILED = frozenset(
 )  # what takes blank lines behind it for its own
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """
     One top-level block: the characters from start up to end, without the last line ending.
 
