@@ -44,6 +44,7 @@ from mirrord.codec.inline_rules import (
     inline_footnote,
     link_destination,
     math_inline,
+    plain_code,
     plain_link,
     wikilink,
 )
@@ -84,6 +85,7 @@ _FIRST_INLINE: Mapping[InlineRule, str] = MappingProxyType(
     {
         newline: "\n",
         escape: "\\",
+        plain_code: "`",
         backtick: "`",
         strikethrough.tokenize: "~",
         emphasis.tokenize: "*_",
@@ -162,6 +164,7 @@ def _made() -> MarkdownIt:
     markdown.core.ruler.at("inline", parse_texts)
     inline.before("escape", "math_inline", math_inline)
     inline.before("link", "wikilink", wikilink)
+    inline.before("backticks", "plain_code", plain_code)
     inline.before("link", "plain_link", plain_link)
     inline.before("link", "comment", comment)
     inline.before("link", "highlight", highlight)
@@ -174,7 +177,7 @@ def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     """*markdown* with parsers that count what they do, and look only where something can begin."""
     blocks = Blocks()
     blocks.ruler = Chains(markdown.block.ruler, _FIRST)
-    markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_INLINE, _MARKUP)
+    markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_INLINE, _MARKUP, MAX_NESTING)
     helpers = SimpleNamespace(
         parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
     )

@@ -45,7 +45,7 @@ def raw_inline(source: str) -> Node:
 def _nodes(tokens: Sequence[Token]) -> list[Node]:
     result: list[Node] = []
     open_marks: list[tuple[Mark, int]] = []  # with how much had been read when it began
-    tags = Tags(tokens)
+    tags = Tags(tokens if "html_inline" in [token.type for token in tokens] else ())
     end = 0
     for index, token in enumerate(tokens):
         if index < end:

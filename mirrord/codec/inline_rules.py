@@ -10,6 +10,7 @@ from mdit_py_plugins.dollarmath.index import math_inline_dollar
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
 _PLAIN_TARGET = re.compile(r"[^\s\x00-\x1f\x7f()\\<&][^\s\x00-\x1f\x7f()\\&]*(?=[) \n])")
 _PLAIN_LINK = re.compile(r"\[([^\n!$%&*<=\[\]\\^_`~]*)\]\(([^\s\x00-\x1f\x7f()\\<&][^\s\x00-\x1f\x7f()\\&]*)\)")
+_PLAIN_CODE = re.compile(r"`([^`\n]++)`(?!`)")
 _COMMENT = re.compile(r"%%.+?%%", re.DOTALL)
 _FOOTNOTE_REF = re.compile(r"\[\^([^\] \n]{1,999})\]")  # CommonMark's limit for labels
 _FOOTNOTE = re.compile(r"\^\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+\]", re.DOTALL)
@@ -55,6 +56,19 @@ def plain_link(state: StateInline, silent: bool) -> bool:
         state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(found[2])}
         state.pending = found[1]
         state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
+
+
+def plain_code(state: StateInline, silent: bool) -> bool:
+    """Code of one line between single backticks."""
+    found = _PLAIN_CODE.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        text, token = found[1], state.push("code_inline", "code", 0)
+        is_padded = text[0] == text[-1] == " " and text.strip(" ") != ""
+        token.markup, token.content = "`", text[1:-1] if is_padded else text
     state.pos = found.end()
     return True
 

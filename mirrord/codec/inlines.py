@@ -27,10 +27,14 @@ class Inlines(ParserInline):
     The parser of *plain* with its rules, each asked only at a character it looks for, and counted.
 
     markup: matches at least where a rule begins, a link's text and a highlight end.
+    deepest: the level at which nothing is looked for any more.
     """
 
-    def __init__(self, plain: ParserInline, first: Mapping[InlineRule, str], markup: re.Pattern[str]) -> None:
+    def __init__(
+        self, plain: ParserInline, first: Mapping[InlineRule, str], markup: re.Pattern[str], deepest: int
+    ) -> None:
         super().__init__()
+        self._deepest = deepest
         self.ruler, self.ruler2, self.terminator_re = plain.ruler, plain.ruler2, markup
         rules = [rule for rule in plain.ruler.getRules("") if rule in first]
         self._rules, _ = by_character(rules, first)
@@ -45,7 +49,7 @@ class Inlines(ParserInline):
 
     def tokenize(self, state: StateInline) -> None:
         src, end, search = state.src, state.posMax, self.terminator_re.search
-        if state.level >= state.md.options["maxNesting"]:
+        if state.level >= self._deepest:
             super().tokenize(state)
             return
         while (start := state.pos) < end:
@@ -73,7 +77,7 @@ class Inlines(ParserInline):
         env["steps"] -= 1
         if env["steps"] < 0:
             raise TooCostly
-        if start in state.cache or state.level >= state.md.options["maxNesting"]:
+        if start in state.cache or state.level >= self._deepest:
             super().skipToken(state)
             return
         found = self.terminator_re.search(state.src, start)

@@ -134,12 +134,10 @@ def _cut(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Segment]:
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    start, depth = 0, 0
-    for index, token in enumerate(tokens):
-        depth += token.nesting
-        if depth == 0:
-            yield tokens[start : index + 1]
-            start = index + 1
+    start = 0
+    for last in [index for index, token in enumerate(tokens) if not token.level and token.nesting < 1]:
+        yield tokens[start : last + 1]
+        start = last + 1
 
 
 def _is_whole(block: Sequence[Token], *, flawed: bool) -> bool:
