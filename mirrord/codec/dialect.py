@@ -53,7 +53,7 @@ from mirrord.codec.plain_lists import plain_list
 from mirrord.codec.shapes import shaped
 from mirrord.codec.text import unix
 
-__all__ = ["MAX_NESTING", "WIKILINK", "parse", "parse_blocks", "runs"]
+__all__ = ["MAX_NESTING", "WIKILINK", "parse", "parse_blocks", "runs", "unhurried"]
 
 MAX_NESTING = 100  # the parser drops deeper content without a word: a block that reaches this stays raw
 
@@ -143,38 +143,45 @@ def _normal(body: str) -> str:
     return unix(body).replace("\0", "\ufffd")
 
 
-def _made() -> MarkdownIt:
+def unhurried() -> MarkdownIt:
+    """The dialect in the parser's own hands, without what only saves time and without bounds: the same tokens."""
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
     markdown.use(footnote_plugin, inline=False, move_to_end=False)
     markdown.enable(["table", "strikethrough"])
     markdown.disable("text_join")  # it would hide which characters were escaped
     block, inline = markdown.block.ruler, markdown.inline.ruler
-    block.at("table", priced_table, {"alt": ["paragraph", "reference"]})
-    block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
-    block.at("lheading", setext)
-    block.before("table", "one_line", one_line)
-    block.before("list", "plain_list", plain_list)
-    block.before("lheading", "unlike_its_sign", unlike_its_sign)
-    block.before("heading", "plain_heading", plain_heading, {"alt": ["paragraph", "reference", "blockquote"]})
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)
-    markdown.core.ruler.at("normalize", _normalized)
     markdown.core.ruler.after("block", "shapes", shaped)
-    markdown.core.ruler.at("inline", parse_texts)
     inline.before("escape", "math_inline", math_inline)
     inline.before("link", "wikilink", wikilink)
-    inline.before("backticks", "plain_code", plain_code)
-    inline.before("link", "plain_link", plain_link)
     inline.before("link", "comment", comment)
     inline.before("link", "highlight", highlight)
     inline.at("footnote_ref", footnote_ref)
     inline.after("image", "inline_footnote", inline_footnote)
-    return _bounded(markdown)
+    return markdown
+
+
+def _quick(markdown: MarkdownIt) -> MarkdownIt:
+    """*markdown* with rules for the commonest spellings of blocks, links and code."""
+    block, inline = markdown.block.ruler, markdown.inline.ruler
+    block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    block.at("lheading", setext)
+    block.before("table", "one_line", one_line)
+    block.before("list", "plain_list", plain_list)
+    block.before("heading", "plain_heading", plain_heading, {"alt": ["paragraph", "reference", "blockquote"]})
+    block.before("lheading", "unlike_its_sign", unlike_its_sign)
+    inline.before("backticks", "plain_code", plain_code)
+    inline.before("link", "plain_link", plain_link)
+    markdown.core.ruler.at("normalize", _normalized)
+    return markdown
 
 
 def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     """*markdown* with parsers that count what they do, and look only where something can begin."""
+    markdown.block.ruler.at("table", priced_table, {"alt": ["paragraph", "reference"]})
+    markdown.core.ruler.at("inline", parse_texts)
     blocks = Blocks()
     blocks.ruler = Chains(markdown.block.ruler, _FIRST)
     markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_INLINE, _MARKUP, MAX_NESTING)
@@ -185,4 +192,4 @@ def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     return markdown
 
 
-_MARKDOWN = _made()
+_MARKDOWN = _bounded(_quick(unhurried()))
