@@ -1,6 +1,7 @@
 """What is read quickly is read as the parser's own rules read it."""
 
 import random
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ _LINES = (
 _soups = st.lists(st.one_of(st.sampled_from(["", *_LINES]), fragments), max_size=9).map("\n".join)
 
 
-def _told(tokens: list[Token]) -> list[dict[str, Any]]:
+def _told(tokens: list[Token]) -> list[MutableMapping[str, Any]]:
     for token in tokens:
         if token.type == "inline" and token.content and not token.children:
             token.children = [Token("text", "", 0, content=token.content)]
