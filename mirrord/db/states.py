@@ -1,10 +1,12 @@
 """Reading states: base and row of entries, and which entries differ from their base."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from psycopg import AsyncCursor
+from psycopg.rows import TupleRow
 
 from mirrord.db import records
 from mirrord.db.connect import Connection
@@ -27,6 +29,9 @@ _RECORD = (
 )
 
 
+Cursor = AsyncCursor[TupleRow]
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which bases to load: any that has one of these paths, entries or digests."""
@@ -34,6 +39,15 @@ class Wanted:
     paths: Sequence[str] = ()
     entries: Sequence[EntryId] = ()
     digests: Sequence[Digest] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was read of *entries* just now: their bases, and their rows by entry."""
+
+    entries: frozenset[EntryId] = frozenset()
+    bases: Sequence[Base] = ()
+    rows: Mapping[EntryId, Row] = field(default_factory=dict)
 
 
 # Keys come as one JSON text: arrays of thousands took psycopg longer than Postgres took to look them up.
@@ -44,13 +58,27 @@ _OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = 
 
 async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Base]:
     """The bases of one mirror that *wanted* names."""
+    return await _bases_told(await _ask_bases(connection, tenant, mirror, wanted))
+
+
+async def load_both(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted, entries: Collection[EntryId]
+) -> tuple[list[Base], dict[EntryId, Row]]:
+    """What load_bases and load_rows do, in one round trip."""
+    asked = await _ask_bases(connection, tenant, mirror, wanted)
+    rows = await _ask_rows(connection, tenant, entries) if entries else None
+    bases = await _bases_told(asked)
+    return bases, await _rows_told(rows) if rows is not None else {}
+
+
+async def _ask_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Cursor]:
     asked: dict[str, Sequence[object]] = {
         "path": wanted.paths,
         "entry_id": wanted.entries,
         "digest": [digest.hex() for digest in wanted.digests],
     }
     # one statement a kind of key, all sent together: with OR between them no index serves
-    cursors = [
+    return [
         await connection.execute(
             bases_by(column),
             {"tenant": tenant, "mirror": mirror, "keys": _as_json(keys)},
@@ -58,6 +86,9 @@ async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId,
         for column, keys in asked.items()
         if keys
     ]
+
+
+async def _bases_told(cursors: Sequence[Cursor]) -> list[Base]:
     found = [_base(row) for cursor in cursors for row in await cursor.fetchall()]
     return list({base.entry: base for base in found}.values())
 
@@ -69,12 +100,19 @@ def bases_by(column: str) -> str:
 
 async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
     """The rows of *entries*, tombstones included; entries without a row are not in the result."""
+    return await _rows_told(await _ask_rows(connection, tenant, entries))
+
+
+async def _ask_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> Cursor:
     ids = _KEYS.format("key::uuid")
-    cursor = await connection.execute(
+    return await connection.execute(
         f"{_PAGE} AND p.id = ANY ({ids}) UNION ALL {_ATTACHMENT} AND a.id = ANY ({ids}) "
         f"UNION ALL {_RECORD} AND r.id = ANY ({ids})",
         {"tenant": tenant, "keys": _as_json(list(entries))},
     )
+
+
+async def _rows_told(cursor: Cursor) -> dict[EntryId, Row]:
     rows = [_row(row) for row in await cursor.fetchall()]
     return {row.entry: row for row in rows}
 
@@ -160,7 +198,7 @@ async def fed(
     after: int,
     limit: int,
     watched: Collection[EntryId] = (),
-) -> tuple[list[EntryId], int, bool]:
+) -> tuple[Known, int, bool]:
     """
     Entries whose row changed after seq *after* and is not what the base says, the seq read up to, and whether
     there may be more. *watched* are told whatever the base says.
@@ -174,13 +212,17 @@ async def fed(
     )
     changed = {EntryId(entry): seq for entry, seq in await cursor.fetchall()}
     if not changed:
-        return [], after, False
+        return Known(), after, False
     # looked up by key, not joined: without statistics a join reads every row of the tenant for each entry
-    rows = await load_rows(connection, tenant, changed)
-    bases = await load_bases(connection, tenant, mirror, Wanted(entries=list(changed)))
+    bases, rows = await load_both(connection, tenant, mirror, Wanted(entries=list(changed)), changed)
     versions = {base.entry: base.version for base in bases}
-    odd = [entry for entry in changed if entry in watched or not _is_settled(rows.get(entry), versions.get(entry))]
-    return odd, max(changed.values()), len(changed) >= limit
+    odd = {entry for entry in changed if entry in watched or not _is_settled(rows.get(entry), versions.get(entry))}
+    known = Known(
+        frozenset(odd),
+        [base for base in bases if base.entry in odd],
+        {entry: row for entry, row in rows.items() if entry in odd},
+    )
+    return known, max(changed.values()), len(changed) >= limit
 
 
 def _is_settled(row: Row | None, base_version: int | None) -> bool:
@@ -206,62 +248,6 @@ async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[Tena
         "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)", (list(tenants),)
     )
     return {TenantId(tenant): seq for tenant, seq in await cursor.fetchall()}
-
-
-async def seen_versions(
-    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
-) -> dict[EntryId, int]:
-    """For each (entry, digest): the newest version in the page's history that had these bytes, if any did."""
-    return await _versions(connection, tenant, questions, "page_revision AS r", "page_id")
-
-
-async def seen_texts(
-    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
-) -> frozenset[tuple[EntryId, Digest]]:
-    """Which of *questions*, each (entry, digest), the history of a page or record answers: it had these bytes."""
-    wanted = (tenant, [entry for entry, _ in questions], [digest for _, digest in questions])
-    cursor = await connection.execute(
-        "SELECT r.page_id, r.digest FROM mirrord.page_revision AS r WHERE r.tenant_id = %s "
-        "AND r.page_id = ANY (%s) AND r.digest = ANY (%s) "
-        "UNION ALL SELECT r.record_id, r.digest FROM mirrord.record_revision AS r WHERE r.tenant_id = %s "
-        "AND r.record_id = ANY (%s) AND r.digest = ANY (%s)",
-        wanted + wanted,
-    )
-    return frozenset((entry, digest) for entry, digest in await cursor.fetchall()) & frozenset(questions)
-
-
-async def seen_attachments(
-    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
-) -> dict[EntryId, int]:
-    """The same for attachments."""
-    return await _versions(connection, tenant, questions, "attachment_revision AS r", "attachment_id")
-
-
-async def seen_records(
-    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
-) -> dict[EntryId, int]:
-    """The same for records."""
-    return await _versions(connection, tenant, questions, "record_revision AS r", "record_id")
-
-
-async def seen_anywhere(
-    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]]
-) -> dict[EntryId, int]:
-    """The same for pages and records, whichever they are."""
-    pages = await seen_versions(connection, tenant, questions)
-    return pages | await seen_records(connection, tenant, questions)
-
-
-async def _versions(
-    connection: Connection, tenant: TenantId, questions: Sequence[tuple[EntryId, Digest]], table: str, column: str
-) -> dict[EntryId, int]:
-    cursor = await connection.execute(
-        f"SELECT r.{column}, r.digest, max(r.version) FROM mirrord.{table} WHERE r.tenant_id = %s "
-        f"AND r.{column} = ANY (%s) AND r.digest = ANY (%s) GROUP BY r.{column}, r.digest",
-        (tenant, [entry for entry, _ in questions], [digest for _, digest in questions]),
-    )
-    asked = set(questions)
-    return {entry: version for entry, digest, version in await cursor.fetchall() if (entry, digest) in asked}
 
 
 def _as_json(keys: Sequence[object]) -> str:

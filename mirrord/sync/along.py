@@ -16,8 +16,8 @@ async def following(sides: Sides, gone: Sequence[Decision]) -> frozenset[EntryId
         return frozenset()
     asked = list(set(pages.values()))
     async with sides.database.transaction(sides.tenant) as connection:
-        rows = await states.load_rows(connection, sides.tenant, asked)
-        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(entries=asked))
+        wanted = states.Wanted(entries=asked)
+        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, asked)
     agreed = {base.entry for base in bases}
     going = {one.state.entry for one in gone} | {page for page, row in rows.items() if row.deleted} - agreed
     return frozenset(entry for entry, page in pages.items() if page in going)

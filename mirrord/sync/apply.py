@@ -19,16 +19,21 @@ from mirrord.sync.doubts import Doubts
 from mirrord.sync.files import FileOutcome, to_files
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
-from mirrord.sync.prepare import place_row, render_rows
+from mirrord.sync.prepare import Rendered, place_row, render_rows
 from mirrord.sync.rows import to_rows
 from mirrord.sync.sides import Sides
 
 
 @dataclass(slots=True)
 class Applied(FileOutcome):
-    """What became of a pass. entries: others to look at now, such as conflict siblings."""
+    """
+    What became of a pass.
+
+    entries: others to look at now, such as conflict siblings. texts: of rows that were rendered in it.
+    """
 
     entries: list[EntryId] = field(default_factory=list)
+    texts: dict[EntryId, bytes] = field(default_factory=dict)
 
 
 async def prepare(sides: Sides, decisions: Sequence[Decision], doubts: Doubts, applied: Applied) -> list[State]:
@@ -42,13 +47,15 @@ async def prepare(sides: Sides, decisions: Sequence[Decision], doubts: Doubts, a
                 applied.stale.append(decision)
                 del rows[decision.state.entry]
     unrendered = {entry: row for entry, row in rows.items() if _is_unrendered(row)}
-    ready, refusals = await render_rows(sides, unrendered) if unrendered else ({}, [])
-    for refusal in refusals:
-        doubts.refuse(refusal.entry, refusal.version)
+    rendered = await render_rows(sides, unrendered) if unrendered else Rendered()
+    applied.texts |= rendered.texts
     by_entry = {one.state.entry: one for one in decisions}
-    applied.troubles += [Problem(where(by_entry[one.entry]), "render", one.sentence, one.entry) for one in refusals]
-    applied.stale += [by_entry[entry] for entry in unrendered.keys() - ready.keys() - {one.entry for one in refusals}]
-    changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | ready
+    for refusal in rendered.refusals:
+        doubts.refuse(refusal.entry, refusal.version)
+        applied.troubles.append(Problem(where(by_entry[refusal.entry]), "render", refusal.sentence, refusal.entry))
+    refused = {refusal.entry for refusal in rendered.refusals}
+    applied.stale += [by_entry[entry] for entry in unrendered.keys() - rendered.rows.keys() - refused]
+    changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | rendered.rows
     return [replace(by_entry[entry].state, row=row) for entry, row in changed.items()]
 
 
@@ -69,7 +76,7 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
     files = [one for one in decisions if one.step is Step.FILE]
     files += [replace(one, step=Step.FILE, place=PlaceMove.TO_FILE) for one in applied.refused]  # L7
     if files:
-        written = await to_files(sides, files)
+        written = await to_files(sides, files, applied.texts)
         applied.add(written)
         applied.written |= written.written
         applied.displaced += written.displaced

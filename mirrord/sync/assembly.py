@@ -1,6 +1,6 @@
 """Putting bases, looks and rows together into states, entry by entry."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import EntryId, Kind, Place
@@ -30,7 +30,7 @@ class Assembly:
     owners: dict[str, EntryId]
     unowned: set[str] = field(default_factory=set)
 
-    def states(self, entries: Iterable[EntryId], rows: dict[EntryId, Row]) -> list[State]:
+    def states(self, entries: Iterable[EntryId], rows: Mapping[EntryId, Row]) -> list[State]:
         path_of = {entry: path for path, entry in self.owners.items()}
         return [
             State(entry, self.memory.of_entry.get(entry), self._file(entry, path_of.get(entry)), rows.get(entry))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from mirrord.codec.text import decode
-from mirrord.db import buffers, states
+from mirrord.db import buffers, sightings
 from mirrord.db.buffers import Revision
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import Base, File
@@ -24,7 +24,7 @@ async def stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[Entry
         return {}
     async with sides.database.transaction(sides.tenant) as connection:
         questions = [(base.entry, file.digest) for file, base in suspects]
-        known = await states.seen_versions(connection, sides.tenant, questions)
+        known = await sightings.of_pages(connection, sides.tenant, questions)
         suspects = [(file, base) for file, base in suspects if base.entry not in known]  # else it is an undo
         shown = await buffers.shown(connection, sides.tenant, [base for _, base in suspects])
     found = {}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mirrord.db import overview, states
+from mirrord.db import overview, sightings
 from mirrord.db.connect import Database
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId
 from mirrord.domain.state import Row
@@ -46,7 +46,7 @@ async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Findin
     differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
     questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
     async with database.transaction(tenant) as connection:
-        seen = await states.seen_anywhere(connection, tenant, questions) if questions else {}
+        seen = await sightings.anywhere(connection, tenant, questions) if questions else {}
     return list(_findings(files, expected, rows, ready, seen))
 
 

@@ -223,10 +223,13 @@ class Engine:
         self._rung = False
         rung_at = self._rung_at
         try:
-            self.queue.mark(entries=await self.feed.read(self.problems.entries()), noticed=rung_at)
+            pages = await self.feed.read(self.problems.entries())
         except (Unavailable, Fenced):
             self._rung, self._rung_at = True, rung_at
             raise
+        self.queue.mark(entries=[entry for page in pages for entry in page.entries], noticed=rung_at)
+        if len(pages) == 1:
+            self.passes.read_just_now(pages[0])
 
     async def compare_all(self) -> None:
         """Mark whatever is not equal on the two sides and in the base."""

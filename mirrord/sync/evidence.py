@@ -1,7 +1,7 @@
 """PURE: what was found in the tree, and what is known of earlier, that may tell which entry a file is."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import Digest, EntryId, Kind
@@ -41,7 +41,7 @@ class Memory:
     texts: what the bases of some pages say, where that has to tell.
     """
 
-    bases: list[Base]
+    bases: Sequence[Base]
     rows: Mapping[EntryId, Row] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
     old_path: Mapping[Inode, str] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from mirrord.db import states
+from mirrord.db.states import Known
 from mirrord.domain.entry import EntryId
 from mirrord.sync.sides import Sides
 
@@ -31,17 +32,16 @@ class Feed:
         async with self._sides.database.connection() as connection:
             self.cursor = (await states.seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
 
-    async def read(self, watched: Collection[EntryId] = ()) -> set[EntryId]:
+    async def read(self, watched: Collection[EntryId] = ()) -> list[Known]:
         """
-        Every entry that changed since the last call and whose row is not what the base says.
+        Every entry that changed since the last call and whose row is not what the base says, a page after the other.
 
         watched: entries that are in the result whatever their rows say, if they changed.
         """
-        sides, entries, more = self._sides, set[EntryId](), True
+        sides, pages, more = self._sides, list[Known](), True
         while more:
             async with sides.database.transaction(sides.tenant) as connection:
                 fed = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE, watched)
-            changed, seq, more = fed
-            entries |= set(changed)
-            self.cursor = seq
-        return entries
+            page, self.cursor, more = fed
+            pages.append(page)
+        return pages

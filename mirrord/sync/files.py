@@ -43,18 +43,22 @@ class FileOutcome(Outcome):
     taken: set[str] = field(default_factory=set)
 
 
-async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
-    """Carry out decisions for files, parents first."""
+async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
+    """Carry out decisions for files, parents first. texts: what is known already of what their rows say."""
     outcome = FileOutcome()
     moves = [decision for decision in decisions if decision.place is PlaceMove.TO_FILE]
     writes = [decision for decision in decisions if decision.place is not PlaceMove.TO_FILE]
     folders = [decision for decision in writes if _row(decision).digest == NO_TEXT]
-    texts = [decision for decision in writes if _row(decision).digest != NO_TEXT]
+    contents = [decision for decision in writes if _row(decision).digest != NO_TEXT]
     if sides.crowded is not None:
-        outcome.later, texts = texts, []
+        outcome.later, contents = contents, []
+    is_in_place = not moves and not folders and all(map(_own_path, contents))
+    if is_in_place and all(one.state.entry in texts for one in contents):  # as after an app's write of one page
+        await _write_all(sides, contents, {}, texts, outcome)
+        return outcome
     async with sides.database.transaction(sides.tenant) as connection:
         paths = await _target_paths(connection, sides, decisions)
-        data = await _load(connection, sides, texts) if texts else {}
+        data = await _load(connection, sides, contents) if contents else {}
 
     def by_depth(decision: Decision) -> int:
         return paths.get(decision.state.entry, "").count("/")
@@ -65,7 +69,7 @@ async def to_files(sides: Sides, decisions: Sequence[Decision]) -> FileOutcome:
             paths = await _target_paths(connection, sides, writes)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
-    await _write_all(sides, sorted(texts, key=by_depth), paths, data, outcome)
+    await _write_all(sides, sorted(contents, key=by_depth), paths, data, outcome)
     return outcome
 
 
@@ -277,10 +281,13 @@ async def _write(
 
 
 def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | None:
+    return _own_path(decision) or paths.get(decision.state.entry)
+
+
+def _own_path(decision: Decision) -> str | None:
+    """Where the file is that gets another text; None: there is none."""
     file = decision.state.file
-    if isinstance(file, File) and file.kind is not Kind.FOLDER:
-        return file.path
-    return paths.get(decision.state.entry)
+    return file.path if isinstance(file, File) and file.kind is not Kind.FOLDER else None
 
 
 def _put(sides: Sides, path: str, data: bytes, entry: EntryId, over: Digest | None) -> Written:

@@ -1,11 +1,12 @@
 """Observing: from dirty paths and entries to states (base, file, row) of entries."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrord.db import states, views
+from mirrord.db import sightings, states, views
 from mirrord.db.connect import Connection
+from mirrord.db.states import Known
 from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, new_id, parse_id
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
 from mirrord.errors import Refused, Unavailable, reason_of
@@ -28,6 +29,20 @@ class Dirty:
     paths: frozenset[str] = frozenset()
     entries: frozenset[EntryId] = frozenset()
     forced: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """
+    What the tree shows.
+
+    written: the page for which a command wrote bytes, by their digest.
+    missing: paths of bases that hold nothing, where no path differs and only rows changed; None: paths differ.
+    """
+
+    look: Look
+    written: Mapping[Digest, EntryId]
+    missing: frozenset[str] | None
 
 
 @dataclass(slots=True)
@@ -55,6 +70,7 @@ async def observe(
     look: Look | None = None,
     coming: Collection[Base] = (),
     *,
+    known: Known | None = None,
     adopting: bool = False,
     rewound: bool = False,
 ) -> Observation:
@@ -62,20 +78,18 @@ async def observe(
     Look at the tree where *dirty* says, and load what is known of every entry concerned.
 
     look: what was seen there already, where *dirty* has paths only. coming: bases of new entries elsewhere that are
-    just being written. adopting: whether old bytes of attachments
-    matter, too. rewound: whether the tree went back in time.
+    just being written. known: what was read of all entries in *dirty* just now. adopting: whether old
+    bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    known, rows = await _load_entries(sides, dirty.entries)
-    if look is None:
-        paths = dirty.paths | {base.path for base in known if base.path is not None}
-        look = await asyncio.to_thread(sides.looker.look, paths, dirty.forced)
-    _leave_out_owned(look, sides.looker.index)
-    if not (look.found or look.gone or look.unknown):  # only rows changed, and their files are as they were
-        memory = Memory(known, rows, await asyncio.to_thread(_missing, sides, known, look))
+    bases, rows = (known.bases, known.rows) if known else await _load_entries(sides, dirty.entries)
+    shown = await asyncio.to_thread(_look, sides, dirty, bases, look)
+    look = shown.look
+    if shown.missing is not None:
+        memory = Memory(bases, rows, shown.missing)
         assembled = Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
         return Observation(await _with_purged(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
-        memory, asked = await _remember(connection, sides, look, known, coming, rewound=rewound)
+        memory, asked = await _remember(connection, sides, shown, bases, coming, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
         if suspects := unproven(look.found.values(), memory):
             memory.texts = await views.texts_of_digests(connection, sides.tenant, suspects)
@@ -94,6 +108,17 @@ async def observe(
     states_of = await _with_purged(sides, [state for state in assembled if state.entry not in absorbed])
     overtaking = overtaken(look.found.values(), memory, owners)
     return Observation(states_of, look, seen, assembly.unowned, late, overtaking)
+
+
+def _look(sides: Sides, dirty: Dirty, bases: Sequence[Base], look: Look | None) -> _Shown:
+    """look: what was seen already; None: nothing. bases: of the entries that are dirty."""
+    if look is None:
+        paths = dirty.paths | {base.path for base in bases if base.path is not None}
+        look = sides.looker.look(paths, dirty.forced)
+    _leave_out_owned(look, sides.looker.index)
+    if look.found or look.gone or look.unknown:
+        return _Shown(look, _written(sides), None)
+    return _Shown(look, {}, _missing(sides, bases, look))
 
 
 def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
@@ -140,23 +165,29 @@ def _leave_out_owned(look: Look, index: Index) -> None:
             del look.found[path]
 
 
-async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[list[Base], dict[EntryId, Row]]:
+async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[Sequence[Base], Mapping[EntryId, Row]]:
     if not entries:
         return [], {}
     async with sides.database.transaction(sides.tenant) as connection:
         wanted = states.Wanted(entries=list(entries))
-        known = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
-        return known, await states.load_rows(connection, sides.tenant, entries)
+        return await states.load_both(connection, sides.tenant, sides.mirror, wanted, entries)
 
 
 async def _remember(
-    connection: Connection, sides: Sides, look: Look, known: list[Base], coming: Collection[Base], *, rewound: bool
+    connection: Connection,
+    sides: Sides,
+    shown: _Shown,
+    known: Sequence[Base],
+    coming: Collection[Base],
+    *,
+    rewound: bool,
 ) -> tuple[Memory, set[EntryId]]:
     """
     Load what may be evidence for what was found, and see which of it is no longer in its place.
 
     Also the entries of which the memory has the row, if there is one.
     """
+    look, written = shown.look, shown.written
     founds = look.found.values()
     claims = [entry for found in founds if (entry := parse_id(found.claimed))]
     paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}
@@ -168,13 +199,11 @@ async def _remember(
             paths.update(owner_paths(found.path))
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
     homes = [id_of_path(sides.tenant, found.path) for found in founds]
-    written = await asyncio.to_thread(_written, sides)
     known_by = [*claims, *(written[digest] for digest in digests if digest in written)]
     wanted = states.Wanted(sorted(paths), known_by + homes if rewound else known_by, digests)
-    bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
-    bases = list({base.entry: base for base in [*bases, *known]}.values())
     candidates = [*known_by, *homes]
-    rows = await states.load_rows(connection, sides.tenant, candidates) if candidates else {}
+    bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, candidates)
+    bases = list({base.entry: base for base in [*bases, *known]}.values())
     missing = await asyncio.to_thread(_missing, sides, bases, look)
     return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
 
@@ -187,7 +216,7 @@ def _written(sides: Sides) -> dict[Digest, EntryId]:
         raise Unavailable(f"The journals of {sides.name!r} cannot be read: {reason_of(error)}") from error
 
 
-def _missing(sides: Sides, bases: list[Base], look: Look) -> frozenset[str]:
+def _missing(sides: Sides, bases: Sequence[Base], look: Look) -> frozenset[str]:
     """Base paths that hold nothing now, or a page that claims to be another one."""
     missing = set()
     for base in bases:
@@ -231,8 +260,8 @@ async def _seen(connection: Connection, sides: Sides, assembled: list[State]) ->
     ]
     pages = [(entry, digest) for entry, kind, digest in questions if kind is Kind.PAGE]
     records = [(entry, digest) for entry, kind, digest in questions if kind is Kind.RECORD]
-    seen = await states.seen_versions(connection, sides.tenant, pages) if pages else {}
-    return seen | (await states.seen_records(connection, sides.tenant, records) if records else {})
+    seen = await sightings.of_pages(connection, sides.tenant, pages) if pages else {}
+    return seen | (await sightings.of_records(connection, sides.tenant, records) if records else {})
 
 
 async def _seen_others(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
@@ -240,7 +269,7 @@ async def _seen_others(connection: Connection, sides: Sides, assembled: list[Sta
     pairs = [(state.row, state.file.digest) for state in assembled if state.row and isinstance(state.file, File)]
     folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
     asked = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
-    return folders | (await states.seen_attachments(connection, sides.tenant, asked) if asked else {})
+    return folders | (await sightings.of_attachments(connection, sides.tenant, asked) if asked else {})
 
 
 def _is_owned(directory: str, index: Index) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from psycopg.errors import UniqueViolation
 
 from mirrord.codec.text import decode
-from mirrord.db import states, views
+from mirrord.db import sightings, states, views
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -60,9 +60,8 @@ async def _load(sides: Sides, labels: Mapping[str, Label]) -> _Known:
     digests = [(label.entry, label.new) for label in labels.values() if label.new is not None]
     async with sides.database.transaction(sides.tenant) as connection:
         wanted = states.Wanted(entries=pages)
-        bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
-        rows = await states.load_rows(connection, sides.tenant, pages)
-        seen = await states.seen_texts(connection, sides.tenant, digests)
+        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, pages)
+        seen = await sightings.texts(connection, sides.tenant, digests)
     return _Known({base.entry: base for base in bases}, rows, seen)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mirrord.db.attention import Problem
+from mirrord.db.states import Known
 from mirrord.domain.entry import Kind
 from mirrord.domain.state import Base, File, State
 from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
@@ -70,6 +71,11 @@ class Passes:
         self._conclusion = conclusion
         self._look_everywhere = look_everywhere
         self._writing: _Writing | None = None
+        self._known: Known | None = None
+
+    def read_just_now(self, known: Known) -> None:
+        """What the feed told, and what was read of it: the next look need not ask again, if nothing comes between."""
+        self._known = known
 
     async def take_in_hand(self) -> None:
         """Work on what is next; what it writes may still be on its way, see `finish`."""
@@ -86,6 +92,7 @@ class Passes:
         """Return when all that was taken in hand is written."""
         writing, self._writing = self._writing, None
         if writing is not None:
+            self._known = None
             try:
                 await self._guarded(writing.dirty, writing.task)
             finally:
@@ -94,8 +101,11 @@ class Passes:
     async def observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
         """What is on the two sides and in the base, where *dirty* says."""
         coming = self._writing.bases if self._writing else ()
+        known, self._known = self._known, None
+        if known is not None and not dirty.entries <= known.entries:
+            known = None
         going_on, rewound = self._adoption.is_going_on, self._adoption.is_rewinding
-        return await observe(self._sides, dirty, look, coming, adopting=going_on, rewound=rewound)
+        return await observe(self._sides, dirty, look, coming, known=known, adopting=going_on, rewound=rewound)
 
     async def _observe_apart(self, dirty: Dirty, look: Look | None) -> Observation:
         """What has to do with entries on their way is seen when they have arrived."""

@@ -1,8 +1,8 @@
 """Rows that apps wrote, made ready: a clean and free name, and the text that follows from their views."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import cast
 
@@ -11,14 +11,15 @@ from psycopg.errors import UniqueViolation
 from mirrord.codec.carry import completed
 from mirrord.codec.document import Document
 from mirrord.codec.embedded import embedded, parsed
-from mirrord.codec.links import links_of
+from mirrord.codec.links import Link, links_of
 from mirrord.codec.records import Data, read
 from mirrord.codec.render import Wanted, render
 from mirrord.db import links, records, views
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
 from mirrord.db.views import Written
-from mirrord.domain.entry import EntryId, Kind, digest_of
+from mirrord.db.writes import Text
+from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
 from mirrord.domain.record import Form, record_path
 from mirrord.domain.state import Row
@@ -37,6 +38,30 @@ class Refusal:
     entry: EntryId
     version: int
     sentence: str
+
+
+@dataclass(slots=True)
+class Rendered:
+    """
+    What became of rows that apps wrote; those that changed meanwhile, or that an app holds, are nowhere in it.
+
+    rows: as they are then. texts: what files are to hold. refusals: of what has no faithful text.
+    """
+
+    rows: dict[EntryId, Row] = field(default_factory=dict)
+    texts: dict[EntryId, bytes] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """All that follows from what an app wrote. links: None where that was the text: they come with its document."""
+
+    data: bytes
+    digest: Digest
+    text: Text
+    content: Document | None
+    links: Sequence[Link] | None
 
 
 async def place_row(sides: Sides, row: Row) -> Row:
@@ -84,55 +109,56 @@ async def _take_name(sides: Sides, row: Row, name: str) -> bool:
     return True
 
 
-async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[EntryId, Row], list[Refusal]]:
-    """
-    Derive text and views of what apps wrote: the rows as they are then, and what has no faithful text.
-
-    Rows that changed meanwhile, or that an app holds, are in neither.
-    """
+async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendered:
+    """Derive text and views of what apps wrote, and write them into its rows."""
     try:
         return await _render_together(sides, rows)
     except Locked:
         locked = await locked_rows(sides.database, sides.tenant, list(rows))
         free = {entry: row for entry, row in rows.items() if entry not in locked}
-        return await _render_together(sides, free) if locked and free else ({}, [])
+        return await _render_together(sides, free) if locked and free else Rendered()
 
 
-async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> tuple[dict[EntryId, Row], list[Refusal]]:
-    ready: dict[EntryId, Row] = {}
-    refusals: list[Refusal] = []
+async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendered:
+    result = Rendered()
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         for page in await views.load_written(connection, sides.tenant, rows):
             row = rows[page.entry]
             if page.version != row.version:
                 continue
             try:
-                text = await asyncio.to_thread(rendered, page)
+                derived = await asyncio.to_thread(_derived, page)
             except Damaged as error:
-                refusals.append(Refusal(page.entry, page.version, str(error)))
+                result.refusals.append(Refusal(page.entry, page.version, str(error)))
                 continue
-            digest = digest_of(text.encode())
-            content = await asyncio.to_thread(identified, page)
-            if await views.store_text(
-                connection, sides.tenant, page.entry, page.version, text_of(text), digest, content
-            ):
+            if await _store(connection, sides, page, derived):
                 place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
-                if page.ahead:  # its document may be there already; where it is not, its links come with it
-                    said = await asyncio.to_thread(links_of, text)
-                    await links.store_links(connection, sides.tenant, [(page.entry, page.version, said)])
-                ready[page.entry] = replace(row, kind=Kind.PAGE, place=place, digest=digest, ahead=frozenset())
-        await _render_records(connection, sides, rows, ready, refusals)
-    return ready, refusals
+                fresh = replace(row, kind=Kind.PAGE, place=place, digest=derived.digest, ahead=frozenset())
+                result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
+        await _render_records(connection, sides, rows, result)
+    return result
 
 
-async def _render_records(
-    connection: Connection,
-    sides: Sides,
-    rows: Mapping[EntryId, Row],
-    ready: dict[EntryId, Row],
-    refusals: list[Refusal],
-) -> None:
-    """What became of the records among *rows* is added to *ready* and *refusals*."""
+def _derived(page: Written) -> _Derived:
+    """Raises Damaged where writing it would lose something."""
+    markdown = rendered(page)
+    data = markdown.encode()
+    said = links_of(markdown) if page.ahead else None
+    return _Derived(data, digest_of(data), text_of(markdown), identified(page), said)
+
+
+async def _store(connection: Connection, sides: Sides, page: Written, derived: _Derived) -> bool:
+    """Whether the row still was what *derived* follows from."""
+    of = page.entry, page.version
+    if not await views.store_text(connection, sides.tenant, *of, derived.text, derived.digest, derived.content):
+        return False
+    if derived.links is not None:
+        await links.store_links(connection, sides.tenant, [(*of, derived.links)])
+    return True
+
+
+async def _render_records(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row], result: Rendered) -> None:
+    """What became of the records among *rows* is added to *result*."""
     wanted = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
     for record in await records.load(connection, sides.tenant, wanted) if wanted else []:
         row = rows[record.entry]
@@ -142,11 +168,13 @@ async def _render_records(
             body = await asyncio.to_thread(rendered_record, row.place.name, record)
         except Damaged as error:
             sentence = f"What an app wrote cannot be written into {record_path(row.place.name)!r}: {error}."
-            refusals.append(Refusal(record.entry, record.version, sentence))
+            result.refusals.append(Refusal(record.entry, record.version, sentence))
             continue
-        digest = digest_of(body.text.encode())
+        data = body.text.encode()
+        digest = digest_of(data)
         if await records.store_text(connection, sides.tenant, record.entry, record.version, digest, body):
-            ready[record.entry] = replace(row, digest=digest, ahead=frozenset())
+            result.rows[record.entry] = replace(row, digest=digest, ahead=frozenset())
+            result.texts[record.entry] = data
 
 
 def identified(page: Written) -> Document | None:

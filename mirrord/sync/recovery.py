@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from mirrord.db import states
+from mirrord.db import sightings, states
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
@@ -141,7 +141,7 @@ class Recovery:
 
     async def _is_known(self, entry: EntryId, digest: Digest) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return bool(await states.seen_anywhere(connection, self._sides.tenant, [(entry, digest)]))
+            return bool(await sightings.anywhere(connection, self._sides.tenant, [(entry, digest)]))
 
     async def _absorb(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal

@@ -19,6 +19,7 @@ from mirrord.sync.sides import Sides
 log = logging.getLogger(__name__)
 
 PAUSE = "PAUSE"  # a file of that name in the root: sync pauses until it is removed
+LOOKED = 0.02  # seconds for which an answer holds: one edit asks twice
 OWN_STATE = 1.0  # seconds between looks at our own files in the tree
 
 
@@ -31,10 +32,13 @@ class Root:
         self._handshake = handshake
         self.suspended: str | None = None
         self._kept = 0.0
+        self._looked = -LOOKED
         self._told: tuple[bool, bool] | None = None  # whether it is listed: suspended, crowded; None: not known
 
     async def is_sound(self) -> bool:
         """Whether work may go on."""
+        if time.monotonic() - self._looked < LOOKED:
+            return self.suspended is None
         alarm = await asyncio.to_thread(self._look)
         crowded = self._sides.crowded
         if alarm is not None and self.suspended != alarm:
@@ -43,6 +47,7 @@ class Root:
             self.suspended = alarm
             await self._tell({"root": alarm, "disk": crowded})
             self._told = (alarm is not None, crowded is not None)
+        self._looked = time.monotonic()
         return alarm is None
 
     async def _tell(self, sentences: dict[str, str | None]) -> None:

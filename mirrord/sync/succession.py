@@ -40,7 +40,8 @@ def unproven(founds: Iterable[Found], memory: Memory) -> dict[EntryId, Digest]:
 
 def _movers(here: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
     """Where files came from other paths, as far as inodes and bytes tell; the one that was there went elsewhere too."""
-    came = {found.path: base for found in here.values() if (base := _came_from(found, memory)) is not None}
+    known = ((found.path, _came_from(found, memory)) for found in here.values())
+    came = {path: base for path, base in known if base is not None and not _is_in_place(base, here, memory)}
     while replaced := _replaced(came, memory):
         for path in replaced:
             del came[path]
@@ -53,10 +54,12 @@ def overtaken(founds: Iterable[Found], memory: Memory, owners: Mapping[str, Entr
 
     That file was renamed over the one that was here; or the one that was here was renamed too, and is not found yet.
     """
-    known = ((found, here) for found in founds if (here := memory.at_path.get(found.path)) is not None)
-    stayed = [found for found, here in known if owners[found.path] == here.entry]
+    here = {found.path: found for found in founds}
+    known = ((found, base) for found in here.values() if (base := memory.at_path.get(found.path)) is not None)
+    stayed = [found for found, base in known if owners[found.path] == base.entry]
     came = ((found, base) for found in stayed if (base := _came_from(found, memory)) is not None)
-    return frozenset(found.path for found, base in came if _is_proof(found, base, memory))
+    moved = ((found, base) for found, base in came if not _is_in_place(base, here, memory))
+    return frozenset(found.path for found, base in moved if _is_proof(found, base, memory))
 
 
 def successors(founds: Iterable[Found], handed_on: Mapping[str, Base], memory: Memory) -> set[str]:
@@ -107,6 +110,14 @@ def _came_from(found: Found, memory: Memory) -> Base | None:
     if base is None or not fits(base, found):
         return None
     return base if base.claimed == found.claimed or parse_id(found.claimed) is None else None
+
+
+def _is_in_place(base: Base, here: Mapping[str, Found], memory: Memory) -> bool:
+    """Whether the file of *base* is where it was, with its text: another one with its inode got a number given again."""
+    if base.path is None or base.digest in (EMPTY, NO_TEXT):
+        return False
+    held = here.get(base.path)
+    return held.digest == base.digest if held is not None else base.path not in memory.missing
 
 
 def _chains(came: Mapping[str, str | None]) -> list[set[str]]:

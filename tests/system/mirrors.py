@@ -37,9 +37,12 @@ class Mirror:
             await self.work()
 
     async def work(self) -> None:
-        """One round."""
+        """One round; after a call that failed the engine's own loop compares everything, too."""
         await self.engine.queue.wait(0.02)
-        await self.engine.work(asyncio.Event())
+        try:
+            await self.engine.work(asyncio.Event())
+        except OSError:
+            self.engine.compare_soon()
 
     def write(self, texts: dict[str, str]) -> None:
         """Save files in place, with the directories they are in."""

@@ -39,8 +39,8 @@ async def follow(database: Database, tenant: TenantId, done: Callable[[], bool])
     while True:
         last = done()
         async with database.transaction(tenant) as connection:
-            entries, cursor, more = await states.fed(connection, tenant, NO_MIRROR, cursor, limit=7)
-        read += entries
+            known, cursor, more = await states.fed(connection, tenant, NO_MIRROR, cursor, limit=7)
+        read += known.entries
         if last and not more:
             return read
 
@@ -164,10 +164,11 @@ async def test_a_seq_is_never_split_between_two_readings(
         together = {add_page(app_connection) for _ in range(20)}
     alone = add_page(app_connection)
     async with database.transaction(tenant) as connection:
-        entries, seq, more = await states.fed(connection, tenant, NO_MIRROR, 0, limit=3)
-        assert (set(entries), seq, more) == (together, 1, True)
-        assert await states.fed(connection, tenant, NO_MIRROR, seq, limit=3) == ([alone], 2, False)
-        assert await states.fed(connection, tenant, NO_MIRROR, 2, limit=3) == ([], 2, False)
+        known, seq, more = await states.fed(connection, tenant, NO_MIRROR, 0, limit=3)
+        assert (set(known.entries), seq, more) == (together, 1, True)
+        known, seq, more = await states.fed(connection, tenant, NO_MIRROR, seq, limit=3)
+        assert (set(known.entries), seq, more) == ({alone}, 2, False)
+        assert await states.fed(connection, tenant, NO_MIRROR, 2, limit=3) == (states.Known(), 2, False)
 
 
 def test_the_clock_is_written_once_however_many_rows_change(app_connection: Connection) -> None:

@@ -148,6 +148,15 @@ def test_inodes_that_saves_gave_round_say_nothing() -> None:
     assert owners(edited, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": A, "b.md": B}
 
 
+def test_inodes_given_round_by_saves_of_one_text_say_nothing_although_their_bytes_fit() -> None:
+    """The file of a.md was saved and taken in before its old inode came to b.md with the same text."""
+    bases = [base(A, "a.md", "same"), base(B, "b.md", "beta")]
+    saved = [found("b.md", "same", inode=1), found("c.md", "other", inode=2)]
+    known = owners(saved, bases, inodes={1: "a.md", 2: "b.md"})
+    assert known["b.md"] == B
+    assert is_new(known["c.md"], "c.md")
+
+
 def test_what_was_known_before_bases_followed_a_swap_says_nothing() -> None:
     settled = [found("a.md", "alpha", inode=2), found("b.md", "beta", inode=1)]
     assert owners(settled, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": A, "b.md": B}

@@ -190,6 +190,21 @@ async def test_careful_saves_that_reuse_inodes_are_edits(mirror: Mirror) -> None
     assert mirror.rows() == {"a": "A, edited\n", "b": "B, edited\n", "c": "C\n"}
 
 
+async def test_saves_of_one_text_that_reuse_inodes_from_look_to_look_are_edits(mirror: Mirror) -> None:
+    """Each save frees an inode, which the next one gets: the bytes fit, for they are everywhere the same."""
+    mirror.write(LEAVES)
+    await mirror.settle()
+    ids = mirror.ids("a", "b")
+    mirror.rename(("a.md", "../first"))
+    mirror.write({"a.md": "same\n"})
+    await mirror.settle()
+    mirror.rename(("b.md", "../second"), ("../first", "b.md"), ("../second", "New.md"))
+    mirror.write({"b.md": "same\n", "New.md": "new\n"})
+    await mirror.settle()
+    assert mirror.ids("a", "b") == ids
+    assert mirror.rows() == {"a": "same\n", "b": "same\n", "c": "C\n", "New": "new\n"}
+
+
 async def test_a_file_renamed_over_another_replaces_its_text(mirror: Mirror) -> None:
     mirror.write(LEAVES)
     await mirror.settle()
