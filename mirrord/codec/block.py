@@ -1,17 +1,22 @@
 """A block of a document, old or new, and whether it means what another one means."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import eq
 from typing import TypeVar
 
-from mirrord.codec.document import BLOCKS, INLINE, Node
+import orjson
+
+from mirrord.codec.document import BLOCKS, INLINE, Node, document
 from mirrord.codec.ids import without_ids
 from mirrord.codec.normal import fingerprint, normal, wrapped
 
 T = TypeVar("T")
 
+OPENING, CLOSING = orjson.dumps(document(())).split(b"]")[0], b"]}"  # of the JSON of a document
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 _EMPTY: Node = {"type": "paragraph"}
 
 
@@ -35,6 +40,20 @@ class Block:
     nodes: tuple[Node, ...]
     ids: tuple[str, ...] = ()
     _meaning: _Meaning = field(default_factory=_Meaning, compare=False, repr=False)
+    _json: bytes | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def json(self) -> bytes:
+        """
+        What it adds to the JSON of a document, without NUL; kept, since most of a page stays as it is.
+
+        Raises:
+            orjson.JSONEncodeError: it is nested too deep for that.
+        """
+        if self._json is None:
+            data = orjson.dumps(document(self.nodes))[len(OPENING) : -len(CLOSING)]
+            self._json = without_nul(data)
+        return self._json
 
     @property
     def normal(self) -> Node:
@@ -90,6 +109,11 @@ class Block:
     def _has_words(self) -> bool:
         children = self.nodes[0].get("content") or ()
         return any("text" in child and not child["text"].isspace() and child["text"] for child in children)
+
+
+def without_nul(data: bytes) -> bytes:
+    """JSON as `jsonb` takes it."""
+    return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
 def block_of(node: Node) -> Block:

@@ -9,27 +9,21 @@ from typing import Any, TypeVar
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_block import ParserBlock
-from markdown_it.parser_inline import ParserInline
 from markdown_it.ruler import Ruler
 from markdown_it.rules_block import StateBlock, table
-from markdown_it.rules_core import StateCore
-from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from mirrord.codec.states import BlockState, InlineState, made
+from mirrord.codec.states import BlockState
 
 Rule = Callable[[StateBlock, int, int, bool], bool]
-InlineRule = Callable[[StateInline, bool], bool]
 _R = TypeVar("_R")
 
 TRIPS = (LookupError, ValueError, RuntimeError)  # a parser not ours: whatever it trips over stays raw
 PLACES = "places"  # in `env`, where somebody asks for it: what every block is and its lines, [type, first, behind]
 OPAQUE = "opaque"  # the type of a token that stands for unparsed lines; in `meta` and `env` where text is over a limit
 
-_STEPS_PER_CHARACTER = 4
 _LOOKS_PER_LINE = 4
 _LOOKS_PER_CELL = 6
-_FREE_STEPS = 100  # so that short texts never reach the limit
 _FREE_LOOKS = 30_000  # for a page
 
 
@@ -59,16 +53,17 @@ class Chains(Ruler[Rule]):
 
 
 def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
-    chosen, others = _by_character(rules, first)
+    chosen, others = by_character(rules, first)
 
     def ask(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         env = state.env
         at = state.bMarks[start] + state.tShift[start]
-        env["looks"] -= 1
+        looks = env["looks"] - 1
         if env["columns"]:
             missing = env["columns"] - state.src.count("|", at, state.eMarks[start])
-            env["looks"] -= max(0, missing) * _LOOKS_PER_CELL
-        if env["looks"] < 0:
+            looks -= max(0, missing) * _LOOKS_PER_CELL
+        env["looks"] = looks
+        if looks < 0:
             raise TooCostly
         for rule in chosen.get(state.src[at : at + 1], others):  # noqa: SIM110 - the quicker form
             if rule(state, start, end, silent):
@@ -78,26 +73,7 @@ def _chain(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
     return ask
 
 
-class InlineChain(Ruler[InlineRule]):
-    """Rules for what is inside paragraphs, asked only at a character they look for."""
-
-    def __init__(self, plain: Ruler[InlineRule], first: Mapping[InlineRule, str]) -> None:
-        super().__init__()
-        chosen, others = _by_character(plain.getRules(), first)
-
-        def ask(state: StateInline, silent: bool) -> bool:
-            for rule in chosen.get(state.src[state.pos], others):  # noqa: SIM110 - the quicker form
-                if rule(state, silent):
-                    return True
-            return False
-
-        self._ask: list[InlineRule] = [ask]
-
-    def getRules(self, chainName: str = "") -> list[InlineRule]:  # noqa: N802, N803
-        return self._ask
-
-
-def _by_character(rules: Sequence[_R], first: Mapping[_R, str]) -> tuple[dict[str, tuple[_R, ...]], tuple[_R, ...]]:
+def by_character(rules: Sequence[_R], first: Mapping[_R, str]) -> tuple[dict[str, tuple[_R, ...]], tuple[_R, ...]]:
     """The rules to ask at each character that any looks for, and those to ask elsewhere."""
     characters = {char for rule in rules for char in first.get(rule, "")}
     chosen = {char: tuple(rule for rule in rules if char in first.get(rule, char)) for char in characters}
@@ -152,52 +128,3 @@ def _close(tokens: list[Token], count: int) -> None:
     del tokens[whole:]
     done = max((token.map[1] for token in tokens if token.map and token.level == 0), default=0)
     tokens.append(Token(OPAQUE, "", 0, map=[done, count]))
-
-
-class Inlines(ParserInline):
-    """Parses what is inside paragraphs, as long as the work is in proportion."""
-
-    def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
-        state = InlineState(src, md, env, tokens)
-        self.tokenize(state)
-        for rule in self.ruler2.getRules(""):
-            rule(state)
-        return tokens
-
-    def skipToken(self, state: StateInline) -> None:  # noqa: N802
-        env = state.env
-        env["steps"] -= 1
-        if env["steps"] < 0:
-            raise TooCostly
-        cached = state.cache.get(state.pos)
-        if cached is not None:
-            state.pos = cached
-        else:
-            super().skipToken(state)
-
-
-def parse_texts(state: StateCore) -> None:
-    """The core's rule for inline content; text in which it fails, or which is nested too deep, is marked opaque."""
-    parser, needed, deepest = state.md.inline, state.md.inline.terminator_re, state.md.options["maxNesting"] - 1
-    for token in state.tokens:
-        if token.type != "inline":
-            continue
-        if not needed.search(token.content):
-            token.children = [_text(token.content)] if token.content else []
-            continue
-        state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
-        children: list[Token] = []
-        try:
-            parser.parse(token.content, state.md, state.env, children)
-        except TRIPS:
-            token.meta[OPAQUE] = state.env[OPAQUE] = True
-            children = []
-        if len(children) > deepest and any(child.level >= deepest for child in children):  # a level takes a token
-            token.meta[OPAQUE] = state.env[OPAQUE] = True
-        token.children = children
-
-
-def _text(content: str) -> Token:
-    token = made("text", "", 0, 0)
-    token.content = content
-    return token

@@ -11,6 +11,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkLabel, parseLinkTitle
 from markdown_it.rules_block import blockquote, fence, heading, html_block, list_block
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import (
     autolink,
     backtick,
@@ -31,14 +32,10 @@ from mirrord.codec.block_rules import comment_block, definition, math_block
 from mirrord.codec.bounds import (
     Blocks,
     Chains,
-    InlineChain,
-    InlineRule,
-    Inlines,
     Rule,
-    parse_texts,
     priced_table,
 )
-from mirrord.codec.glances import one_line, ruled, setext
+from mirrord.codec.glances import one_line, plain_heading, ruled, setext, unlike_its_sign
 from mirrord.codec.inline_rules import (
     WIKILINK,
     comment,
@@ -47,18 +44,24 @@ from mirrord.codec.inline_rules import (
     inline_footnote,
     link_destination,
     math_inline,
+    plain_code,
+    plain_link,
     wikilink,
 )
+from mirrord.codec.inlines import InlineRule, Inlines, parse_texts
+from mirrord.codec.plain_lists import plain_list
 from mirrord.codec.shapes import shaped
 from mirrord.codec.text import unix
 
-__all__ = ["MAX_NESTING", "WIKILINK", "parse", "parse_blocks", "runs"]
+__all__ = ["MAX_NESTING", "WIKILINK", "parse", "parse_blocks", "runs", "unhurried"]
 
 MAX_NESTING = 100  # the parser drops deeper content without a word: a block that reaches this stays raw
 
 _DISGUISE = re.compile(r"[\x00-\x20\x7f]")
 _SCRIPT = re.compile(r"(?:javascript|vbscript|data(?!:image/(?:gif|png|jpeg|webp);)):", re.IGNORECASE)
-_MARKUP = re.compile(r"[\n!$%&*<=\[\]\\^_`~]")  # what begins or ends something inside a paragraph
+_MARKUP = re.compile(  # what begins or ends something inside a paragraph
+    r"\n|\$|&|\*|<|\[|\]|\\|`|!(?=\[)|%(?=%)|=(?==)|\^(?=\[)|~(?=~)|_(?:(?![^\W_])|(?<![^\W_]_))"
+)
 _FIRST: Mapping[Rule, str] = MappingProxyType(
     {
         fence: "`~",
@@ -66,11 +69,14 @@ _FIRST: Mapping[Rule, str] = MappingProxyType(
         comment_block: "%",
         blockquote: ">",
         ruled: "*-_",
+        plain_list: "*+-",
         list_block: "*+-0123456789",
         footnote_def: "[",
         definition: "[",
         html_block: "<",
+        plain_heading: "#",
         heading: "#",
+        unlike_its_sign: "`~$%>*-_+0123456789[<#",
         one_line: "",
     }
 )
@@ -79,9 +85,11 @@ _FIRST_INLINE: Mapping[InlineRule, str] = MappingProxyType(
     {
         newline: "\n",
         escape: "\\",
+        plain_code: "`",
         backtick: "`",
         strikethrough.tokenize: "~",
         emphasis.tokenize: "*_",
+        plain_link: "[",
         link: "[",
         image: "!",
         autolink: "<",
@@ -123,41 +131,60 @@ def parse(body: str, env: dict[str, Any]) -> list[Token]:
 def parse_blocks(body: str, env: dict[str, Any] | None = None) -> list[Token]:
     """The same without what is inside paragraphs, in a fraction of the time."""
     tokens: list[Token] = []
-    _MARKDOWN.block.parse(unix(body).replace("\0", "\ufffd"), _MARKDOWN, {} if env is None else env, tokens)
+    _MARKDOWN.block.parse(_normal(body), _MARKDOWN, {} if env is None else env, tokens)
     return tokens
 
 
-def _made() -> MarkdownIt:
+def _normalized(state: StateCore) -> None:
+    state.src = _normal(state.src)
+
+
+def _normal(body: str) -> str:
+    return unix(body).replace("\0", "\ufffd")
+
+
+def unhurried() -> MarkdownIt:
+    """The dialect in the parser's own hands, without what only saves time and without bounds: the same tokens."""
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
     markdown.use(footnote_plugin, inline=False, move_to_end=False)
     markdown.enable(["table", "strikethrough"])
     markdown.disable("text_join")  # it would hide which characters were escaped
     block, inline = markdown.block.ruler, markdown.inline.ruler
-    block.at("table", priced_table, {"alt": ["paragraph", "reference"]})
-    block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
-    block.at("lheading", setext)
-    block.before("table", "one_line", one_line)
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)
     markdown.core.ruler.after("block", "shapes", shaped)
-    markdown.core.ruler.at("inline", parse_texts)
     inline.before("escape", "math_inline", math_inline)
     inline.before("link", "wikilink", wikilink)
     inline.before("link", "comment", comment)
     inline.before("link", "highlight", highlight)
     inline.at("footnote_ref", footnote_ref)
     inline.after("image", "inline_footnote", inline_footnote)
-    return _bounded(markdown)
+    return markdown
+
+
+def _quick(markdown: MarkdownIt) -> MarkdownIt:
+    """*markdown* with rules for the commonest spellings of blocks, links and code."""
+    block, inline = markdown.block.ruler, markdown.inline.ruler
+    block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    block.at("lheading", setext)
+    block.before("table", "one_line", one_line)
+    block.before("list", "plain_list", plain_list)
+    block.before("heading", "plain_heading", plain_heading, {"alt": ["paragraph", "reference", "blockquote"]})
+    block.before("lheading", "unlike_its_sign", unlike_its_sign)
+    inline.before("backticks", "plain_code", plain_code)
+    inline.before("link", "plain_link", plain_link)
+    markdown.core.ruler.at("normalize", _normalized)
+    return markdown
 
 
 def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     """*markdown* with parsers that count what they do, and look only where something can begin."""
-    blocks, inlines = Blocks(), Inlines()
+    markdown.block.ruler.at("table", priced_table, {"alt": ["paragraph", "reference"]})
+    markdown.core.ruler.at("inline", parse_texts)
+    blocks = Blocks()
     blocks.ruler = Chains(markdown.block.ruler, _FIRST)
-    inlines.ruler, inlines.ruler2 = InlineChain(markdown.inline.ruler, _FIRST_INLINE), markdown.inline.ruler2
-    inlines.terminator_re = _MARKUP
-    markdown.block, markdown.inline = blocks, inlines
+    markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_INLINE, _MARKUP, MAX_NESTING)
     helpers = SimpleNamespace(
         parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
     )
@@ -165,4 +192,4 @@ def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     return markdown
 
 
-_MARKDOWN = _made()
+_MARKDOWN = _bounded(_quick(unhurried()))

@@ -26,3 +26,21 @@ def embedded(source: str) -> object:
         return parsed(source)
     except Damaged:
         return None
+
+
+def unchecked(source: str) -> object:
+    """The same where only some of it will be written again, which `is_writable` is to be asked of; None: no JSON."""
+    try:
+        value: object = orjson.loads(source)
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
+
+def is_writable(value: object) -> bool:
+    """Whether `parsed` would have given *value*."""
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return True

@@ -36,9 +36,9 @@ def ids_in(content: Sequence[Node]) -> list[str]:
 
 def _gather(content: Sequence[Node], found: list[str]) -> None:
     for node in content:
-        if own := id_of(node):
+        if "attrs" in node and (own := id_of(node)):
             found.append(own)
-        if children := children_of(node):
+        if node["type"] in HOLDERS and (children := node.get("content")):
             _gather(children, found)
 
 

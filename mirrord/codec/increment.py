@@ -19,7 +19,7 @@ from mirrord.codec.segments import MAX_CHARACTERS, Outline, Region, outline, unc
 from mirrord.codec.text import lines
 
 _FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
-_TOGGLE = re.compile(r"<details", re.IGNORECASE)  # one further up could end here, or not end here any more
+_TOGGLE = re.compile(r"<(?i:details)")  # one further up could end here, or not end here any more
 _SHRINKING = 8  # how much less work at most is allowed for a page that is one character shorter
 _BLANKS = " \t\r\n"
 

@@ -29,11 +29,10 @@ def read_inline(token: Token) -> list[Node]:
     What ProseMirror cannot hold (a mark inside itself, a mark around nothing, markup in an image's
     description) makes the whole content one `rawInline`.
     """
-    children = token.children or []
-    if len(children) == 1 and children[0].type == "text":
-        return [text_node(children[0].content)]
+    if not token.children:
+        return [text_node(token.content)] if token.content else []
     try:
-        return _joined(_nodes(children))
+        return _joined(_nodes(token.children))
     except _Beyond:
         return [raw_inline(token.content)]
 
@@ -46,13 +45,14 @@ def raw_inline(source: str) -> Node:
 def _nodes(tokens: Sequence[Token]) -> list[Node]:
     result: list[Node] = []
     open_marks: list[tuple[Mark, int]] = []  # with how much had been read when it began
-    tags = Tags(tokens)
+    tags = Tags(tokens if "html_inline" in [token.type for token in tokens] else ())
     end = 0
     for index, token in enumerate(tokens):
         if index < end:
             continue
         if token.type == "text":
-            result += [_marked(text_node(token.content), open_marks)] if token.content else ()
+            if token.content:
+                result.append(_marked(text_node(token.content), open_marks))
             continue
         if token.type == "link_open" and index and tokens[index - 1].type == "link_close":
             _keep_apart(tokens, index)

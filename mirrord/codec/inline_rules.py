@@ -9,6 +9,8 @@ from mdit_py_plugins.dollarmath.index import math_inline_dollar
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|([^\[\]\n]*))?\]\]")
 _PLAIN_TARGET = re.compile(r"[^\s\x00-\x1f\x7f()\\<&][^\s\x00-\x1f\x7f()\\&]*(?=[) \n])")
+_PLAIN_LINK = re.compile(r"\[([^\n!$%&*<=\[\]\\^_`~]*)\]\(([^\s\x00-\x1f\x7f()\\<&][^\s\x00-\x1f\x7f()\\&]*)\)")
+_PLAIN_CODE = re.compile(r"`([^`\n]++)`(?!`)")
 _COMMENT = re.compile(r"%%.+?%%", re.DOTALL)
 _FOOTNOTE_REF = re.compile(r"\[\^([^\] \n]{1,999})\]")  # CommonMark's limit for labels
 _FOOTNOTE = re.compile(r"\^\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+\]", re.DOTALL)
@@ -43,6 +45,32 @@ def link_destination(string: str, position: int, maximum: int) -> Destination:
         return Destination(True, found.end(), found.group())
     slow = parseLinkDestination(string, position, maximum)
     return Destination(slow.ok, slow.pos, slow.str)
+
+
+def plain_link(state: StateInline, silent: bool) -> bool:
+    """`[text](target)` without markup in either, as most links are; all others are left to the parser's own rule."""
+    found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
+    if not found or not state.md.validateLink(found[2]):
+        return False
+    if not silent:
+        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(found[2])}
+        state.pending = found[1]
+        state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
+
+
+def plain_code(state: StateInline, silent: bool) -> bool:
+    """Code of one line between single backticks."""
+    found = _PLAIN_CODE.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        text, token = found[1], state.push("code_inline", "code", 0)
+        is_padded = text[0] == text[-1] == " " and text.strip(" ") != ""
+        token.markup, token.content = "`", text[1:-1] if is_padded else text
+    state.pos = found.end()
+    return True
 
 
 def wikilink(state: StateInline, silent: bool) -> bool:

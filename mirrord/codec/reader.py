@@ -53,7 +53,8 @@ def read_block(tokens: Sequence[Token]) -> Node:
             found = []
         elif token.nesting == -1:
             opening, before = around.pop()
-            before += _given(opening, _CONTAINERS[opening.type](opening, found))
+            nodes = _CONTAINERS[opening.type](opening, found)
+            before += _given(opening, nodes) if opening.meta else nodes
             found = before
         elif token.type == "inline":
             found += read_inline(token)
@@ -64,7 +65,7 @@ def read_block(tokens: Sequence[Token]) -> Node:
 
 def _given(token: Token, nodes: list[Node]) -> list[Node]:
     """The node of *token* with the attributes of the comment before it, which override none of its own."""
-    given = token.meta and token.meta.get("tiptap")
+    given = token.meta.get("tiptap")
     if given and nodes[0]["type"] != "table":
         given = {key: value for key, value in given.items() if key != "id"}
         nodes[0]["attrs"] = {**given, **nodes[0].get("attrs", {})}
@@ -83,6 +84,10 @@ def _node(name: str, content: list[Node], **attrs: object) -> list[Node]:
 def _filled(content: list[Node]) -> list[Node]:
     """Content for a node in which TipTap wants a block."""
     return content or [{"type": "paragraph"}]
+
+
+def _paragraph(token: Token, content: list[Node]) -> list[Node]:
+    return [{"type": "paragraph", "content": content} if content else {"type": "paragraph"}]
 
 
 def _heading(token: Token, content: list[Node]) -> list[Node]:
@@ -111,9 +116,10 @@ def _item(token: Token, content: list[Node]) -> list[Node]:
 
 
 def _bullets(token: Token, items: list[Node]) -> list[Node]:
-    if all(item["type"] == "taskItem" for item in items):
+    kinds = {item["type"] for item in items}
+    if kinds == {"taskItem"}:
         return _node("taskList", items)
-    return _node("bulletList", [_plain(item) for item in items])
+    return _node("bulletList", [_plain(item) for item in items] if "taskItem" in kinds else items)
 
 
 def _numbers(token: Token, items: list[Node]) -> list[Node]:
@@ -182,7 +188,7 @@ def _raw(token: Token) -> Node:
 
 _CONTAINERS: Mapping[str, Callable[[Token, list[Node]], list[Node]]] = MappingProxyType(
     {
-        "paragraph_open": lambda token, content: _node("paragraph", content),
+        "paragraph_open": _paragraph,
         "heading_open": _heading,
         "blockquote_open": lambda token, content: _node("blockquote", _filled(content)),
         "callout_open": _callout,

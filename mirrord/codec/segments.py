@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 
 from mirrord.codec.bounds import OPAQUE, PLACES, TRIPS
 from mirrord.codec.dialect import MAX_NESTING, parse, parse_blocks
-from mirrord.codec.text import lines
+from mirrord.codec.text import line_starts
 
 MAX_CHARACTERS = 2_000_000  # a longer page is one opaque block
 SEPARATOR = "<!-- -->"  # keeps two lists apart; part of the gap, not a block
@@ -21,8 +20,7 @@ _TRAILED = frozenset(
 )  # what takes blank lines behind it for its own
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """
     One top-level block: the characters from start up to end, without the last line ending.
 
@@ -85,7 +83,7 @@ def regions(body: str) -> list[Region]:
 
 
 def _regions(body: str, places: Iterable[tuple[str, int, int]]) -> list[Region]:
-    offsets = _offsets(lines(body))
+    offsets = line_starts(body)
     return [Region(kind, offsets[first], offsets[behind]) for kind, first, behind in dict.fromkeys(places)]
 
 
@@ -121,32 +119,25 @@ def uncut(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Ou
 
 
 def _cut(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Segment]:
-    written = lines(body)
-    offsets = _offsets(written)
+    offsets = line_starts(body)
     result = []
     for block in _top_level(tokens):
         first, last = block[0].map or (0, 0)
         if block[0].type in _TRAILED:
-            while last - 1 > first and not written[last - 1].strip(_BLANKS):
+            while last - 1 > first and not body[offsets[last - 1] : offsets[last]].strip(_BLANKS):
                 last -= 1
-        end = offsets[last - 1] + len(written[last - 1].rstrip("\r\n"))
+        end = offsets[last - 1] + len(body[offsets[last - 1] : offsets[last]].rstrip("\r\n"))
         if block[0].type == "html_block" and body[offsets[first] : end].strip(_BLANKS) == SEPARATOR:
             continue
         result.append(Segment(offsets[first], end, block if _is_whole(block, flawed=flawed) else None))
     return result
 
 
-def _offsets(written: Sequence[str]) -> list[int]:
-    return [0, *accumulate(map(len, written))]
-
-
 def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    start, depth = 0, 0
-    for index, token in enumerate(tokens):
-        depth += token.nesting
-        if depth == 0:
-            yield tokens[start : index + 1]
-            start = index + 1
+    start = 0
+    for last in [index for index, token in enumerate(tokens) if not token.level and token.nesting < 1]:
+        yield tokens[start : last + 1]
+        start = last + 1
 
 
 def _is_whole(block: Sequence[Token], *, flawed: bool) -> bool:

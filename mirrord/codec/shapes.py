@@ -14,7 +14,7 @@ BARE = "bare"  # in the `meta` of a task: not even a blank follows its box
 
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
-_SHAPED = frozenset(["blockquote_open", "blockquote_close", "list_item_open", "inline"])
+_SHAPED = frozenset(["blockquote_open", "blockquote_close", "list_item_open"])
 _BOXES = {"[ ]": False, "[x]": True}  # as they are written anew
 _TRIMMED = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")
 _EDGES = f"[{re.escape(''.join(sorted(_TRIMMED)))}]"
@@ -26,20 +26,21 @@ _TRAILING = re.compile(rf"(?:{_EDGES}|[ \t])*{_EDGES}")
 def shaped(state: StateCore) -> None:
     """The rule for the parser's core; it has to come right after the blocks are found."""
     tokens = state.tokens
-    if "html_block" in [token.type for token in tokens]:
+    kinds = [token.type for token in tokens]
+    if "html_block" in kinds:
         tokens = state.tokens = list(_with_attributes(_with_details(tokens)))
+        kinds = [token.type for token in tokens]
     quotes: list[Token | None] = []
     lines = state.src.split("\n") if _WIDE.search(state.src) else ()
-    for index, token in enumerate(tokens):
-        if token.type not in _SHAPED:
-            continue
+    for index in [index for index, kind in enumerate(kinds) if kind in _SHAPED or (lines and kind == "inline")]:
+        token = tokens[index]
         if token.type == "blockquote_open":
             quotes.append(_callout(tokens, index))
         elif token.type == "blockquote_close" and quotes.pop():
             token.type = "callout_close"
         elif token.type == "list_item_open":
             _empty_task(tokens, index)
-        elif token.type == "inline" and lines and tokens[index - 1].type == "paragraph_open":
+        elif token.type == "inline" and tokens[index - 1].type == "paragraph_open":
             token.content = _untrimmed(token, lines)
 
 

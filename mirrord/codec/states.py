@@ -1,7 +1,10 @@
 """The parser's states, whose tokens are made in one step: there are a hundred thousand in a megabyte."""
 
-from typing import Literal
+from itertools import accumulate
+from operator import add
+from typing import Any, Literal
 
+from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -10,7 +13,22 @@ Nesting = Literal[-1, 0, 1]
 
 
 class BlockState(StateBlock):
-    """The state of parsing blocks."""
+    """The state of parsing blocks; where lines begin and end is found out for all lines at once."""
+
+    def __init__(self, src: str, md: MarkdownIt, env: dict[str, Any], tokens: list[Token]) -> None:
+        super().__init__("", md, env, tokens)
+        self.src = src
+        lines = src.split("\n")
+        if not lines[-1].strip(" \t"):
+            del lines[-1]
+        shifts = [len(line) - len(line.lstrip(" \t")) for line in lines]
+        *starts, _ = accumulate([len(line) + 1 for line in lines], initial=0)
+        self.bMarks = [*starts, len(src)]
+        self.eMarks = [*map(add, starts, map(len, lines)), len(src)]
+        self.tShift = [*shifts, 0]
+        self.sCount = [*map(_columns, lines, shifts), 0] if "\t" in src else self.tShift.copy()
+        self.bsCount = [0] * len(self.bMarks)
+        self.lineMax = len(lines)
 
     def push(self, ttype: str, tag: str, nesting: Nesting) -> Token:
         if nesting < 0:
@@ -59,3 +77,8 @@ def made(ttype: str, tag: str, nesting: Nesting, level: int, *, block: bool = Fa
     token.content = token.markup = token.info = ""
     token.hidden = False
     return token
+
+
+def _columns(line: str, shift: int) -> int:
+    """How wide the blanks are with which *line* begins: a tab reaches to the next multiple of four."""
+    return len(line[:shift].expandtabs(4)) if shift else 0

@@ -1,7 +1,6 @@
 """What Postgres stores of a text: its document and its links. Imports the codec only, so that a worker stays small."""
 
 import json
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +9,9 @@ from typing import TypeAlias
 
 import orjson
 
-from mirrord.codec.block import Block, blocks_of, ends
+from mirrord.codec.block import CLOSING, OPENING, Block, blocks_of, ends, without_nul
 from mirrord.codec.carry import carried_blocks, content_of, joined
-from mirrord.codec.document import Document
-from mirrord.codec.embedded import embedded
+from mirrord.codec.embedded import embedded, is_writable, unchecked
 from mirrord.codec.frontmatter import split
 from mirrord.codec.increment import Reading, read_whole, reread, unread
 from mirrord.codec.links import Link, links_of
@@ -22,8 +20,6 @@ from mirrord.codec.segments import Region
 
 Stored: TypeAlias = tuple[bytes, Sequence[Link]]  # the document as JSON, and the links
 
-_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
-
 
 @dataclass(frozen=True, slots=True)
 class Derived:
@@ -31,11 +27,13 @@ class Derived:
     A page's document, with what a later text's document is quickly made of.
 
     blocks: those of the document, with ids. json: the document as `jsonb` takes it, which has no place for NUL.
+    deep: nested deeper than the JSON of a document before is read.
     """
 
     reading: Reading
     blocks: Sequence[Block]
     json: bytes
+    deep: bool
 
 
 def derived(text: str, prior: str | None) -> Derived:
@@ -57,10 +55,10 @@ def _blocks_before(prior: str | None) -> Sequence[Block]:
 
 def derived_again(before: Derived, text: str, prior: str | None) -> Derived | None:
     """The same, made of *before* where that is quick; None: the whole text is to be read."""
-    reading = reread(before.reading, split(text).body)
+    reading = None if before.deep else reread(before.reading, split(text).body)
     if reading is None:
         return None
-    return _made(reading, _blocks_again(before.blocks, _loaded(prior)))
+    return _made(reading, _blocks_again(before.blocks, prior))
 
 
 def stored(text: str, prior: str | None) -> Stored:
@@ -81,31 +79,30 @@ def stored_unread(text: str, prior: str | None) -> Stored:
 
 def _made(reading: Reading, prior: Sequence[Block]) -> Derived:
     blocks = carried_blocks(reading.blocks, prior)
-    return Derived(reading, blocks, _json(joined(blocks)))
+    try:
+        data, deep = b"".join((OPENING, b",".join([block.json for block in blocks]), CLOSING)), False
+    except orjson.JSONEncodeError:  # attributes nested deep in what is nested deep itself
+        data, deep = without_nul(json.dumps(joined(blocks)).encode()), True
+    return Derived(reading, blocks, data, deep)
 
 
-def _blocks_again(known: Sequence[Block], prior: object) -> Sequence[Block]:
+def _blocks_again(known: Sequence[Block], prior: str | None) -> Sequence[Block]:
     """The blocks of *prior*, with ids; those *known* that still are at its beginning and end are not looked into."""
-    content = prior.get("content") if isinstance(prior, dict) and prior.get("type") == "doc" else None
-    if not isinstance(content, list):
+    document = unchecked(prior) if prior is not None else None
+    content = document.get("content") if isinstance(document, dict) and document.get("type") == "doc" else None
+    if not isinstance(document, dict) or not isinstance(content, list):
         return []
     places = [0, *accumulate(len(block.nodes) for block in known)]
     head, tail = ends(list(chain.from_iterable(block.nodes for block in known)), content)
-    if head == places[-1] == len(content):
-        return known
     first = bisect_right(places, head) - 1
     last = max(bisect_left(places, places[-1] - tail), first)
     between = content[places[first] : len(content) - (places[-1] - places[last])]
+    if not is_writable({**document, "content": between}):
+        return []
+    if first == last and not between:
+        return known
     blocks = blocks_of(content_of({"type": "doc", "content": between}))
     return identified([*known[:first], *blocks, *known[last:]])
-
-
-def _json(document: Document) -> bytes:
-    try:
-        data = orjson.dumps(document)
-    except orjson.JSONEncodeError:  # attributes nested deep in what is nested deep itself
-        data = json.dumps(document).encode()
-    return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
 def _loaded(prior: str | None) -> object:

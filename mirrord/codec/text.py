@@ -1,6 +1,7 @@
 """Bytes and text: decoding, and lines that end at CRLF, LF or CR only (as in CommonMark)."""
 
 import re
+from itertools import accumulate
 
 from mirrord.errors import Damaged
 
@@ -29,6 +30,17 @@ def decode(data: bytes) -> str:
 def lines(text: str) -> list[str]:
     """The lines of *text* with their endings; joined they are *text*."""
     return _LINE.findall(text)
+
+
+def line_starts(text: str) -> list[int]:
+    """Where each line of *text* begins, and where the last one ends."""
+    if "\r" in text:
+        return [0, *(line.end() for line in _LINE.finditer(text))]
+    found = list(accumulate([len(line) + 1 for line in text.split("\n")], initial=0))
+    found.pop()
+    if found[-1] < len(text):
+        found.append(len(text))
+    return found
 
 
 def newline(text: str) -> str:

@@ -6,6 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
+from mirrord.codec.carry import joined
 from mirrord.codec.document import Node
 from mirrord.codec.links import links_of
 from mirrord.codec.reader import read
@@ -94,6 +95,25 @@ def test_made_of_the_one_before_it_knows_what_an_app_wrote_meanwhile() -> None:
 
     assert again is not None
     assert blocks(again.json)[4] == written["content"][4]
+
+
+@given(markdown)
+@settings(max_examples=60)
+def test_its_json_is_that_of_the_document(text: str) -> None:
+    made = derived(text, None)
+    assert made.json == orjson.dumps(joined(made.blocks))
+
+
+@pytest.mark.parametrize("depth", [120, 124, 125, 126, 127, 128, 140])
+def test_what_is_too_deep_for_one_json_is_none_for_the_next(depth: int) -> None:
+    attrs = '{"a":' * depth * 2 + "1" + "}" * depth * 2
+    fence = f'```tiptap-node\n{{"type":"odd","attrs":{attrs}}}\n```\n\n'
+    before = derived(fence + TEXT, None)
+    prior, text = before.json.decode(), fence + TEXT.replace("two", "2")
+
+    again = derived_again(before, text, prior)
+
+    assert again is None or again.json == json_of(text, prior)
 
 
 def test_nul_is_replaced_and_its_escape_in_a_text_is_not() -> None:

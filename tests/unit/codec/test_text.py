@@ -1,8 +1,10 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.text import decode, lines, newline, unix
+from mirrord.codec.text import decode, line_starts, lines, newline, unix
 from mirrord.errors import Damaged
 
 
@@ -31,6 +33,9 @@ def test_lines_joined_are_the_text(text: str) -> None:
     assert "".join(lines(text)) == text
     assert "\r" not in unix(text)
     assert len(lines(unix(text))) == len(lines(text))
+    starts = line_starts(text)
+    assert [text[start:end] for start, end in pairwise(starts)] == lines(text)
+    assert (starts[0], starts[-1]) == (0, len(text))
 
 
 @pytest.mark.parametrize(("text", "ending"), [("a\r\nb\n", "\r\n"), ("a\rb", "\r"), ("a", "\n")])

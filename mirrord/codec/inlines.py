@@ -1,0 +1,119 @@
+"""
+Parsing what is inside paragraphs: from one character that can mean something to the next, and only as long as the
+work is in proportion.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from mirrord.codec.bounds import OPAQUE, TRIPS, TooCostly, by_character
+from mirrord.codec.states import InlineState
+
+InlineRule = Callable[[StateInline, bool], bool]
+
+_STEPS_PER_CHARACTER = 4
+_FREE_STEPS = 100  # so that short texts never reach the limit
+
+
+class Inlines(ParserInline):
+    """
+    The parser of *plain* with its rules, each asked only at a character it looks for, and counted.
+
+    markup: matches at least where a rule begins, a link's text and a highlight end.
+    deepest: the level at which nothing is looked for any more.
+    """
+
+    def __init__(
+        self, plain: ParserInline, first: Mapping[InlineRule, str], markup: re.Pattern[str], deepest: int
+    ) -> None:
+        super().__init__()
+        self._deepest = deepest
+        self.ruler, self.ruler2, self.terminator_re = plain.ruler, plain.ruler2, markup
+        rules = [rule for rule in plain.ruler.getRules("") if rule in first]
+        self._rules, _ = by_character(rules, first)
+
+    def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
+        state = InlineState(src, md, env, tokens)
+        self.tokenize(state)
+        if state.delimiters or any(meta and meta["delimiters"] for meta in state.tokens_meta):
+            for rule in self.ruler2.getRules(""):
+                rule(state)
+        return tokens
+
+    def tokenize(self, state: StateInline) -> None:
+        src, end, search = state.src, state.posMax, self.terminator_re.search
+        if state.level >= self._deepest:
+            super().tokenize(state)
+            return
+        while (start := state.pos) < end:
+            found = search(src, start)
+            at = found.start() if found else end
+            if at >= end:
+                state.append_pending(src[start:end])
+                break
+            if at > start:
+                state.append_pending(src[start:at])
+                state.pos = at
+            for rule in self._rules.get(src[at], ()):
+                if rule(state, False):
+                    if state.pos <= at:
+                        raise RuntimeError("a rule found something that takes no place")
+                    break
+            else:
+                state.append_pending(src[at])
+                state.pos = at + 1
+        if state.pending:
+            state.pushPending()
+
+    def skipToken(self, state: StateInline) -> None:  # noqa: N802
+        env, start = state.env, state.pos
+        env["steps"] -= 1
+        if env["steps"] < 0:
+            raise TooCostly
+        if start in state.cache or state.level >= self._deepest:
+            super().skipToken(state)
+            return
+        found = self.terminator_re.search(state.src, start)
+        at = found.start() if found else state.posMax
+        if at > start:
+            state.pos = at
+        elif not self._skip(state):
+            state.pos += 1
+        state.cache[start] = state.pos
+
+    def _skip(self, state: StateInline) -> bool:
+        state.level += 1
+        is_skipped = any(rule(state, True) for rule in self._rules.get(state.src[state.pos], ()))
+        state.level -= 1
+        return is_skipped
+
+
+def parse_texts(state: StateCore) -> None:
+    """
+    The core's rule for inline content; text in which it fails, or which is nested too deep, is marked opaque.
+
+    Text without markup stays as it is, without children.
+    """
+    parser, needed, deepest = state.md.inline, state.md.inline.terminator_re, state.md.options["maxNesting"] - 1
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if not needed.search(token.content):
+            continue
+        state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
+        children: list[Token] = []
+        try:
+            parser.parse(token.content, state.md, state.env, children)
+        except TRIPS:
+            token.meta[OPAQUE] = state.env[OPAQUE] = True
+            children = []
+        if len(children) > deepest and any(child.level >= deepest for child in children):  # a level takes a token
+            token.meta[OPAQUE] = state.env[OPAQUE] = True
+        token.children = children

@@ -1,0 +1,65 @@
+"""Lists of one-line items, by far the commonest ones, in one step; all others are left to the parser's own rule."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from markdown_it.common.utils import mdTrim
+from markdown_it.rules_block import StateBlock
+
+from mirrord.codec.states import made
+
+# what begins with a sign of another block and is none, as `[[page]]` and `**bold**` are
+_ITEM = re.compile(r"[*+-] (?:[^\s\d`~$%>*_+\[<#|:=-]|`(?!``)|\[\[|[*_]+[^\s*_-]|\d+[^\d.)])")
+_DEEP = 4  # levels that a list and what is in it take up
+
+
+def plain_list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Bullets in a row with the same sign and indent, and behind them a blank line or nothing."""
+    indent, sign = state.sCount[start], state.src[state.bMarks[start] + state.tShift[start]]
+    is_ours = not silent and state.blkIndent <= indent < state.blkIndent + 4 and end == state.lineMax
+    if not is_ours or state.level + _DEEP > state.md.options["maxNesting"]:
+        return False
+    last = start
+    while last < end and state.sCount[last] == indent and _is_item(state, last, sign):
+        last += 1
+    behind = state.skipEmptyLines(last)
+    if last == start or (last < end and (behind == last or _may_go_on(state, behind, indent, sign))):
+        return False
+    _push(state, sign, [*range(start, last), behind])
+    state.line = behind
+    return True
+
+
+def _is_item(state: StateBlock, line: int, sign: str) -> bool:
+    at = state.bMarks[line] + state.tShift[line]
+    return state.src.startswith(sign, at) and _ITEM.match(state.src, at, state.eMarks[line]) is not None
+
+
+def _may_go_on(state: StateBlock, line: int, indent: int, sign: str) -> bool:
+    """Whether the *line*, behind a blank one, may belong to the list."""
+    if line >= state.lineMax:
+        return False
+    return state.sCount[line] > indent or state.src.startswith(sign, state.bMarks[line] + state.tShift[line])
+
+
+def _push(state: StateBlock, sign: str, lines: Sequence[int]) -> None:
+    """lines: where each item begins, and where the last one ends."""
+    level = state.level
+    opening = made("bullet_list_open", "ul", 1, level, block=True)
+    closing = made("bullet_list_close", "ul", -1, level, block=True)
+    opening.map, opening.markup, closing.markup = [lines[0], lines[-1]], sign, sign
+    state.tokens.append(opening)
+    for line, behind in pairwise(lines):
+        item = made("list_item_open", "li", 1, level + 1, block=True)
+        paragraph = made("paragraph_open", "p", 1, level + 2, block=True)
+        text = made("inline", "", 0, level + 3, block=True)
+        paragraph_end = made("paragraph_close", "p", -1, level + 2, block=True)
+        item_end = made("list_item_close", "li", -1, level + 1, block=True)
+        item.map, paragraph.map, text.map = [line, behind], [line, line + 1], [line, line + 1]
+        item.markup = item_end.markup = sign
+        paragraph.hidden = paragraph_end.hidden = True
+        text.content = mdTrim(state.src[state.bMarks[line] + state.tShift[line] + 2 : state.eMarks[line]])
+        text.children = []
+        state.tokens += (item, paragraph, text, paragraph_end, item_end)
+    state.tokens.append(closing)
