@@ -303,6 +303,8 @@ async def test_an_import_is_seen_on_the_status_page_from_its_beginning_to_its_en
     reader = await person()
     await reader.page.goto(f"{console.url}/t/console/status")
     await expect(reader.page.get_by_role("heading", name="Mirrors")).to_be_visible(timeout=PATIENCE)
+    save(console.mirrord.file("Brought/First.md"), "# First\n")  # of a directory made while paused only itself is known
+    eventually(lambda: console.mirrord.page("Brought/First"), "the directory to be watched")
     pause = console.mirrord.file("PAUSE")
     save(pause, "")
     paused = "SELECT 1 FROM mirrord.problem WHERE sentence LIKE 'Sync is paused%'"
