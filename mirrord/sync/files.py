@@ -87,8 +87,19 @@ def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) ->
     """
     The path of every row whose chain of parents is known: those of this batch by their rows, others by bases.
 
-    A directory known by its base is where it will be when those of this batch that are above it have moved.
+    A directory known by its base is where it will be when those of this batch that are above it have moved. One whose
+    page's path another page of this batch gets is that page's from then on: what belongs in it waits until its own page
+    is somewhere.
     """
+    paths = _resolved(rows, bases)
+    whose = {path: entry for entry, path in paths.items()}
+    staying = {
+        entry: base for entry, base in bases.items() if entry in rows or whose.get(base.path or "", entry) == entry
+    }
+    return paths if len(staying) == len(bases) else _resolved(rows, staying)
+
+
+def _resolved(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
     paths: dict[EntryId, str] = {}
     shown = {entry: directory_of(base.path, base.kind) for entry, base in bases.items() if base.path is not None}
     moving = {path: entry for entry, path in shown.items() if entry in rows}

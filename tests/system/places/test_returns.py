@@ -98,3 +98,17 @@ async def test_a_folder_made_from_its_row_is_known_again_when_it_was_renamed_mea
         assert mirror.ids("Crate") == [folder]
         assert mirror.ids("Crate/Page") == [page]
         assert mirror.count_living() == 2
+
+
+async def test_children_of_a_page_whose_place_another_takes_go_where_their_own_page_goes(mirror: Mirror) -> None:
+    """Its file was removed while its row moved: where it will be is not known yet when its child is to be written."""
+    mirror.write({"In/Alpha.md": "alpha\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    alpha, folder = mirror.ids("In/Alpha", "In")
+    (mirror.root / "In/Alpha.md").unlink()
+    change(mirror.app, alpha, name="Other", parent_id=None)
+    add_page(mirror.app, name="Alpha", parent_id=folder, markdown="another alpha\n")
+    child = add_page(mirror.app, name="Child", parent_id=alpha, markdown="child\n")
+    await mirror.settle()
+    assert sorted(mirror.files()) == ["In/Alpha.md", "Kept.md", "Other.md", "Other/Child.md"]
+    assert mirror.ids("Other", "Other/Child") == [alpha, child]
