@@ -206,6 +206,7 @@ function tools() {
     part(name).addEventListener("click", () =>
       trying(async () => {
         await begun;
+        if (mounted && part(name).getAttribute("aria-pressed") === "true") return mounted.focus(); // what is typed stays
         localStorage.setItem(VIEW, view);
         await mounted?.saveNow();
         const found = await load();
