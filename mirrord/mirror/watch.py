@@ -18,7 +18,7 @@ from watchfiles.main import FileChange
 from mirrord.mirror.layout import printable
 
 DEBOUNCE = 50  # milliseconds: a burst is reported after this at the latest
-STEP = 2  # milliseconds of silence that end a burst; each looks once, so shorter ones cost more when nothing happens
+STEP = 5  # milliseconds of silence that end a burst; a shorter one shows more renames half done
 HEARTBEAT = 250  # milliseconds between looks at the root; a fresh watch is known to be live after this
 LARGE = 10_000  # paths in one batch from which looking everywhere is cheaper
 REWATCH_PAUSE = 1.0  # seconds before watching again after the watcher gave up
