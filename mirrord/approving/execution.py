@@ -109,9 +109,7 @@ def _preview(session: "Session", request: Request) -> Preview:
 
 def _run(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
     _check_bases(session, request.bases)
-    command = _command(request)
-    more = {"progress": progress} if command.is_long else {}
-    return asdict(command.run(session, **request.arguments, **more))
+    return asdict(_command(request).call(session, request.arguments, progress))
 
 
 def _command(request: Request) -> "Command":

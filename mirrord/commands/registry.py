@@ -39,6 +39,7 @@ from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.moves import move_page, preview_move_page
 from mirrord.commands.pages import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
+from mirrord.commands.session import Session
 from mirrord.commands.source_deletion import delete_source, preview_delete_source
 from mirrord.commands.sources import (
     move_source_to_folder,
@@ -49,6 +50,7 @@ from mirrord.commands.sources import (
 from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
 from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.domain.approval import Preview
+from mirrord.domain.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,11 @@ class Command:
     inputs: tuple[str, ...] = ()
     dry: str | None = None
     is_long: bool = False
+
+    def call(self, session: Session, arguments: Mapping[str, Any], progress: Progress) -> Any:
+        """What its run returns; *progress* is for those that are long."""
+        more = {"progress": progress} if self.is_long else {}
+        return self.run(session, **arguments, **more)
 
 
 _ALL = (

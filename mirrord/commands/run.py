@@ -109,8 +109,7 @@ def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def _run(session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress) -> Done:
-    more = {"progress": progress} if command.is_long else {}
-    return Done(command.run(session, **arguments, **more))
+    return Done(command.call(session, arguments, progress))
 
 
 def _check_consent(session: Session, command: Command, arguments: Mapping[str, Any], bases: Mapping[str, str]) -> None:

@@ -203,6 +203,7 @@ class Engine:
                 await self._acknowledge()
         finally:
             await self.passes.finish()  # an error may have left something on its way
+            self.passes.read_just_now(None)
             self._working = False
 
     async def _take_in_hand(self) -> None:

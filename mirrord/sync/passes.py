@@ -73,8 +73,8 @@ class Passes:
         self._writing: _Writing | None = None
         self._known: Known | None = None
 
-    def read_just_now(self, known: Known) -> None:
-        """What the feed told, and what was read of it: the next look need not ask again, if nothing comes between."""
+    def read_just_now(self, known: Known | None) -> None:
+        """What the feed told, and what was read of it: the next look need not ask again. None: that is old by now."""
         self._known = known
 
     async def take_in_hand(self) -> None:

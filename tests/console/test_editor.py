@@ -4,6 +4,7 @@ import asyncio
 import struct
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 from playwright.async_api import CDPSession, expect
@@ -96,6 +97,21 @@ async def test_two_browsers_and_a_text_editor_work_on_one_page(console: Console,
     becomes(file, text)
 
 
+async def typed_offline(somebody: Person, behind: str, words: str) -> None:
+    """Type behind some words while there is no connection."""
+    await somebody.context.set_offline(True)
+    await somebody.after(behind)
+    await somebody.type(words)
+    await somebody.is_told("offline")
+
+
+async def saved_meanwhile(somebody: Person, file: Path, text: str) -> None:
+    """A file is saved by an editor and is in its row; then the connection is back."""
+    save(file, text)
+    eventually(lambda: row_of(somebody.mirrord, file.name).markdown == text, "theirs in the row")
+    await somebody.context.set_offline(False)
+
+
 async def test_other_words_of_one_paragraph_that_each_side_changed_are_both_there(
     console: Console, person: NewPerson
 ) -> None:
@@ -103,14 +119,8 @@ async def test_other_words_of_one_paragraph_that_each_side_changed_are_both_ther
     save(file, "one *two* three\n")
     reader = await person()
     await reader.open("Words.md")
-    await reader.context.set_offline(True)
-    await reader.after("one")
-    await reader.type(" typed")
-    await reader.is_told("offline")
-    save(file, "uno *two* three\n")
-    eventually(lambda: "uno" in row_of(console.mirrord, "Words.md").markdown, "theirs in the row")  # type: ignore[operator]
-
-    await reader.context.set_offline(False)
+    await typed_offline(reader, "one", " typed")
+    await saved_meanwhile(reader, file, "uno *two* three\n")
     await reader.sees("uno two three typed")
     await reader.type(" on")
 
@@ -164,14 +174,8 @@ async def test_a_block_changed_on_both_sides_shows_both_and_lets_a_person_choose
     save(file, "same\n\nleft alone\n")
     reader = await person()
     await reader.open("Both.md")
-    await reader.context.set_offline(True)
-    await reader.after("same")
-    await reader.type(" mine")
-    await reader.is_told("offline")
-    save(file, "same theirs\n\nleft alone\n")
-    eventually(lambda: "theirs" in row_of(console.mirrord, "Both.md").markdown, "theirs in the row")  # type: ignore[operator]
-
-    await reader.context.set_offline(False)
+    await typed_offline(reader, "same", " mine")
+    await saved_meanwhile(reader, file, "same theirs\n\nleft alone\n")
     await reader.is_told("clash")
     group = reader.page.get_by_role("group", name="Two versions of a block")
     await expect(group).to_contain_text("same theirs")
@@ -308,15 +312,9 @@ async def test_what_a_browser_that_died_had_not_saved_is_offered_again(console: 
     save(file, "one\n\ntwo\n")
     reader = await person()
     await reader.open("Died.md")
-    await reader.context.set_offline(True)
-    await reader.after("one")
-    await reader.type(" unsaved")
-    await reader.is_told("offline")
+    await typed_offline(reader, "one", " unsaved")
     await reader.page.close(run_before_unload=False)
-    save(file, "one\n\ntwo changed\n")
-    eventually(lambda: "changed" in row_of(console.mirrord, "Died.md").markdown, "the file in the row")  # type: ignore[operator]
-
-    await reader.context.set_offline(False)
+    await saved_meanwhile(reader, file, "one\n\ntwo changed\n")
     reader.page = await reader.context.new_page()
     await reader.open("Died.md")
     await reader.page.get_by_role("button", name="Go on with it").click()
