@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+import uvloop
 
 from mirrord.cli.options import configured
 from mirrord.cli.supervised import keep_told
@@ -43,7 +44,8 @@ def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
     log_to(*_logs(config, plain=plain))
     if plain:
         faulthandler.enable()  # a service manager's watchdog sends SIGABRT: where it stood is worth knowing
-    asyncio.run(_serve(Daemon(config), fill, plain=plain))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(Daemon(config), fill, plain=plain))
 
 
 def _logs(config: Config, *, plain: bool) -> list[Path | None]:

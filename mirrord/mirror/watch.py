@@ -4,22 +4,17 @@ import asyncio
 import logging
 import os
 import stat
-import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import watchfiles
 from watchfiles._rust_notify import WatchfilesRustInternalError
-from watchfiles.main import FileChange
 
+from mirrord.mirror.bursts import HEARTBEAT, Bursts, Told
 from mirrord.mirror.layout import printable
 
-DEBOUNCE = 50  # milliseconds: a burst is reported after this at the latest
-STEP = 5  # milliseconds of silence that end a burst; a shorter one shows more renames half done
-HEARTBEAT = 250  # milliseconds between looks at the root; a fresh watch is known to be live after this
 LARGE = 10_000  # paths in one batch from which looking everywhere is cheaper
 REWATCH_PAUSE = 1.0  # seconds before watching again after the watcher gave up
 POLL_PAUSE = 30.0  # seconds between looks everywhere while the system refuses to watch
@@ -29,7 +24,9 @@ log = logging.getLogger(__name__)
 Report = Callable[[str | None], None]
 
 
-async def watch(root: Path, stop: asyncio.Event, report: Report | None = None) -> AsyncGenerator[set[str] | None, None]:
+async def watch(
+    root: Path, stop: asyncio.Event, report: Report | None = None, told: Told | None = None
+) -> AsyncGenerator[set[str] | None, None]:
     """
     Yield paths below *root* (relative to it) that may have changed; None means "look everywhere".
 
@@ -38,13 +35,15 @@ async def watch(root: Path, stop: asyncio.Event, report: Report | None = None) -
 
     stop: ends the iteration within milliseconds.
     report: called with a sentence when watching is limited, with None when it is whole.
+    told: whether nothing more is to come of what happened at these paths, so that they need not wait until the
+    tree is silent; called in a thread.
     """
-    report = report or _quiet
+    report, told = report or _quiet, told or _never
     missing = False
     while not stop.is_set():
         live = False
         try:
-            async with aclosing(_watched(root, stop, report)) as batches:
+            async with aclosing(_watched(root, stop, report, told)) as batches:
                 async for batch in batches:
                     live, missing = True, False
                     yield batch
@@ -63,31 +62,34 @@ async def watch(root: Path, stop: asyncio.Event, report: Report | None = None) -
         await _wait(stop, pause)
 
 
-async def _watched(root: Path, stop: asyncio.Event, report: Report) -> AsyncGenerator[set[str] | None, None]:
+async def _watched(
+    root: Path, stop: asyncio.Event, report: Report, told: Told
+) -> AsyncGenerator[set[str] | None, None]:
     """One watch, until it has to be made anew."""
     run = asyncio.get_running_loop().run_in_executor
     thread = ThreadPoolExecutor(1, thread_name_prefix="mirrord-watch")
-    ending = threading.Event()
-    forward = asyncio.create_task(_forward(stop, ending))
-    changes: Generator[set[FileChange], None, None] | None = None
+    forward: asyncio.Task[None] | None = None
+    bursts: Bursts | None = None
     try:
         span = await run(thread, _span, root)
-        changes = _changes(span, ending)
-        _, outdated = await run(thread, _look, changes, span)  # returns once the watch is live
+        bursts = await run(thread, _bursts, span, told)
+        forward = asyncio.create_task(_forward(stop, bursts))
         report(span.problem)
+        outdated = _identity(root) != span.identity
         yield None
-        while not (outdated or ending.is_set()):
-            found, outdated = await run(thread, _look, changes, span)
+        while not (outdated or stop.is_set()):
+            found, outdated = await run(thread, _look, bursts, span)
             paths = _below(root, found)
             if len(paths) > LARGE or "" in paths:
                 yield None
             elif paths:
                 yield paths
     finally:
-        ending.set()
-        forward.cancel()
-        if changes is not None:
-            thread.submit(changes.close)
+        if forward is not None:
+            forward.cancel()
+        if bursts is not None:
+            bursts.end()
+            thread.submit(bursts.close)
         thread.shutdown(wait=False)
 
 
@@ -117,26 +119,18 @@ def _span(root: Path) -> _Span:
     return _Span(root, identity, directories, recursive=False, problem=problem)
 
 
-def _changes(span: _Span, ending: threading.Event) -> Generator[set[FileChange], None, None]:
-    return watchfiles.watch(
-        *span.paths,
-        watch_filter=None,
-        debounce=DEBOUNCE,
-        step=STEP,
-        stop_event=ending,
-        rust_timeout=HEARTBEAT,
-        yield_on_timeout=True,
-        raise_interrupt=False,
-        recursive=span.recursive,
-        ignore_permission_denied=False,  # it would hide a refusal for lack of watches as well
-    )
+def _bursts(span: _Span, told: Told) -> Bursts:
+    return Bursts(span.paths, recursive=span.recursive, told=lambda paths: told(_below(span.root, paths)))
 
 
-def _look(changes: Generator[set[FileChange], None, None], span: _Span) -> tuple[set[FileChange], bool]:
-    """What changed since, and whether the watch has to be made anew."""
-    found = next(changes, set())  # it ends when told to
-    grew = not span.recursive and any(path not in span.paths and _is_real_directory(path) for _, path in found)
-    return found, grew or _identity(span.root) != span.identity
+def _look(bursts: Bursts, span: _Span) -> tuple[set[str], bool]:
+    """What changed since, and whether the watch has to be made anew. Returns when there is anything to tell."""
+    found, outdated = set[str](), False
+    while not (found or outdated or bursts.ended):
+        found = bursts.next()
+        grew = not span.recursive and any(path not in span.paths and _is_real_directory(path) for path in found)
+        outdated = grew or _identity(span.root) != span.identity
+    return found, outdated
 
 
 def _directories(root: Path) -> tuple[frozenset[str], str | None]:
@@ -178,9 +172,9 @@ def _is_real_directory(path: str) -> bool:
         return False
 
 
-def _below(root: Path, changes: set[FileChange]) -> set[str]:
+def _below(root: Path, paths: set[str]) -> set[str]:
     prefix = f"{root}/"
-    return {path.removeprefix(prefix) if path != str(root) else "" for _, path in changes}
+    return {path.removeprefix(prefix) if path != str(root) else "" for path in paths}
 
 
 def _refusal(root: Path, error: Exception) -> str:
@@ -190,9 +184,9 @@ def _refusal(root: Path, error: Exception) -> str:
     )
 
 
-async def _forward(stop: asyncio.Event, ending: threading.Event) -> None:
+async def _forward(stop: asyncio.Event, bursts: Bursts) -> None:
     await stop.wait()
-    ending.set()
+    bursts.end()
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:
@@ -202,3 +196,7 @@ async def _wait(stop: asyncio.Event, seconds: float) -> None:
 
 def _quiet(_: str | None) -> None:
     pass
+
+
+def _never(_: set[str]) -> bool:
+    return False

@@ -11,9 +11,9 @@ from mirrord.domain.measures import Measures, Waiting, Work
 from mirrord.sync.engine import Engine
 
 
-def pulse_of(engine: Engine, *, derived: bool) -> dict[str, Any]:
+def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str, Any]:
     """
-    What the heartbeat says of one tenant.
+    What the heartbeat says of one tenant. work: what takes long now.
 
     file_to_row, row_to_file: {count, last, median, p99} in seconds, None if there was nothing lately. lately: a list of
     [when, the direction, the path], the newest last.
@@ -29,6 +29,7 @@ def pulse_of(engine: Engine, *, derived: bool) -> dict[str, Any]:
         "row_to_file": _recent(pulse.row_to_file),
         "lately": list(pulse.lately),
         "derived": derived,
+        "work": [asdict(one) for one in work],
         "problems": engine.problems.sentences(),
         "halted": engine.brake.halted,
     }

@@ -1,6 +1,7 @@
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -8,8 +9,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from mirrord.mirror import bursts, waking
 from mirrord.mirror import watch as watching
 from mirrord.mirror.watch import watch
+from tests.system.harness import eventually
 
 
 class Watched:
@@ -131,6 +134,81 @@ async def test_too_many_paths_at_once_mean_everywhere(root: Path, monkeypatch: p
         for number in range(200):
             (root / f"{number}.md").write_bytes(b"")
         await told.until(lambda told: told.everywhere >= 2)
+
+
+async def test_what_is_told_need_not_wait_for_silence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bursts, "SILENCE", 10_000)
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=lambda _: True)) as batches:
+        assert await anext(batches) is None
+        (root / "A.md").write_bytes(b"alpha")
+        assert await anext(batches) == {"A.md"}
+
+
+async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bursts, "SILENCE", 500)
+    asked = threading.Event()
+
+    def told(_: set[str]) -> bool:
+        asked.set()
+        return False
+
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=told)) as batches:
+        assert await anext(batches) is None
+        (root / "A.md").write_bytes(b"alpha")
+        batch = asyncio.ensure_future(anext(batches))
+        assert await asyncio.to_thread(asked.wait, 5)
+        (root / "B.md").write_bytes(b"beta")
+        assert await batch == {"A.md", "B.md"}
+
+
+async def test_of_many_paths_nobody_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bursts, "FEW", 0)
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=_fails)) as batches:
+        assert await anext(batches) is None
+        (root / "A.md").write_bytes(b"alpha")
+        assert await anext(batches) == {"A.md"}
+
+
+def _fails(_: set[str]) -> bool:
+    raise AssertionError("asked")
+
+
+async def test_a_watch_sleeps_until_something_happens(root: Path) -> None:
+    async with watched(root) as told:
+        (root / "A.md").write_bytes(b"alpha")
+        await told.until(lambda told: "A.md" in told.paths)
+        await asyncio.to_thread(eventually, lambda: _wakes_in(0.3) <= 10, "a watch that hardly wakes")
+        (root / "B.md").write_bytes(b"beta")
+        await told.until(lambda told: "B.md" in told.paths)
+
+
+async def test_a_watch_that_no_signal_wakes_looks_around_by_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waking, "_inotify_descriptors", list)
+    async with watched(root) as told:
+        (root / "A.md").write_bytes(b"alpha")
+        await told.until(lambda told: "A.md" in told.paths)
+
+
+async def test_two_watches_of_one_process_wake_each_its_own_thread(root: Path, tmp_path: Path) -> None:
+    async with watched(root) as one, watched(tmp_path) as other:
+        (root / "A.md").write_bytes(b"alpha")
+        await one.until(lambda told: "A.md" in told.paths)
+        (tmp_path / "B.md").write_bytes(b"beta")
+        await other.until(lambda told: "B.md" in told.paths)
+
+
+def _wakes_in(seconds: float) -> int:
+    """How often the thread of a watch went on within *seconds*."""
+    watching = next(thread for thread in threading.enumerate() if thread.name.startswith("mirrord-watch"))
+    status = Path(f"/proc/self/task/{watching.native_id}/status")
+    before = _switches(status)
+    time.sleep(seconds)
+    return _switches(status) - before
+
+
+def _switches(status: Path) -> int:
+    lines = status.read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
 
 
 async def test_a_watch_left_early_ends_its_thread(root: Path) -> None:
