@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mirrord.codec.fences import source_of
@@ -60,10 +61,19 @@ class Head:
 def head_of(text: str) -> Head:
     """What the front matter of *text* names; the body need not be whole. Never raises."""
     source = source_of(text)
-    found = _plain(source) if len(source) <= _PLAIN_LENGTH else None
-    if found is not None:
-        shown = {key: said or None for key in _SHOWN if isinstance(said := found.get(key), str)}
-        return _head({**shown, "id": str(found["id"] or "") if "id" in found else None}, found)
+    return (_plain_head(source) if len(source) <= _PLAIN_LENGTH else None) or _any_head(text)
+
+
+@lru_cache(maxsize=512)  # a page that is written was mostly read just before
+def _plain_head(source: str) -> Head | None:
+    found = _plain(source)
+    if found is None:
+        return None
+    shown = {key: said or None for key in _SHOWN if isinstance(said := found.get(key), str)}
+    return _head({**shown, "id": str(found["id"] or "") if "id" in found else None}, found)
+
+
+def _any_head(text: str) -> Head:
     from mirrord.codec.views import views_of  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
 
     views = views_of(text)

@@ -85,6 +85,8 @@ def properties(source: str) -> list[Property]:
     Raises:
         Misread: not a YAML mapping with text keys, or over a limit, or with aliases, `<<` or an escaped NUL.
     """
+    if not source:  # most texts that agents write have no front matter
+        return []
     if len(source) > MAX_CHARACTERS:
         raise Misread("is larger than 64 kB")
     try:

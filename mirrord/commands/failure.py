@@ -99,21 +99,26 @@ def invalid(code: str, sentence: str, instruction: str) -> Failed:
     return Failed(code, "invalid", sentence, instruction)
 
 
-@contextmanager
-def explained() -> Iterator[None]:
+class explained:  # noqa: N801  (used like a function; a generator would take five times as long, in every command)
     """
     Say what mirror, codec and system refuse as Failed, for the length of a `with`.
 
     That something is not there passes: only who looked for it knows what that means.
     """
-    try:
-        yield
-    except (Refused, Damaged, Busy, Unavailable) as error:
-        raise failed_by(error) from error
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        raise
-    except OSError as error:
-        raise _of_system(error) from error
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        match error:
+            case None | FileNotFoundError() | NotADirectoryError() | IsADirectoryError():
+                return
+            case Refused() | Damaged() | Busy() | Unavailable():
+                raise failed_by(error) from error
+            case OSError():
+                raise _of_system(error) from error
 
 
 @contextmanager

@@ -97,10 +97,9 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
     expected_digest: what the page must have, in hex; None: what this session last saw of it.
     """
     with session.writing() as journal:
-        found = paths.existing(session, path)
-        if found is None:
+        page = writing.there(session, path)
+        if page is None:
             return _created(session, journal, path, content, expected_digest)
-        page = writing.read(session, found)
         writing.check_front_matter(content, page.text)
         if page.text != content:
             writing.check_seen(session, page, expected_digest)
@@ -110,14 +109,13 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
 
 def preview_write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Preview:
     """What write_page would do."""
-    found = paths.existing(session, path)
-    if found is None:
+    page = writing.there(session, path)
+    if page is None:
         if expected_digest is not None:
             raise modified(path, None)
         writing.check_front_matter(content)
         writing.encoded(content)
         return _preview_of_new(paths.fresh(session, path), content)
-    page = writing.read(session, found)
     writing.check_front_matter(content, page.text)
     if page.text != content:
         writing.check_seen(session, page, expected_digest)

@@ -8,7 +8,7 @@ from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, is_temporary, is_text, page_path, parent_of, spot_of_file
 from mirrord.mirror.spelling import spelt
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import Stat, Tree
 
 _OTHERS = "Cannot access pages in another tenant"  # the words agents were promised
 _MAX_PATH = 4_000  # bytes
@@ -21,10 +21,19 @@ def existing(session: Session, path: str) -> str | None:
 
     Raises Failed for a path that no page can have.
     """
+    located = look(session, path)
+    return located[0] if located is not None else None
+
+
+def look(session: Session, path: str) -> tuple[str, Stat] | None:
+    """As existing(), and what is there; only who opens it knows whether it is a file."""
     candidates = spellings(path)
     with explained():
-        exact = (one for one in candidates if _is_page(session.tree, one))
-        return next(exact, None) or next(filter(None, (_twin(session.tree, one) for one in candidates)), None)
+        for of_page in (_page_at, _twin):
+            for one in candidates:
+                if (found := of_page(session.tree, one)) is not None:
+                    return found
+    return None
 
 
 def folder(session: Session, path: str) -> str | None:
@@ -114,17 +123,17 @@ def spellings(path: str) -> tuple[str, str]:
     return f"{asked}/{INDEX_FILE}", asked + SUFFIX
 
 
-def _is_page(tree: Tree, path: str) -> bool:
-    """Whether anything is there: what is no file is refused by who opens it."""
+def _page_at(tree: Tree, path: str) -> tuple[str, Stat] | None:
+    """What is there, if it is no directory: what is no file is refused by who opens it."""
     spot = spot_of_file(path)
     found = tree.stat(path) if spot is not None and spot.kind is Kind.PAGE else None
-    return found is not None and not found.is_directory
+    return (path, found) if found is not None and not found.is_directory else None
 
 
-def _twin(tree: Tree, path: str) -> str | None:
+def _twin(tree: Tree, path: str) -> tuple[str, Stat] | None:
     """The page whose path is equal to *path* for a reader: another case, another composition of characters."""
     found = spelt(tree, path)
-    return found if found is not None and found != path and _is_page(tree, found) else None
+    return _page_at(tree, found) if found is not None and found != path else None
 
 
 def _above(tree: Tree, path: str) -> str:

@@ -13,7 +13,7 @@ from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
 from mirrord.domain.source import DIRECTORY
 from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.journal import Journal, writers
+from mirrord.mirror.journal import Journal
 from mirrord.mirror.lock import PATIENCE, write_lock
 from mirrord.mirror.tree import Tree
 
@@ -106,7 +106,7 @@ class Session:
         if self._journal is None:
             self._journal = Journal(self.tree, self.writer)
             adopt(self.tree, self._journal, living=False)
-        elif any(relocation.waits(self.tree, writer) for writer in writers(self.tree)):
+        elif relocation.waits(self.tree):
             relocation.finish(self.tree, self._journal)
             adopt(self.tree, self._journal, living=False)
         return self._journal

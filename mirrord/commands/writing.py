@@ -1,7 +1,8 @@
 """How commands write pages: only over what was seen, never over what somebody saved meanwhile, and never forgotten."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from mirrord.codec.frontmatter import split, with_keys
 from mirrord.codec.heads import Head, head_of
@@ -13,7 +14,7 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_id
 from mirrord.domain.event import Type
 from mirrord.errors import Busy, Damaged, Refused, Stale
-from mirrord.mirror import copies, replace
+from mirrord.mirror import contents, copies, replace
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
@@ -38,10 +39,16 @@ class Page:
 
 def find(session: Session, path: str) -> Page:
     """The page *path* means. Raises Failed if there is none, or it cannot be read."""
-    found = paths.existing(session, path)
-    if found is None:
+    page = there(session, path)
+    if page is None:
         raise not_found(session, path)
-    return read(session, found)
+    return page
+
+
+def there(session: Session, path: str) -> Page | None:
+    """The page *path* means; None if there is none. Raises Failed if it cannot be read."""
+    found = paths.look(session, path)
+    return read(session, *found) if found is not None else None
 
 
 def not_found(session: Session, path: str) -> Failed:
@@ -49,11 +56,12 @@ def not_found(session: Session, path: str) -> Failed:
     return page_not_found(path, session.catalogue.look().nearest(path))
 
 
-def read(session: Session, path: str) -> Page:
-    """The page whose file is at *path*."""
+def read(session: Session, path: str, looked: Stat | None = None) -> Page:
+    """The page whose file is at *path*. looked: what was there just now."""
     with explained():
         try:
-            data, stat = session.tree.read(path, LIMIT)
+            with session.tree.file(path, looked) as descriptor:
+                data, stat = contents.read(descriptor, path, LIMIT)
         except FileNotFoundError:
             raise page_not_found(path) from None
         return Page(path, decode(data), digest_of(data), stat)
@@ -106,12 +114,12 @@ def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tupl
     data = encoded(text)
     entry, digest = page_id(session, page), digest_of(data)
     if digest != page.digest:
+        facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
+        told = partial(events.record, session, Type.PAGE_WRITTEN, facts)
         try:
-            put(session, journal, page.path, data, Label(entry, page.digest, digest))
+            put(session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, told)
         except Stale:
             raise modified(page.path, digest_now(session, page.path)) from None
-        facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
-        events.record(session, Type.PAGE_WRITTEN, facts)
     session.saw(page.path, digest)
     return entry, digest
 
@@ -154,16 +162,28 @@ def check_front_matter(text: str, before: str = "") -> None:
         raise invalid("INVALID_FRONT_MATTER", f"{error[:1].upper()}{error[1:]}.", "Mend the front matter.")
 
 
-def put(session: Session, journal: Journal, path: str, data: bytes, label: Label) -> None:
+def put(
+    session: Session,
+    journal: Journal,
+    path: str,
+    data: bytes,
+    label: Label,
+    seen: Stat | None = None,
+    told: Callable[[], None] = replace.nothing,
+) -> None:
     """
     Make *data*, which *label* tells of, the whole of a file, and keep a copy of it. Call it inside `writing()`.
+
+    seen, told: `seen` and `beside` of replace.write(), for a file that is replaced.
 
     Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved at that moment.
     """
     with explained(), copies.kept(journal, label, data):
         if label.expected is None:
             session.tree.make_directories(parent_of(path))
-        written = replace.write(session.tree, journal, path, data, entry=label.entry, over=label.expected)
+        written = replace.write(
+            session.tree, journal, path, data, entry=label.entry, over=label.expected, seen=seen, beside=told
+        )
         if written.displaced is not None:
             _give_way(session, journal, path, written.displaced, label)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from uuid import UUID
 
 from mirrord.domain.entry import Actor
@@ -78,8 +79,13 @@ class Event:
 
 def file_of(moment: datetime, host: str) -> str:
     """The path of the file for events of that day (UTC) on that host."""
-    safe = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in host) or "host"
-    return f"{FOLDER}/{moment.astimezone(UTC):%Y-%m-%d}.{safe}.jsonl"
+    return f"{FOLDER}/{moment.astimezone(UTC).date().isoformat()}.{_safe(host)}.jsonl"
+
+
+@cache
+def _safe(host: str) -> str:
+    """A part of a file's name."""
+    return "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in host) or "host"
 
 
 def encode(event: Event) -> bytes:
@@ -92,7 +98,10 @@ def encode(event: Event) -> bytes:
         "actor": {"kind": event.actor.kind, "name": event.actor.name},
         "data": dict(event.data),
     }
-    return json.dumps(facts, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    return _LINE.encode(facts).encode() + b"\n"
+
+
+_LINE = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: each line of an event would make one
 
 
 def decode(line: bytes) -> Event:

@@ -1,6 +1,8 @@
 """Who calls: what they may do, and the session that remembers what they were shown."""
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import anyio
@@ -29,7 +31,7 @@ class Caller:
         self.gate = gate
         self.may_write = may_write
         self._still_holds = still_holds
-        self._turn = anyio.CapacityLimiter(1)  # a session does one thing at a time
+        self._thread = ThreadPoolExecutor(1, "commands")  # a session does one thing at a time
 
     def check(self) -> None:
         """Raises Failed once the token counts no longer."""
@@ -40,7 +42,21 @@ class Caller:
 
     async def perform(self, work: Callable[[], T], *, waits: bool = False) -> T:
         """Do blocking *work* off the event loop; waits: beside whatever else this caller asked for."""
-        return await anyio.to_thread.run_sync(work, limiter=None if waits else self._turn)
+        if waits:
+            return await anyio.to_thread.run_sync(work)
+        # neither anyio's thread nor run_in_executor(): what they do besides takes as long as a short command
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        working = self._thread.submit(work)
+        working.add_done_callback(lambda _: loop.call_soon_threadsafe(done.set_result, None))
+        with anyio.CancelScope(shield=True):
+            await done
+        return working.result()
+
+    def close(self) -> None:
+        """Give the session's files back, once nothing works on them."""
+        self._thread.shutdown()
+        self.session.close()
 
 
 class Callers:
@@ -72,4 +88,4 @@ class Callers:
     def close(self) -> None:
         """Give every session's files back."""
         for caller in [*self._by_token.values(), *([self._local] if self._local else [])]:
-            caller.session.close()
+            caller.close()

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 from mcp.server.mcpserver import Context
 
 from mirrord.domain.progress import Progress, unobserved
@@ -24,6 +25,7 @@ class _Teller:
 
     def __init__(self, context: Context[None, Any]) -> None:
         self._context = context
+        self._loop = anyio.lowlevel.current_token()
         self._done = -1
         self._told = -_PAUSE  # by the monotonic clock
 
@@ -33,4 +35,4 @@ class _Teller:
             return
         self._done, self._told = done, now
         with suppress(CancelledError, anyio.RunFinishedError):  # nobody waits any more, but what was begun is finished
-            anyio.from_thread.run(self._context.report_progress, done, of)
+            anyio.from_thread.run(self._context.report_progress, done, of, token=self._loop)

@@ -9,7 +9,6 @@ from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -27,6 +26,7 @@ from mirrord import __version__
 from mirrord.mcp import calls, prompts, resources, schemas
 from mirrord.mcp.arguments import nearest
 from mirrord.mcp.callers import Callers
+from mirrord.mcp.lines import standard_streams
 from mirrord.mcp.notices import Notices
 from mirrord.mcp.tool import Tool
 
@@ -119,7 +119,7 @@ class Server(MCPServer[None]):
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends."""
         options = self._lowlevel_server.create_initialization_options(NotificationOptions(resources_changed=True))
-        async with stdio_server() as (incoming, outgoing):
+        with standard_streams() as (incoming, outgoing):
             await self._lowlevel_server.run(incoming, outgoing, options)
 
     @asynccontextmanager

@@ -46,9 +46,11 @@ def take_over(descriptor: int, old: int, path: str) -> None:
     Raises:
         Refused: owner or group cannot be kept and somebody would lose write access by that.
     """
-    was = os.fstat(old)
-    _keep_group(descriptor, was, path)
-    _keep_owner(descriptor, was, path)
+    was, found = os.fstat(old), os.fstat(descriptor)
+    if found.st_gid != was.st_gid:
+        _keep_group(descriptor, was, path)
+    if found.st_uid != was.st_uid:
+        _keep_owner(descriptor, was, path)
     for name in _attribute_names(old):
         with contextlib.suppress(OSError) if name.startswith("user.") else contextlib.nullcontext():
             os.setxattr(descriptor, name, os.getxattr(old, name))
@@ -56,8 +58,6 @@ def take_over(descriptor: int, old: int, path: str) -> None:
 
 
 def _keep_group(descriptor: int, was: os.stat_result, path: str) -> None:
-    if os.fstat(descriptor).st_gid == was.st_gid:
-        return
     try:
         os.fchown(descriptor, -1, was.st_gid)
     except PermissionError:
@@ -69,8 +69,6 @@ def _keep_group(descriptor: int, was: os.stat_result, path: str) -> None:
 
 
 def _keep_owner(descriptor: int, was: os.stat_result, path: str) -> None:
-    if os.fstat(descriptor).st_uid == was.st_uid:
-        return
     try:
         os.fchown(descriptor, was.st_uid, -1)
     except PermissionError:

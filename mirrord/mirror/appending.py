@@ -6,7 +6,7 @@ import stat
 from mirrord.errors import Refused
 from mirrord.mirror import access, kernel
 from mirrord.mirror.layout import parent_of, printable
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import Opened, Tree
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -17,30 +17,29 @@ def append(tree: Tree, path: str, line: bytes) -> None:
 
     Raises Refused if something else than a regular file is there.
     """
-    name = path.rpartition("/")[2]
+    try:
+        with tree.opened(path, _FLAGS) as descriptor:
+            _add(descriptor, path, line)
+    except FileNotFoundError:
+        _begin(tree, path, line)
+
+
+def _begin(tree: Tree, path: str, line: bytes) -> None:
     tree.make_directories(parent_of(path))
     with tree.directory(parent_of(path)) as directory:
-        descriptor, is_new = _opened(directory, name)
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise Refused(f"{printable(path)!r} is not a regular file; nothing is added to it.")
-            kernel.write(descriptor, _after(descriptor, found.st_size) + line)
-            kernel.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if is_new:
-            kernel.fsync(directory)
+        name = path.rpartition("/")[2]
+        with Opened(os.open(name, _FLAGS | os.O_CREAT, access.FILE_MODE, dir_fd=directory)) as descriptor:
+            access.inherit(descriptor, directory)
+            _add(descriptor, path, line)
+        kernel.fsync(directory)
 
 
-def _opened(directory: int, name: str) -> tuple[int, bool]:
-    """The file and whether it was made now."""
-    try:
-        return os.open(name, _FLAGS, dir_fd=directory), False
-    except FileNotFoundError:
-        made = os.open(name, _FLAGS | os.O_CREAT, access.FILE_MODE, dir_fd=directory)
-        access.inherit(made, directory)
-        return made, True
+def _add(descriptor: int, path: str, line: bytes) -> None:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise Refused(f"{printable(path)!r} is not a regular file; nothing is added to it.")
+    kernel.write(descriptor, _after(descriptor, found.st_size) + line)
+    kernel.fsync(descriptor)
 
 
 def _after(descriptor: int, size_bytes: int) -> bytes:

@@ -58,7 +58,7 @@ def give_back(place: Place, journal: Journal, name: str) -> Displaced:
     """Undo moving aside and raise Stale; where the name was taken again, keep and return the save."""
     if put_back(place, journal, name):
         raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
-    return _displaced(journal, name)
+    return _save(journal, name)
 
 
 def put_back(place: Place, journal: Journal, name: str) -> bool:
@@ -70,19 +70,16 @@ def put_back(place: Place, journal: Journal, name: str) -> bool:
     return True
 
 
-def verify(journal: Journal, label: Label, name: str) -> Displaced | None:
-    """Keep the displaced file in the trash if it is what was to be replaced; else it is somebody's save."""
+def displaced(journal: Journal, label: Label, name: str) -> Displaced | None:
+    """The displaced file, if it is somebody's save; None: it is what was to be replaced."""
     with journal.opened(name) as descriptor:
         if not contents.wait_for_writers(descriptor, WRITER_PATIENCE):
             return Displaced(name, None)
         found = contents.digest_now(descriptor)
-    if found != label.expected:
-        return _displaced(journal, name)
-    journal.settle(name, keep=True)
-    return None
+    return None if found == label.expected else _save(journal, name)
 
 
-def _displaced(journal: Journal, name: str) -> Displaced:
+def _save(journal: Journal, name: str) -> Displaced:
     try:
         return Displaced(name, journal.read(name))
     except (Busy, Refused):

@@ -4,7 +4,7 @@ import hashlib
 import os
 import time
 
-from mirrord.domain.entry import Digest
+from mirrord.domain.entry import Digest, digest_of
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror import kernel
 from mirrord.mirror.kernel import Stat, stat_of
@@ -57,8 +57,10 @@ def digest(descriptor: int, path: str, earlier: Stat | None = None) -> tuple[Dig
 
 def digest_now(descriptor: int) -> Digest:
     """The digest of what is there, whoever is writing."""
-    state = hashlib.blake2b(digest_size=32)
-    offset = 0
+    size = os.fstat(descriptor).st_size
+    if size < _PIECE and len(piece := os.pread(descriptor, size + 1, 0)) <= size:
+        return digest_of(piece)  # most files are short, and a buffer for long ones takes long to make
+    state, offset = hashlib.blake2b(digest_size=32), 0
     while piece := os.pread(descriptor, _PIECE, offset):
         state.update(piece)
         offset += len(piece)

@@ -7,13 +7,13 @@ it does not find are taken in then. What another command replaces is in the tras
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror import kernel
 from mirrord.mirror.journal import COPY, STAGED, TMP, TRASH, Journal, writers
 from mirrord.mirror.label import Label, label_of, name_of
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import Opened, Tree
 
 
 @contextmanager
@@ -23,12 +23,14 @@ def kept(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
 
     It is there before the write: of a writer that dies in between, the text not yet in place tells (see `unwritten`).
     """
-    name = name_of("a", label)
-    with ExitStack() as undone:
+    name, is_written = name_of("a", label), False
+    try:
         _begin(journal, name, data)
-        undone.callback(journal.discard, name)
         yield
-        undone.pop_all()
+        is_written = True
+    finally:
+        if not is_written:
+            journal.discard(name)
     _replaces(journal, name, label)
 
 
@@ -39,9 +41,7 @@ def _begin(journal: Journal, name: str, data: bytes) -> None:
     What is acknowledged is durable in its place. The copy is for who overwrites that; only a power cut within seconds
     of both, and before the daemon looked, would take it.
     """
-    descriptor = journal.begin(name)
-    with ExitStack() as opened:
-        opened.callback(os.close, descriptor)
+    with Opened(journal.begin(name)) as descriptor:
         kernel.write(descriptor, data)
 
 

@@ -12,6 +12,7 @@ from mirrord.errors import Unavailable
 from mirrord.mirror.layout import MACHINE
 
 FLUSH, COMPARE = ".flush", ".compare"  # suffixes of requests
+BOX = "requests"  # their directory
 STALE = 10.0  # seconds without a beat
 
 
@@ -48,7 +49,7 @@ class Heartbeat:
 
 def requests_in(mirror: Path) -> list[Path]:
     """Requests nobody has taken yet; their suffix is FLUSH or COMPARE."""
-    return sorted(path for path in (mirror / MACHINE / "requests").glob("*") if path.suffix in (FLUSH, COMPARE))
+    return sorted(path for path in (mirror / MACHINE / BOX).glob("*") if path.suffix in (FLUSH, COMPARE))
 
 
 def ask_flush(mirror: Path, patience: float, watch: Callable[[], None] = lambda: None) -> None:
@@ -69,7 +70,7 @@ def _ask(mirror: Path, patience: float, request: str, watch: Callable[[], None])
     heartbeat = Heartbeat(mirror)
     if not heartbeat.alive():
         raise Unavailable("No daemon is running on this mirror. Start it with `mirrord up`.")
-    box = mirror / MACHINE / "requests"
+    box = mirror / MACHINE / BOX
     box.mkdir(exist_ok=True)
     file = box / f"{uuid.uuid4()}{request}"
     file.write_bytes(b"")

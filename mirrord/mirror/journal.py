@@ -25,7 +25,7 @@ from mirrord.mirror.label import Label, label_of, name_of
 from mirrord.mirror.layout import MACHINE, PARKED
 from mirrord.mirror.parking import NOTE
 from mirrord.mirror.redo import Redo
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import Opened, Tree
 
 DAEMON = "daemon"  # the name of the daemon's journal
 COPY, STAGED = "a.", "r."  # how names of copies begin, and of what waits for its turn
@@ -87,15 +87,16 @@ class Journal:
 
     def create(self, name: str, data: bytes, mode: int = 0o600, dress: Callable[[int], None] = as_it_is) -> Stat:
         """A new durable file of the journal; its name is not, until the directory is synced. dress: as for put()."""
-        descriptor = self.begin(name, mode)
-        with contextlib.ExitStack() as opened, contextlib.ExitStack() as undone:
-            opened.callback(os.close, descriptor)
-            undone.callback(kernel.unlink, self.descriptor, name)
-            kernel.write(descriptor, data)
-            dress(descriptor)
-            kernel.fsync(descriptor)
-            made = stat_of(os.fstat(descriptor))
-            undone.pop_all()
+        made: Stat | None = None
+        with Opened(self.begin(name, mode)) as descriptor:
+            try:
+                kernel.write(descriptor, data)
+                dress(descriptor)
+                kernel.fsync(descriptor)
+                made = stat_of(os.fstat(descriptor))
+            finally:
+                if made is None:
+                    kernel.unlink(self.descriptor, name)
         return made
 
     def begin(self, name: str, mode: int = 0o600) -> int:
@@ -160,14 +161,9 @@ class Journal:
         """Whether *name* is a regular file: exchanging and renaming take directories and links too."""
         return stat_of(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)).is_file
 
-    @contextlib.contextmanager
-    def opened(self, name: str) -> Iterator[int]:
+    def opened(self, name: str) -> Opened:
         """A read descriptor of a file of the journal for the length of a `with`."""
-        descriptor = self.open(name)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+        return Opened(self.open(name))
 
     def open(self, name: str) -> int:
         """A read descriptor of a file of the journal, not following links, not waiting for a fifo."""

@@ -42,8 +42,8 @@ def relabelled(name: str, expected: Digest) -> str:
 
 def name_of(kind: str, label: Label, key: str | None = None) -> str:
     """A new name of *kind* that tells *label*. key: its last part, 16 hex digits; None: any."""
-    digests = (digest.hex() if digest else "-" for digest in (label.expected, label.new))
-    return ".".join((kind, str(label.entry), *digests, key or new_key()))
+    expected, new = (label.expected.hex() if label.expected else "-"), (label.new.hex() if label.new else "-")
+    return f"{kind}.{label.entry}.{expected}.{new}.{key or new_key()}"
 
 
 def new_key() -> str:

@@ -12,12 +12,13 @@ from mirrord.errors import Busy, Refused, Unavailable
 from mirrord.mirror import contained
 from mirrord.mirror.journal import PRIVATE
 from mirrord.mirror.layout import MACHINE
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import Opened, Tree
 
 WRITE_LOCK = f"{MACHINE}/write.lock"
 RECORDS_PATIENCE = 2.0  # seconds for another writer of records to end
 PATIENCE = 10.0  # seconds for another command to end
 _PID = "daemon.pid"
+_MARK = b"1"  # in the file of the write lock, see mark()
 
 
 class Lock:
@@ -85,7 +86,30 @@ def write_lock(tree: Tree, patience: float = PATIENCE) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        tree.idle_locks.append(descriptor)
+
+
+def mark(tree: Tree) -> None:
+    """
+    Say that somebody begins what others have to finish if he dies: who has the write lock then looks for it.
+
+    It need not outlast the machine: after that nobody has looked yet. Call it under the lock.
+    """
+    with Opened(_lock_file(tree)) as descriptor:
+        os.pwrite(descriptor, _MARK, 0)
+
+
+def is_marked(tree: Tree) -> bool:
+    """Whether somebody may have left something unfinished since it was last found that nobody did."""
+    found = _found(tree)
+    return found is None or found.st_size > 0
+
+
+def unmark(tree: Tree) -> None:
+    """Say that nobody left anything. Call it under the lock."""
+    with Opened(_lock_file(tree)) as descriptor:
+        os.ftruncate(descriptor, 0)
 
 
 @contextlib.contextmanager
@@ -126,26 +150,40 @@ def _locked(descriptor: int) -> int | None:
 
 
 def _try(tree: Tree) -> int | None:
-    descriptor = _lock_file(tree)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        found = tree.stat(WRITE_LOCK)
-        if found and found.inode == os.fstat(descriptor).st_ino:  # else deleted meanwhile: others lock a new one
-            return descriptor
-    except BlockingIOError:
-        pass
-    os.close(descriptor)
+    descriptor = tree.idle_locks.pop() if tree.idle_locks else _lock_file(tree)
+    if _locked(descriptor) is None:
+        tree.idle_locks.append(descriptor)
+        return None
+    if _is_in_place(tree, descriptor):
+        return descriptor
+    os.close(descriptor)  # deleted meanwhile: others lock a new one
     return None
 
 
+def _is_in_place(tree: Tree, descriptor: int) -> bool:
+    """Whether who comes now would lock the same file."""
+    found = _found(tree)
+    return found is not None and os.path.samestat(found, os.fstat(descriptor))
+
+
+def _found(tree: Tree) -> os.stat_result | None:
+    """The lock's file as it is found now; whatever links lead to is only compared with what is open."""
+    try:
+        return os.stat(WRITE_LOCK, dir_fd=tree.descriptor, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def _lock_file(tree: Tree) -> int:
-    """Mostly there; then nothing is made."""
+    """Mostly there; then nothing is made. A new one is marked: who looked into journals before may not come again."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(FileNotFoundError):
         return contained.opened(tree.descriptor, WRITE_LOCK, flags, native=tree.native)
     tree.make_directories(MACHINE, PRIVATE)
     with tree.directory(MACHINE) as machine:
-        return os.open(WRITE_LOCK.rpartition("/")[2], flags | os.O_CREAT, 0o600, dir_fd=machine)
+        made = os.open(WRITE_LOCK.rpartition("/")[2], flags | os.O_CREAT, 0o600, dir_fd=machine)
+    os.pwrite(made, _MARK, 0)
+    return made
 
 
 def _leave_pid(directory: int) -> None:

@@ -17,10 +17,10 @@ from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import arrival, copies, kernel, replace, trash
 from mirrord.mirror.appending import append
-from mirrord.mirror.journal import STAGED, TMP, Journal
+from mirrord.mirror.journal import STAGED, TMP, Journal, writers
 from mirrord.mirror.label import Label, name_of
 from mirrord.mirror.layout import ARRIVING, parent_of, printable
-from mirrord.mirror.lock import lock_for
+from mirrord.mirror.lock import is_marked, lock_for, mark, unmark
 from mirrord.mirror.plan import Plan, Removal, Rename, Rewrite, decoded, encoded
 from mirrord.mirror.tree import Tree
 
@@ -72,9 +72,14 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
     return left
 
 
-def waits(tree: Tree, writer: str) -> bool:
-    """Whether there is a plan in the journal of *writer*, who may be at it."""
-    return tree.stat(f"{TMP}/{writer}/{_PLAN}") is not None
+def waits(tree: Tree) -> bool:
+    """Whether a plan may wait that its writer did not finish; under the write lock."""
+    if not is_marked(tree):
+        return False
+    if any(tree.stat(f"{TMP}/{writer}/{_PLAN}") is not None for writer in writers(tree)):
+        return True
+    unmark(tree)
+    return False
 
 
 def finish(tree: Tree, journal: Journal) -> None:
@@ -237,6 +242,7 @@ def _holds(tree: Tree, path: str, digest: Digest) -> bool:
 
 
 def _note(journal: Journal, plan: Plan) -> None:
+    mark(journal.tree)
     unfinished = f"p.{_PLAN}"
     journal.discard(unfinished)
     journal.create(unfinished, encoded(plan))

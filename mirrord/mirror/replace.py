@@ -7,6 +7,7 @@ therefore looked at afterwards: if it is not what we expected, it is somebody's 
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from mirrord.mirror.label import Label, label_of
 from mirrord.mirror.layout import parent_of, printable
 from mirrord.mirror.tree import Tree, check_entry
 
-__all__ = ["Displaced", "Written", "remove", "retract", "write"]
+__all__ = ["Displaced", "Written", "nothing", "remove", "retract", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ class Written:
     displaced: Displaced | None = None
 
 
+def nothing() -> None:
+    """What is done beside most writes."""
+
+
 def write(
     tree: Tree,
     journal: Journal,
@@ -45,11 +50,15 @@ def write(
     entry: EntryId,
     over: Digest | None,
     mode: int | None = None,
+    seen: Stat | None = None,
+    beside: Callable[[], None] = nothing,
 ) -> Written:
     """
     Make *data* the whole content of the file at *path*, whose directory exists.
 
     over: digest the file must have; None: it must not exist.
+    seen: of the file, taken when it was *over*; while it has that, it is not read again beforehand.
+    beside: done while a replaced file's place becomes durable, once it is sure that nobody's save was displaced.
     mode: None: 0660 less the umask for a new file, the old file's for a replaced one.
 
     Raises:
@@ -65,7 +74,7 @@ def write(
         place = Place(tree, path, directory, _name(path))
         if over is None:
             return _create(place, journal, label, data, mode)
-        return _replace(place, journal, label, data, mode)
+        return _replace(place, journal, label, data, mode, seen, beside)
 
 
 def retract(tree: Tree, journal: Journal, path: str, save: Displaced, *, ours: Digest) -> bool:
@@ -146,10 +155,18 @@ def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int
     return Written(_still(place, made))
 
 
-def _replace(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None) -> Written:
+def _replace(
+    place: Place,
+    journal: Journal,
+    label: Label,
+    data: bytes,
+    mode: int | None,
+    seen: Stat | None,
+    beside: Callable[[], None],
+) -> Written:
     assert label.expected is not None
     with ExitStack() as stack:
-        old = _open_expected(stack, place, label.expected)
+        old = _open_expected(stack, place, label.expected, seen)
 
         def dress(descriptor: int) -> None:
             access.take_over(descriptor, old, place.path)
@@ -158,10 +175,12 @@ def _replace(place: Place, journal: Journal, label: Label, data: bytes, mode: in
 
         name, made = stack.enter_context(journal.put(label, data, 0o600, dress))
         swap = _exchange if place.tree.can_exchange else _stepwise
-        return swap(place, journal, label, name, made)
+        return swap(place, journal, label, name, made, beside)
 
 
-def _exchange(place: Place, journal: Journal, label: Label, name: str, made: Stat) -> Written:
+def _exchange(
+    place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Callable[[], None]
+) -> Written:
     try:
         kernel.exchange(journal.descriptor, name, place.directory, place.name)
     except OSError as error:
@@ -169,10 +188,15 @@ def _exchange(place: Place, journal: Journal, label: Label, name: str, made: Sta
         if isinstance(error, FileNotFoundError):
             raise Stale(f"{printable(place.path)!r} is no longer there.") from None
         raise
-    aside.sync(place, journal)
-    if not stat_of(os.stat(name, dir_fd=journal.descriptor, follow_symlinks=False)).is_file:
-        _swap_back(place, journal, label, name)
-    return Written(_still(place, made), aside.verify(journal, label, name))
+    with kernel.fsyncing(place.directory, journal.descriptor):
+        if not stat_of(os.stat(name, dir_fd=journal.descriptor, follow_symlinks=False)).is_file:
+            _swap_back(place, journal, label, name)
+        displaced = aside.displaced(journal, label, name)
+        if displaced is None:
+            beside()
+    if displaced is None:
+        journal.settle(name, keep=True)  # out of the journal only when it is there for good
+    return Written(_still(place, made), displaced)
 
 
 def _swap_back(place: Place, journal: Journal, label: Label, name: str) -> None:
@@ -183,7 +207,9 @@ def _swap_back(place: Place, journal: Journal, label: Label, name: str) -> None:
     raise Stale(f"{printable(place.path)!r} is no longer a regular file.")
 
 
-def _stepwise(place: Place, journal: Journal, label: Label, name: str, made: Stat) -> Written:
+def _stepwise(
+    place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Callable[[], None]
+) -> Written:
     """Where names cannot be exchanged: move aside, verify, then put the new text where nothing may be."""
     assert label.expected is not None
     with journal.aside(label, place.path) as old:
@@ -195,9 +221,12 @@ def _stepwise(place: Place, journal: Journal, label: Label, name: str, made: Sta
             aside.sync(place, journal)
         finally:
             journal.discard(name)
-    displaced = aside.verify(journal, label, old)
-    if not arrived and displaced is None:
-        raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
+    displaced = aside.displaced(journal, label, old)
+    if displaced is None:
+        journal.settle(old, keep=True)
+        if not arrived:
+            raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
+        beside()
     return Written(_still(place, made) if arrived else None, displaced)
 
 
@@ -227,20 +256,25 @@ def _arrive(place: Place, journal: Journal, name: str, old: str) -> bool:
     return True
 
 
-def _open_expected(stack: ExitStack, place: Place, over: Digest) -> int:
+def _open_expected(stack: ExitStack, place: Place, over: Digest, seen: Stat | None = None) -> int:
     """The file in place, open as long as *stack*, if it is still the one expected and nobody writes to it."""
     try:
-        descriptor = stack.enter_context(place.tree.file(place.path))
+        descriptor = stack.enter_context(place.tree.file(place.path, seen))
     except FileNotFoundError:
         raise Stale(f"{printable(place.path)!r} is no longer there.") from None
+    if seen is not None and kernel.has_writer(descriptor) is False and stat_of(os.fstat(descriptor)) == seen:
+        return descriptor  # what comes between is found afterwards in any case
     if contents.digest(descriptor, place.path)[0] != over:
         raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
     return descriptor
 
 
 def _still(place: Place, made: Stat) -> Stat | None:
-    found = place.tree.stat(place.path)
-    return found if found and found.same_content(made) else None
+    try:
+        found = stat_of(os.stat(place.name, dir_fd=place.directory, follow_symlinks=False))
+    except FileNotFoundError:
+        return None
+    return found if found.same_content(made) else None
 
 
 def _name(path: str) -> str:

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from mirrord.domain.entry import Digest
@@ -15,6 +14,21 @@ from mirrord.mirror.layout import is_machine, is_waiting, parent_of, printable
 __all__ = ["Stat", "Tree"]
 
 DIRECTORY_MODE = 0o770  # before the umask
+
+
+class Opened:
+    """A descriptor, closed when the `with` over it ends. A generator would take a dozen times as long."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
 
 
 class Tree:
@@ -36,10 +50,13 @@ class Tree:
         self.native = self._has_openat2()
         self.can_exchange = True
         self.has_leases = True
+        self.idle_locks: list[int] = []  # see lock.write_lock
         self._probed = False
 
     def close(self) -> None:
         """Give the root back; no other method may be called afterwards."""
+        while self.idle_locks:
+            os.close(self.idle_locks.pop())
         os.close(self.descriptor)
 
     @property
@@ -68,10 +85,13 @@ class Tree:
     def stat(self, path: str) -> Stat | None:
         """What is at *path*, a link itself and not its target; None if nothing is."""
         try:
-            with self.opened(path, contained.ITSELF) as descriptor:
-                return stat_of(os.fstat(descriptor))
+            descriptor = contained.opened(self.descriptor, path, contained.ITSELF, native=self.native)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        try:
+            return stat_of(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
 
     def spells(self, path: str) -> bool:
         """Whether there is something of exactly this spelling: a file system that ignores case finds others too."""
@@ -190,35 +210,29 @@ class Tree:
         except FileNotFoundError:
             raise Stale(f"{printable(one)!r} or {printable(other)!r} is no longer there.") from None
 
-    @contextlib.contextmanager
-    def opened(self, path: str, flags: int) -> Iterator[int]:
+    def opened(self, path: str, flags: int) -> "Opened":
         """A descriptor of *path* for the length of a `with`."""
-        descriptor = contained.opened(self.descriptor, path, flags, native=self.native)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+        return Opened(contained.opened(self.descriptor, path, flags, native=self.native))
 
-    def directory(self, path: str) -> contextlib.AbstractContextManager[int]:
+    def directory(self, path: str) -> "Opened":
         """A descriptor of the directory at *path* for the length of a `with`."""
         return self.opened(path, contained.DIRECTORY)
 
-    @contextlib.contextmanager
-    def file(self, path: str) -> Iterator[int]:
-        """A descriptor of the regular file at *path*, open for reading; never waits for a fifo."""
-        found = self.stat(path)
+    def file(self, path: str, looked: Stat | None = None) -> "Opened":
+        """
+        A descriptor of the regular file at *path*, open for reading; never waits for a fifo.
+
+        looked: what stat() said of it just now; spares looking again.
+        """
+        found = looked or self.stat(path)
         if found and not found.is_file:  # opening a device may already act
             raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
         try:
-            descriptor = contained.opened(self.descriptor, path, contained.FILE, native=self.native)
+            return self.opened(path, contained.FILE)
         except NotADirectoryError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
         except BlockingIOError:
             raise Busy(f"{printable(path)!r} is held by another program.") from None
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
 
     def rename_new(self, out: int, source: str, into: int, target: str) -> None:
         """Rename between two open directories without replacing anything; FileExistsError if *target* exists."""

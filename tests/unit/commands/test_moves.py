@@ -251,6 +251,27 @@ def test_a_kill_at_any_call_of_a_move_leaves_all_or_nothing(tmp_path: Path, monk
     assert finished > 40
 
 
+def test_who_writes_already_goes_on_with_the_plan_of_one_who_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "fsync", lambda _: None)  # no power is cut here
+    left = 0
+    for number in range(30, 60, 5):
+        root = tmp_path / f"run-{number}" / "acme"
+        root.mkdir(parents=True)
+        before, after = _prepare(root)
+        session = Session(Tree(root), "acme", TENANT, AGENT, "living")
+        create_page(session, "Mine")
+        assert killed_at(number, root, _move)
+        left += bool(list((root / ".mirrord/tmp").glob("*/t.plan")))
+        create_page(session, "Mine")
+        assert not list((root / ".mirrord/tmp").glob("*/t.plan"))
+        found = {path: text for path, text in files(root).items() if not path.startswith("Mine")}
+        assert found in (before, after), f"killed at call {number}"
+        session.close()
+    assert left
+
+
 def test_a_renamed_file_that_is_in_the_way_leaves_everything(
     root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

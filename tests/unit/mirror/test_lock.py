@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.errors import Busy, Refused, Unavailable
-from mirrord.mirror.lock import Lock, write_lock
+from mirrord.mirror.lock import Lock, is_marked, mark, unmark, write_lock
 from mirrord.mirror.tree import Tree
 
 HOLD = (
@@ -77,3 +77,52 @@ def test_a_deleted_lock_file_does_not_let_two_in(tree: Tree, root: Path) -> None
             pass  # the first holder's file is gone: nothing can tell the others
     with write_lock(tree), pytest.raises(Busy), write_lock(tree, patience=0.02):
         pass
+
+
+def test_the_locks_file_is_opened_once_and_closed_with_the_tree(root: Path) -> None:
+    tree = Tree(root)
+    with write_lock(tree):
+        assert tree.idle_locks == []
+    held = list(tree.idle_locks)
+    with write_lock(tree):
+        pass
+    assert tree.idle_locks == held
+    tree.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(held[0])
+
+
+def test_a_lock_that_is_let_go_is_free_for_other_processes(root: Path, tree: Tree) -> None:
+    other = Tree(root)
+    with write_lock(tree):
+        pass
+    with write_lock(other, patience=0.0), pytest.raises(Busy), write_lock(tree, patience=0.0):
+        pass
+    with write_lock(tree, patience=0.0):
+        pass
+    other.close()
+
+
+def test_a_lock_behind_a_link_is_refused_though_it_was_open_before(tree: Tree, root: Path, tmp_path: Path) -> None:
+    with write_lock(tree):
+        pass
+    (root / ".mirrord").rename(tmp_path / "elsewhere")
+    (root / ".mirrord").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere/write.lock").unlink()
+    (tmp_path / "elsewhere/write.lock").write_bytes(b"")
+    with pytest.raises(Refused), write_lock(tree):
+        pass
+
+
+def test_a_mark_stays_until_somebody_found_nothing_and_a_new_file_has_one(tree: Tree, root: Path) -> None:
+    with write_lock(tree):
+        assert is_marked(tree)  # nobody looked yet
+        unmark(tree)
+        assert not is_marked(tree)
+        mark(tree)
+    with write_lock(tree):
+        assert is_marked(tree)
+        unmark(tree)
+    (root / ".mirrord/write.lock").unlink()
+    with write_lock(tree):
+        assert is_marked(tree)

@@ -365,6 +365,78 @@ def test_a_writer_that_does_not_let_go_leaves_its_file_in_the_journal(
     assert left.label.expected == digest_of(b"old")
 
 
+# What is done beside a write, and what is known before it.
+
+
+def test_what_is_done_beside_a_write_finds_the_new_text_in_place(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"old")
+    found: list[bytes] = []
+    replace.write(
+        *(tree, journal, "A.md", b"new"),
+        entry=ENTRY,
+        over=digest_of(b"old"),
+        beside=lambda: found.append((root / "A.md").read_bytes()),
+    )
+    assert found == [b"new"]
+
+
+def test_nothing_is_done_beside_a_write_that_displaced_a_save(
+    tree: Tree, journal: Journal, root: Path, intruder: Intruder
+) -> None:
+    (root / "A.md").write_bytes(b"old")
+    if tree.can_exchange:
+        intruder.before("exchange", lambda: save_by_rename(root, b"their save"))
+    else:
+        intruder.before("link", lambda: save_to_what_was_moved_aside(root, b"their save"))
+    done: list[bool] = []
+    written = replace.write(
+        *(tree, journal, "A.md", b"new"), entry=ENTRY, over=digest_of(b"old"), beside=lambda: done.append(True)
+    )
+    assert written.displaced is not None
+    assert done == []
+
+
+def test_what_fails_beside_a_write_leaves_the_new_text_and_what_it_replaced(
+    tree: Tree, journal: Journal, root: Path
+) -> None:
+    (root / "A.md").write_bytes(b"old")
+
+    def fail() -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), beside=fail)
+    assert (root / "A.md").read_bytes() == b"new"
+    assert b"old" in kept(root) or digest_of(b"old") in [left.digest for left in journal.leftovers()]
+
+
+@pytest.mark.parametrize("save", ["by rename", "in place"])
+def test_a_save_after_the_page_was_looked_at_is_noticed_before_the_write(
+    tree: Tree, journal: Journal, root: Path, save: str
+) -> None:
+    (root / "A.md").write_bytes(b"old")
+    seen = tree.stat("A.md")
+    if save == "by rename":
+        save_by_rename(root, b"sav")
+    else:
+        (root / "A.md").write_bytes(b"sav")
+    with pytest.raises(Stale):
+        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), seen=seen)
+    assert (root / "A.md").read_bytes() == b"sav"
+
+
+def test_a_save_that_no_stat_shows_is_found_after_the_write(tree: Tree, journal: Journal, root: Path) -> None:
+    (root / "A.md").write_bytes(b"sav")
+    seen = tree.stat("A.md")  # as if it had been taken of `old`, and nothing in it had changed
+    if not (tree.can_exchange and tree.has_leases):
+        with pytest.raises(Stale):
+            replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), seen=seen)
+        return
+    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), seen=seen)
+    assert written.displaced is not None
+    assert written.displaced.data == b"sav"
+
+
 # Faults at every call that changes the tree.
 
 CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link", "unlink")

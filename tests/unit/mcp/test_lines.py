@@ -1,0 +1,124 @@
+"""Messages on pipes, sockets and files, as clients of every kind hand them over."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification
+
+from mirrord.mcp.lines import Incoming, Outgoing
+
+PLAIN = b'{"jsonrpc":"2.0","method":"notifications/test"}\n'
+
+
+def message(size: int = 1) -> SessionMessage:
+    return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="notifications/test", params={"text": "x" * size}))
+
+
+@pytest.fixture(params=["pipe", "socket"])
+def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    """Where to read, where to write; a client closes its own."""
+    if request.param == "pipe":
+        found = os.pipe()
+    else:
+        one, other = socket.socketpair()
+        found = one.detach(), other.detach()
+    yield found
+    for descriptor in found:
+        try:
+            os.close(descriptor)
+        except OSError:
+            continue  # the test did
+
+
+async def all_of(incoming: Incoming) -> list[SessionMessage | Exception]:
+    return [one async for one in incoming]
+
+
+async def test_messages_come_however_their_bytes_are_cut(ends: tuple[int, int]) -> None:
+    into = ends[1]
+    found: list[SessionMessage | Exception] = []
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+
+            async def read() -> None:
+                found.extend(await all_of(Incoming(ends[0])))
+
+            tasks.start_soon(read)
+            for piece in (PLAIN[:7], PLAIN[7:] + PLAIN + PLAIN[:1], PLAIN[1:-1]):
+                os.write(into, piece)
+                await anyio.lowlevel.checkpoint()
+            os.close(into)
+    assert [one.message.model_dump_json(exclude_unset=True) for one in found if isinstance(one, SessionMessage)] == (
+        [PLAIN.decode().strip()] * 3
+    )
+
+
+async def test_what_is_no_message_is_told_and_does_not_end_the_stream(ends: tuple[int, int]) -> None:
+    os.write(ends[1], b"nonsense\n\n\xff\n" + PLAIN)
+    os.close(ends[1])
+    with anyio.fail_after(5):
+        *wrong, last = await all_of(Incoming(ends[0]))
+    assert [isinstance(one, Exception) for one in wrong] == [True, True, True]
+    assert isinstance(last, SessionMessage)
+
+
+@pytest.mark.parametrize("content", [b"", PLAIN, PLAIN[:-1]])
+async def test_a_file_is_read_to_its_end(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "input").write_bytes(content)
+    with (tmp_path / "input").open("rb") as file, anyio.fail_after(5):
+        assert len(await all_of(Incoming(file.fileno()))) == bool(content)
+
+
+@pytest.mark.parametrize("size", [1, 4_000, 5_000_000])
+async def test_messages_of_any_size_go_out_whole_and_in_their_order(ends: tuple[int, int], size: int) -> None:
+    outgoing, wanted = Outgoing(ends[1]), [message(size), message(2), message(size), message(3)]
+    found: list[SessionMessage | Exception] = []
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+
+            async def read() -> None:
+                incoming = Incoming(ends[0])
+                found.extend([await incoming.receive() for _ in wanted])
+
+            tasks.start_soon(read)
+            for one in wanted:
+                tasks.start_soon(outgoing.send, one)
+    assert found == wanted
+
+
+async def test_who_does_not_read_keeps_nothing_else_from_going_on(ends: tuple[int, int]) -> None:
+    outgoing = Outgoing(ends[1])
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(outgoing.send, message(1_000_000))
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()  # the loop is free
+            incoming = Incoming(ends[0])
+            assert [await incoming.receive() for _ in range(3)] == [message(1_000_000)] * 3
+
+
+async def test_a_client_that_went_breaks_the_stream(ends: tuple[int, int]) -> None:
+    os.close(ends[0])
+    with pytest.raises(anyio.BrokenResourceError), anyio.fail_after(5):
+        await Outgoing(ends[1]).send(message())
+
+
+def test_what_others_print_or_read_meanwhile_is_not_the_clients() -> None:
+    program = (
+        "import os, subprocess, sys\n"
+        "from mirrord.mcp.lines import standard_streams\n"
+        "with standard_streams():\n"
+        "    print('stray', flush=True)\n"
+        "    subprocess.run(['cat'], check=True)\n"
+        "print(sys.stdin.readline().strip())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input="ours\n", capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("ours\n", "stray\n")
