@@ -24,10 +24,11 @@ from mirrord.domain.event import FOLDER
 from mirrord.domain.measures import Work
 from mirrord.domain.place import RECORDS
 from mirrord.errors import Halted, Refused, Unavailable
-from mirrord.mirror.heartbeat import Heartbeat, requests_in
+from mirrord.mirror.heartbeat import BOX, Heartbeat, requests_in
 from mirrord.mirror.ignore import PATH as IGNORE_PATH
-from mirrord.mirror.layout import may_be_synced
+from mirrord.mirror.layout import MACHINE, may_be_synced
 from mirrord.mirror.lock import Lock
+from mirrord.mirror.saves import is_told
 from mirrord.mirror.watch import watch
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
@@ -46,6 +47,7 @@ from mirrord.telemetry.pulses import pulse_of
 log = logging.getLogger(__name__)
 
 GRACE = 10.0  # seconds after which an embedded server that is gone is started again
+BEAT = 3.0  # seconds between heartbeats that say the same
 STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
 
 
@@ -204,7 +206,7 @@ class Daemon:
         engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
         bells = Bells(self.postgres.dsn, engines, self.stop)
         tasks = [self._watch(), bells.listen(), bells.poll(database, self.ready), self._renew(database), self._beat()]
-        tasks += [self._tell(database), self._keep_postgres()]
+        tasks += [self._tell(database), self._keep_postgres(database)]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
         for worked in self.worked.values():
@@ -233,7 +235,7 @@ class Daemon:
                 return
 
     async def _watch(self) -> None:
-        async for batch in watch(self.config.mirror, self.stop, self._watch_report):
+        async for batch in watch(self.config.mirror, self.stop, self._watch_report, self._are_told):
             if batch is None:
                 for worked in self.worked.values():
                     worked.look_everywhere()
@@ -246,12 +248,23 @@ class Daemon:
         else:
             self.degraded["watch"] = sentence
 
+    def _are_told(self, batch: set[str]) -> bool:
+        return all(map(self._is_told, batch))
+
+    def _is_told(self, path: str) -> bool:
+        name, _, rest = path.partition("/")
+        if (worked := self.worked.get(name)) is None:
+            return True
+        looker = worked.engine.sides.looker
+        return rest != "" and is_told(looker.tree, looker.index, rest)
+
     def _sort(self, batch: set[str]) -> None:
         """Give every path to its tenant's engine."""
         for path in batch:
             name, _, rest = path.partition("/")
-            if name == ".mirrord":
-                self._answer_requests()
+            if name == MACHINE:
+                if rest.partition("/")[0] in ("", BOX):  # else it is our own heartbeat
+                    self._answer_requests()
             elif (worked := self.worked.get(name)) is not None:
                 if not rest:
                     worked.look_everywhere()
@@ -284,10 +297,14 @@ class Daemon:
         """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""
         while not self.stop.is_set():
             await pause(self.stop, leases.RENEWAL)
-            held = [lease for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None]
+            held = {
+                lease: worked for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None
+            }
+            done = {lease.mirror: one.engine.feed.cursor for lease, one in held.items() if one.engine.idle}
             with suppress(Unavailable):
                 with self._states.telling(self.worked.values()) as news:
-                    renewed = await leases.renew(database, held, {lease.mirror: news[lease] for lease in news})
+                    told = {lease.mirror: news[lease] for lease in news}
+                    renewed = await leases.renew(database, list(held), told, done)
                 for name, worked in self.worked.items():
                     await self._keep_lease(database, name, worked, renewed)
 
@@ -296,9 +313,6 @@ class Daemon:
         if sides.lease is not None and sides.lease.mirror in renewed:
             sides.renewed()
             self.degraded.pop(f"lease {name}", None)
-            with suppress(Unavailable):
-                if worked.engine.idle:
-                    await leases.acknowledge(database, sides.lease, worked.engine.feed.cursor)
             return
         sides.lease = None
         try:
@@ -317,23 +331,32 @@ class Daemon:
             await self._states.tell(database, list(self.worked.values()))
 
     async def _beat(self) -> None:
+        told, beaten = dict[str, Any](), 0.0
         while not self.stop.is_set():
-            await self._beat_once()
+            facts, now = self.facts(), time.monotonic()
+            if facts != told or now - beaten >= BEAT:
+                await self._beat_once(facts)
+                self._answer_requests()  # an event may be lost
+                told, beaten = facts, now
             await pause(self.stop, 1.0)
 
-    async def _beat_once(self) -> None:
+    async def _beat_once(self, facts: dict[str, Any] | None = None) -> None:
+        """facts: as facts() told them just now, where it did."""
         try:
-            await asyncio.to_thread(self._heart.beat, self.facts())
+            await asyncio.to_thread(self._heart.beat, facts or self.facts())
         except OSError as error:  # a full disk: the mirror itself may still work
             self.degraded["heartbeat"] = f"{self.config.mirror} cannot be written: {error.strerror}."
         else:
             self.degraded.pop("heartbeat", None)
 
-    async def _keep_postgres(self) -> None:
+    async def _keep_postgres(self, database: Database) -> None:
         """Start the embedded server again when it has been gone for a while; nobody else would."""
-        embedded, gone = self.postgres.embedded, 0.0
+        embedded, gone, breaks = self.postgres.embedded, 0.0, database.breaks
         while embedded is not None and not self.stop.is_set():
             await pause(self.stop, 1.0)
+            if not gone and database.breaks == breaks:  # the clocks are asked for as often
+                continue
+            breaks = database.breaks
             gone = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone + 1.0
             if gone >= GRACE and not self.stop.is_set():
                 log.warning("postgres_restarted")
@@ -343,7 +366,8 @@ class Daemon:
     def facts(self) -> dict[str, Any]:
         """What `status` reads from `daemon.json`."""
         pulses = {
-            name: pulse_of(worked.engine, derived=worked.consequences.drawn) for name, worked in self.worked.items()
+            name: pulse_of(worked.engine, worked.long_work(), derived=worked.consequences.drawn)
+            for name, worked in self.worked.items()
         }
         return {
             "pid": os.getpid(),

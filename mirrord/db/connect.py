@@ -159,6 +159,17 @@ class Database:
                 yield connection
 
     @asynccontextmanager
+    async def statement(self) -> AsyncIterator[Connection]:
+        """Like connection(), for one statement: it commits itself, in one round trip instead of three."""
+        async with self.connection() as connection:
+            await connection.set_autocommit(True)
+            try:
+                yield connection
+            finally:
+                if not connection.closed:
+                    await connection.set_autocommit(False)
+
+    @asynccontextmanager
     async def transaction(
         self, tenant: TenantId, lease: Lease | None = None, actor: Actor | None = None
     ) -> AsyncIterator[Connection]:

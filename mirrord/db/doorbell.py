@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
 from psycopg import AsyncConnection, sql
 
-from mirrord.db.connect import daemon_dsn, translated
+from mirrord.db.connect import Connection, daemon_dsn, translated
 from mirrord.domain.entry import TenantId
 
 PING = 10.0  # seconds without a note after which the connection is tried
+PATIENCE = 1.0  # seconds between looks at whether to stop
 
 
 async def rings(dsn: str, tenants: Sequence[TenantId], stop: asyncio.Event) -> AsyncIterator[TenantId | None]:
@@ -25,11 +27,21 @@ async def rings(dsn: str, tenants: Sequence[TenantId], stop: asyncio.Event) -> A
             yield None
             silent = 0.0
             while not stop.is_set():
-                heard = False
-                async for note in connection.notifies(timeout=1.0, stop_after=1):
-                    heard = True
+                async for note in connection.notifies(timeout=0):  # those that came with an answer, too
                     yield bells.get(note.channel)
-                silent = 0.0 if heard else silent + 1.0
+                silent = 0.0 if await _is_readable(connection) else silent + PATIENCE
                 if silent >= PING:
                     await connection.execute("SELECT 1")
                     silent = 0.0
+
+
+async def _is_readable(connection: Connection) -> bool:
+    """Whether the server sends something within PATIENCE. The driver can wait as well, but wakes all the time."""
+    loop, sent = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection.fileno(), sent.set)
+    try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(sent.wait(), PATIENCE)
+    finally:
+        loop.remove_reader(connection.fileno())
+    return sent.is_set()

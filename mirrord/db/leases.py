@@ -70,28 +70,35 @@ async def was_away(database: Database, tenant: TenantId, mirror: MirrorId, longe
 
 
 async def renew(
-    database: Database, leases: list[Lease], states: Mapping[MirrorId, str] = MappingProxyType({})
+    database: Database,
+    leases: list[Lease],
+    states: Mapping[MirrorId, str] = MappingProxyType({}),
+    acknowledged: Mapping[MirrorId, int] = MappingProxyType({}),
 ) -> set[MirrorId]:
     """
     Prolong *leases* in one statement for all tenants; the mirrors whose lease still holds.
 
     states: what mirrors say of themselves now, as JSON, where that is something else than before.
+    acknowledged: up to which seq every change is on a mirror.
     """
     mirrors = [lease.mirror for lease in leases]
-    async with database.connection() as connection:
+    async with database.statement() as connection:
         cursor = await connection.execute(
             "UPDATE mirrord.mirror AS m SET expires_at = clock_timestamp() + make_interval(secs => %s), "
-            "state = coalesce(held.state, m.state) "
-            "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[]) AS held (id, token, state) "
+            "state = coalesce(held.state, m.state), ack_seq = greatest(m.ack_seq, held.seq) "
+            "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[], %s::bigint[]) AS held (id, token, state, seq) "
             "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
-            (DURATION, mirrors, [lease.token for lease in leases], [states.get(mirror) for mirror in mirrors]),
+            (
+                *(DURATION, mirrors, [lease.token for lease in leases]),
+                *([told.get(mirror) for mirror in mirrors] for told in (states, acknowledged)),
+            ),
         )
         return {MirrorId(row[0]) for row in await cursor.fetchall()}
 
 
 async def tell(database: Database, lease: Lease, state: str) -> None:
     """What a mirror says of itself, as JSON, between two renewals; nothing, if the lease is lost."""
-    async with database.connection() as connection:
+    async with database.statement() as connection:
         await connection.execute(
             "UPDATE mirrord.mirror SET state = %s::jsonb WHERE id = %s AND token = %s",
             (state, lease.mirror, lease.token),
@@ -105,13 +112,4 @@ async def release(database: Database, lease: Lease) -> None:
             "UPDATE mirrord.mirror SET expires_at = clock_timestamp(), holder = NULL, state = NULL "
             "WHERE id = %s AND token = %s",
             (lease.mirror, lease.token),
-        )
-
-
-async def acknowledge(database: Database, lease: Lease, seq: int) -> None:
-    """Note that every change up to *seq* is on this mirror."""
-    async with database.connection() as connection:
-        await connection.execute(
-            "UPDATE mirrord.mirror SET ack_seq = greatest(ack_seq, %s) WHERE id = %s AND token = %s",
-            (seq, lease.mirror, lease.token),
         )

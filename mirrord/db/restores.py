@@ -54,11 +54,11 @@ FROM mirrord.attachment_revision AS was
 WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
   AND was.tenant_id = %(tenant)s AND was.attachment_id = %(entry)s AND was.version = %(version)s
 RETURNING now.version"""
-# A version that was not rendered then has the values only: the text follows from them again.
+# A version that was not rendered then has the values only, or a text that nobody read: the other follows from it again.
 _RESTORE_RECORD = """
 UPDATE mirrord.record AS now SET text = coalesce(was.text, now.text), digest = coalesce(was.digest, now.digest),
-    data = was.data, ahead = CASE WHEN was.text IS NULL THEN '{data}'::text[] ELSE '{}' END,
-    deleted_at = NULL, kind = was.kind, key = was.key
+    data = was.data, deleted_at = NULL, kind = was.kind, key = was.key,
+    ahead = CASE WHEN was.digest IS NOT NULL THEN '{}' WHEN was.text IS NULL THEN '{data}'::text[] ELSE '{text}' END
 FROM mirrord.record_revision AS was
 WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
   AND was.tenant_id = %(tenant)s AND was.record_id = %(entry)s AND was.version = %(version)s

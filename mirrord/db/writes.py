@@ -11,14 +11,14 @@ from itertools import groupby
 from typing import Any, TypeAlias
 from uuid import UUID
 
-import orjson
-from psycopg.types.json import Json, Jsonb
+from psycopg.types.json import Jsonb
 
 from mirrord.db import records
 from mirrord.db.bases import UPSERT_AGREED, UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.connect import Connection
 from mirrord.db.records import RecordText
 from mirrord.db.tables import table_of
+from mirrord.db.together import INSERT_PAGES, UPDATE_TEXTS, run_together
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base
 
@@ -57,32 +57,6 @@ _REINSERT_PAGE = _INSERT_PAGE.replace("markdown, digest)", "markdown, digest, ve
     "%(markdown)s, %(digest)s, (SELECT coalesce(max(version), 0) + 1 FROM mirrord.page_revision "
     "WHERE tenant_id = %(tenant)s AND page_id = %(entry)s))",
 )
-# The same for many: a statement costs more than the row it writes. (As arrays psycopg took longer than all else.)
-_INSERT_PAGES = """
-WITH given AS (
-    SELECT * FROM json_to_recordset(%(values)s) AS g (
-        entry uuid, parent uuid, kind text, name text, name_key text, index boolean, title text, icon text,
-        position text, frontmatter jsonb, markdown text, digest text, path text, base_parent uuid, base_name text,
-        base_index boolean, base_digest text, claimed text)),
-written AS (
-    INSERT INTO mirrord.page (tenant_id, id, parent_id, kind, name, name_key, index, title, icon, position,
-                              frontmatter, markdown, digest)
-    SELECT %(tenant)s, entry, parent, kind, name, name_key, index, coalesce(title, name), icon, position,
-           frontmatter, markdown, decode(digest, 'hex')
-    FROM given
-    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, version)
-INSERT INTO mirrord.mirror_base AS b
-    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
-SELECT %(tenant)s, %(mirror)s, entry, kind, path, base_parent, base_name, base_index, version,
-       decode(base_digest, 'hex'), claimed, version
-FROM given JOIN written ON id = entry
-ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
-    kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
-    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
-    saved = EXCLUDED.saved
-RETURNING b.entry_id, b.version
-"""
-_TOGETHER = {_INSERT_PAGE: _INSERT_PAGES}
 _INSERT_ATTACHMENT = f"""
 WITH written AS (
     INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, name_key, digest, size, media_type)
@@ -128,6 +102,7 @@ dropped AS (
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
 SELECT version FROM written"""
 _RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {UPSERT_AGREED}"
+_TOGETHER = {_INSERT_PAGE: INSERT_PAGES, _UPDATE_TEXT: UPDATE_TEXTS}
 _DROP_BASE = """
 DELETE FROM mirrord.mirror_base WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s
 RETURNING version"""
@@ -282,30 +257,10 @@ async def run(connection: Connection, statements: Sequence[Statement]) -> list[i
     for sql, group in groupby(statements, key=lambda statement: statement.sql):
         alike = [statement.values for statement in group]
         if len(alike) > 1 and sql in _TOGETHER:
-            versions += await _run_together(connection, _TOGETHER[sql], alike)
+            versions += await run_together(connection, _TOGETHER[sql], alike)
         else:
             versions += await _run_one_by_one(connection, sql, alike)
     return versions
-
-
-async def _run_together(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
-    shared = {name: values[0][name] for name in ("tenant", "mirror")}
-    cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=_dumped)})
-    written: dict[EntryId, int] = dict(await cursor.fetchall())
-    return [written.get(one["entry"]) for one in values]
-
-
-def _dumped(values: Sequence[dict[str, Any]]) -> bytes:
-    return orjson.dumps(values, default=_spelled)
-
-
-def _spelled(value: object) -> object:
-    """A value of a statement as JSON knows it: a digest, front matter."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Jsonb):
-        return value.obj
-    raise TypeError(f"{type(value).__name__} cannot be spelled as JSON")
 
 
 async def _run_one_by_one(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:

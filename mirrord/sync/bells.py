@@ -47,7 +47,7 @@ class Bells:
             busy = time.monotonic() - self._changed < BUSY
             await pause(self._stop, POLL_BUSY if busy else POLL)
             with suppress(Unavailable):
-                async with database.connection() as connection:
+                async with database.statement() as connection:
                     seqs = await states.seqs(connection, list(self._engines))
                 for tenant, seq in seqs.items():
                     cursor = self._engines[tenant].feed.cursor

@@ -14,7 +14,7 @@ from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import printable
 from mirrord.mirror.scan import scan
 from mirrord.mirror.tree import Tree
-from mirrord.sync.files import resolve_paths
+from mirrord.sync.targets import resolve_paths
 
 
 class Verdict(StrEnum):

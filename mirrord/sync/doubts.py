@@ -33,6 +33,7 @@ class Doubts:
         self._refused: dict[EntryId, int] = {}
         self._emptied: dict[str, float] = {}
         self._attempts: dict[EntryId, int] = {}
+        self._quick_attempts: dict[EntryId, int] = {}
 
     def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
         """Decisions for *states*, with what is known from earlier attempts."""
@@ -65,14 +66,17 @@ class Doubts:
 
     def delay(self, entry: EntryId, *, at_once: bool = False) -> float:
         """How many seconds to wait before the next attempt on *entry*. at_once: the first few need not wait."""
+        if at_once:
+            quick = self._quick_attempts[entry] = self._quick_attempts.get(entry, 0) + 1
+            if quick <= QUICK_ATTEMPTS:  # they say nothing of how long it takes, and make no later one wait longer
+                return 0.0
         attempts = self._attempts[entry] = self._attempts.get(entry, 0) + 1
-        if at_once and attempts <= QUICK_ATTEMPTS:
-            return 0.0
         return float(min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(attempts - 1, 10)))
 
     def done(self, entry: EntryId) -> None:
         """An attempt succeeded."""
         self._attempts.pop(entry, None)
+        self._quick_attempts.pop(entry, None)
         self._half_seen.pop(entry, None)
 
     def _believed(self, state: State) -> State:

@@ -16,16 +16,16 @@ from mirrord.domain.state import NO_TEXT, Base, File, Row
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import directory_of, parent_of
+from mirrord.mirror.layout import parent_of
 from mirrord.mirror.lock import lock_for
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
 from mirrord.sync.decision import Decision
-from mirrord.sync.paths import path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.relocate import move_files
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
+from mirrord.sync.targets import target_paths, without_guests
 
 PARALLEL = 4  # writes at once: they wait for fsync, not for the processor
 
@@ -57,7 +57,7 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
         await _write_all(sides, contents, {}, texts, outcome)
         return outcome
     async with sides.database.transaction(sides.tenant) as connection:
-        paths = await _target_paths(connection, sides, decisions)
+        paths = await target_paths(connection, sides, _rows_of(decisions))
         data = await _load(connection, sides, contents) if contents else {}
 
     def by_depth(decision: Decision) -> int:
@@ -66,74 +66,12 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
     if moves:
         await move_files(sides, moves, paths, outcome)
         async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait is where it was
-            paths = await _target_paths(connection, sides, writes)
+            paths = await target_paths(connection, sides, _rows_of(writes))
+    paths = await without_guests(sides, _rows_of(writes), paths)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
     await _write_all(sides, sorted(contents, key=by_depth), paths, data, outcome)
     return outcome
-
-
-async def _target_paths(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, str]:
-    """Where each entry's file belongs; entries whose parent is nowhere yet are left out."""
-    rows = {decision.state.entry: _row(decision) for decision in decisions}
-    parents = {row.place.parent for row in rows.values() if row.place.parent is not None}
-    bases = await states.load_bases(
-        connection, sides.tenant, sides.mirror, states.Wanted(entries=list(parents | rows.keys()))
-    )
-    return resolve_paths(rows, {base.entry: base for base in bases})
-
-
-def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
-    """
-    The path of every row whose chain of parents is known: those of this batch by their rows, others by bases.
-
-    A directory known by its base is where it will be when those of this batch that are above it have moved. One whose
-    page's path another page of this batch gets is that page's from then on: what belongs in it waits until its own page
-    is somewhere.
-    """
-    paths = _resolved(rows, bases)
-    whose = {path: entry for entry, path in paths.items()}
-    staying = {
-        entry: base for entry, base in bases.items() if entry in rows or whose.get(base.path or "", entry) == entry
-    }
-    return paths if len(staying) == len(bases) else _resolved(rows, staying)
-
-
-def _resolved(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
-    paths: dict[EntryId, str] = {}
-    shown = {entry: directory_of(base.path, base.kind) for entry, base in bases.items() if base.path is not None}
-    moving = {path: entry for entry, path in shown.items() if entry in rows}
-
-    def taken_along(path: str, depth: int) -> str | None:
-        above = parent_of(path)
-        while above and above not in moving:
-            above = parent_of(above)
-        if not above:
-            return path
-        target = directory(moving[above], depth + 1)
-        return None if target is None else target + path[len(above) :]
-
-    def directory(entry: EntryId | None, depth: int = 0) -> str | None:
-        if entry is None:
-            return ""
-        row = rows.get(entry)
-        if row is not None and depth < 256:
-            path = resolve(entry, row, depth + 1)
-            return directory_of(path, row.kind) if path is not None else None
-        path = shown.get(entry)
-        return taken_along(path, depth) if path is not None and depth < 256 else path
-
-    def resolve(entry: EntryId, row: Row, depth: int = 0) -> str | None:
-        if entry not in paths:
-            above = directory(row.place.parent, depth)
-            if above is None:
-                return None
-            paths[entry] = path_in(above, row.kind, row.place)
-        return paths[entry]
-
-    for entry, row in rows.items():
-        resolve(entry, row)
-    return paths
 
 
 async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
@@ -231,7 +169,7 @@ async def _write_all(
 
 async def _load(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
     """The bytes of the rows, left out where the row is no longer what was planned on."""
-    rows = {decision.state.entry: _row(decision) for decision in decisions}
+    rows = _rows_of(decisions)
     loaded: dict[EntryId, bytes] = {}
     pages = [entry for entry, row in rows.items() if row.kind in (Kind.PAGE, Kind.FOLDER)]
     recorded = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
@@ -321,6 +259,10 @@ def _no_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOu
 
 def _claimed(kind: Kind, data: bytes) -> str | None:
     return views_of(data.decode()).id if kind is Kind.PAGE else None
+
+
+def _rows_of(decisions: Sequence[Decision]) -> dict[EntryId, Row]:
+    return {decision.state.entry: _row(decision) for decision in decisions}
 
 
 def _row(decision: Decision) -> Row:

@@ -204,7 +204,8 @@ async def _remember(
     candidates = [*known_by, *homes]
     bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, candidates)
     bases = list({base.entry: base for base in [*bases, *known]}.values())
-    missing = await asyncio.to_thread(_missing, sides, bases, look)
+    elsewhere = any(base.path not in look.found for base in bases)
+    missing = await asyncio.to_thread(_missing, sides, bases, look) if elsewhere else _missing(sides, bases, look)
     return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
 
 

@@ -12,8 +12,8 @@ from mirrord.domain.omission import Omission
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Row
 from mirrord.mirror.layout import may_be_synced, printable
-from mirrord.sync.files import resolve_paths
 from mirrord.sync.prepare import MOST_TWINS, names_for
+from mirrord.sync.targets import resolve_paths
 
 _Shelf = tuple[bool, EntryId | None]  # whether of attachments, and whose: names are unique in each
 

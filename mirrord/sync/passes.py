@@ -21,7 +21,7 @@ from mirrord.sync.deletions import trash
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
-from mirrord.sync.look import Look
+from mirrord.sync.look import Look, Looker
 from mirrord.sync.observe import Dirty, Observation, observe
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
@@ -149,23 +149,20 @@ class Passes:
         await self._problems.change([Problem(where, "internal", sentence)], [])
         self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
-    async def _expanded(self, dirty: Dirty) -> Dirty:
-        """With everything below directories that differs; what is too much for one pass waits for the next."""
-        looker, fresh = self._sides.looker, dirty.paths - dirty.forced
-        if not fresh:
-            return dirty
-        found = await asyncio.to_thread(lambda: set().union(*map(looker.expand, fresh)))
-        if len(found) > CHUNK:
-            self._queue.mark(found - dirty.paths)
-            return dirty
-        return Dirty(dirty.paths | found, dirty.entries, dirty.forced)
-
     async def _pass_expanded(self, dirty: Dirty, look: Look | None) -> None:
-        expanded = await self._expanded(dirty)
-        await self._guarded(expanded, self._pass(expanded, look))
+        if not dirty.paths - dirty.forced:
+            await self._pass(dirty, look)
+            return
+        found, seen = await asyncio.to_thread(_look_below, self._sides.looker, dirty)
+        if len(found) > CHUNK:  # what is too much for one pass waits for the next
+            self._queue.mark(found - dirty.paths)
+            found = frozenset()
+        expanded = Dirty(dirty.paths | found, dirty.entries, dirty.forced)
+        await self._guarded(expanded, self._pass(expanded, look, seen))
 
-    async def _pass(self, dirty: Dirty, look: Look | None) -> None:
-        observation, applied = await self._observe_apart(dirty, look), Applied()
+    async def _pass(self, dirty: Dirty, look: Look | None, seen: Look | None = None) -> None:
+        """look: what was read ahead. seen: what was looked at for this pass."""
+        observation, applied = await self._observe_apart(dirty, look or seen), Applied()
         await self._absorb_late(observation)
         decisions = self._doubts.decide(observation, list(observation.states.values()))
         await self.finish()
@@ -202,6 +199,18 @@ class Passes:
             else:
                 index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
                 self._queue.mark([index_path], entries, forced=True)
+
+
+def _look_below(looker: Looker, dirty: Dirty) -> tuple[frozenset[str], Look | None]:
+    """
+    What differs in directories that changed, and what is seen there; the latter only where it is all that counts.
+
+    Blocking; one turn of a thread for both, because each delays an edit.
+    """
+    found = frozenset[str]().union(*map(looker.expand, dirty.paths - dirty.forced))
+    if dirty.entries or len(found) > CHUNK:
+        return found, None
+    return found, looker.look(dirty.paths | found, dirty.forced)
 
 
 def _only_new(decisions: Sequence[Decision]) -> list[Base]:

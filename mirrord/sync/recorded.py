@@ -20,7 +20,9 @@ def record_text(name: str, text: str) -> RecordText:
 
 
 def rendered_record(name: str, row: Written) -> RecordText:
-    """The text that says what an app wrote. Raises Damaged where there is none."""
+    """The text that says what an app wrote, or what the text says that it wrote. Raises Damaged where there is none."""
+    if row.data is None and row.text is not None:
+        return RecordText(row.text, read(sort_of(name).form, row.text))
     data = read(Form.JSON, row.data) if row.data is not None else {}
     return RecordText(written(sort_of(name).form, row.text, data), data)
 

@@ -14,7 +14,7 @@ from mirrord.errors import Busy, Damaged, Stale
 from mirrord.mirror import copies, trash
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.adoption import adopt
-from mirrord.mirror.journal import DAEMON, TRASH, Leftover, writers
+from mirrord.mirror.journal import DAEMON, TMP, TRASH, Leftover, writers
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.lock import write_lock
 from mirrord.mirror.replace import Displaced
@@ -48,6 +48,7 @@ class Recovery:
         self._pending: list[_Save] = []
         self._late: dict[str, Stat] = {}
         self._adopted_at = 0.0
+        self._alone: Stat | None = None  # the directory of all journals when it held none but ours
 
     def add(self, entry: EntryId, path: str, over: Digest | None, displaced: Displaced) -> None:
         """A write displaced a save."""
@@ -114,8 +115,12 @@ class Recovery:
         return await overwritten.take_in(self._sides)
 
     def _took_over(self) -> bool:
-        tree = self._sides.tree
+        tree, began = self._sides.tree, time.time_ns()
+        journals = tree.stat(TMP)
+        if journals is not None and journals == self._alone:
+            return False
         if writers(tree) == [DAEMON]:
+            self._alone = journals if journals is not None and journals.is_settled(began) else None
             return False
         with suppress(Busy), write_lock(tree, patience=0.0):
             return adopt(tree, self._sides.journal, living=True)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from mirrord.db.attention import Problem
 from mirrord.errors import MirrordError, Refused
 from mirrord.mirror import marker
+from mirrord.mirror.kernel import Stat
 from mirrord.mirror.state import State
 from mirrord.mirror.tree import Tree
 from mirrord.sync.guard import check_root, check_space
@@ -32,6 +33,7 @@ class Root:
         self._handshake = handshake
         self.suspended: str | None = None
         self._kept = 0.0
+        self._marker: Stat | None = None  # of the marker when it was read last, and was ours
         self._looked = -LOOKED
         self._told: tuple[bool, bool] | None = None  # whether it is listed: suspended, crowded; None: not known
 
@@ -71,16 +73,24 @@ class Root:
 
     def _keep_own_state(self) -> None:
         """Somebody deleted `.mirrord` under us: it is still our tree, the very directory we hold the lock of."""
-        sides, found = self._sides, None
-        with suppress(MirrordError):
-            found = marker.read(sides.tree)
-        if found is None or found.mirror != sides.mirror:
-            marker.write(sides.tree, marker.Marker(sides.name, sides.tenant, sides.mirror))
-            log.warning("marker_rewritten", extra={"tenant": sides.name})
+        sides = self._sides
+        self._keep_marker()
         if not sides.state.is_in_place():
             sides.state.close()
             sides.state = State(sides.tree)
             self._handshake.take_state()
+
+    def _keep_marker(self) -> None:
+        sides, found, stat = self._sides, None, None
+        with suppress(MirrordError):
+            stat = sides.tree.stat(marker.PATH)
+            if stat is not None and stat == self._marker:
+                return
+            found = marker.read(sides.tree)
+        if found is None or found.mirror != sides.mirror:
+            marker.write(sides.tree, marker.Marker(sides.name, sides.tenant, sides.mirror))
+            log.warning("marker_rewritten", extra={"tenant": sides.name})
+        self._marker = stat if found is not None and found.mirror == sides.mirror else None
 
 
 def _paused(tree: Tree) -> str | None:

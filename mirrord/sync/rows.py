@@ -27,6 +27,7 @@ from mirrord.sync.prepare import MOST_TWINS
 from mirrord.sync.sides import Sides
 
 BATCH = 200  # entries a transaction
+SMALL = 20_000  # bytes of a text that the loop can take in without being held up
 _NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
 
 
@@ -77,7 +78,10 @@ async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[st
     ordered = sorted(decisions, key=_order)
     for start in range(0, len(ordered), BATCH):
         chunk = ordered[start : start + BATCH]
-        prepared = await asyncio.to_thread(_read, sides, chunk, views, outcome)
+        if len(chunk) == 1 and _is_read(chunk[0]):  # a turn of a thread would delay an edit for nothing
+            prepared = _read(sides, chunk, views, outcome)
+        else:
+            prepared = await asyncio.to_thread(_read, sides, chunk, views, outcome)
         outcome.add(await _write_together(sides, prepared))
     if len(ordered) >= BATCH:
         await statistics.keep(sides.database, sides.tenant)
@@ -109,6 +113,12 @@ def _read(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views
             path = printable(decision.state.file.path)  # type: ignore[union-attr]
             outcome.troubles.append(Problem(path, "damaged", str(error), decision.state.entry))
     return prepared
+
+
+def _is_read(decision: Decision) -> bool:
+    """Whether its file need not be read, and is no work to take in."""
+    file = decision.state.file
+    return isinstance(file, File) and file.data is not None and len(file.data) <= SMALL
 
 
 def _needs_body(decision: Decision) -> bool:

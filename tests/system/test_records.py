@@ -13,6 +13,7 @@ from tests.system.commands import Near
 from tests.system.editors import save, save_in_place
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_over, assert_said, differing, look_everywhere, problem
+from tests.system.trees import contents
 
 Row = tuple[UUID, str | None, dict[str, object] | None, int]
 
@@ -75,6 +76,57 @@ def test_an_app_changes_one_value_and_every_other_byte_stays(mirrord: Mirrord) -
     row = _row(mirrord, "category", "films")
     assert row is not None
     assert (row[1], row[3]) == (expected, 2)
+
+
+def _give(mirrord: Mirrord, key: str, text: str) -> None:
+    """An app gives a record another text."""
+    assert mirrord.app.execute("UPDATE record SET text = %s WHERE key = %s", [text, key]).rowcount == 1
+
+
+def test_a_text_that_an_app_gives_is_the_file_byte_for_byte_and_read(mirrord: Mirrord) -> None:
+    path, text = _category(mirrord, "given"), "# of an app\r\ndir:   'Films'  # kept\r\n"
+    with mirrord.frozen():
+        _give(mirrord, "given", "dir: Lost?\n")
+        _give(mirrord, "given", text)
+        assert _row(mirrord, "category", "given")[2:] == (None, 3)  # type: ignore[index]
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="not read yet"):
+            _write(mirrord, "given", {"dir": "Soon"})
+    eventually(lambda: contents(mirrord.file(path)) == text.encode(), "the text in the file")
+    eventually(lambda: _data(mirrord, "category", "given") == {"dir": "Films"}, "what it says")
+    found = mirrord.app.execute("SELECT text FROM record_revision WHERE key = 'given' ORDER BY version").fetchall()
+    assert [one[0] for one in found] == [BOOKS, "dir: Lost?\n", text]
+    _write(mirrord, "given", {"dir": "Books"})
+    changed = text.replace("Films", "Books").encode()
+    eventually(lambda: contents(mirrord.file(path)) == changed, "the value in the file")
+
+
+def test_a_text_that_cannot_be_read_stays_in_its_row_until_another_is_given(mirrord: Mirrord) -> None:
+    path = _category(mirrord, "unread")
+    _give(mirrord, "unread", "dir: [\n")
+    eventually(lambda: "What an app wrote" in (problem(mirrord, path) or ""), "the problem")
+    assert mirrord.text(path) == BOOKS
+    _give(mirrord, "unread", "dir: Read\n")
+    eventually(lambda: mirrord.text(path) == "dir: Read\n", "the text in the file")
+    assert_over(mirrord, path)
+
+
+@pytest.mark.parametrize("change", ["text = NULL", "text = 'dir: A\n', data = '{}'"])
+def test_a_text_is_given_whole_and_alone(mirrord: Mirrord, change: str) -> None:
+    _category(mirrord, "alone")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        mirrord.app.execute(f"UPDATE record SET {change} WHERE key = 'alone'")
+
+
+def test_agents_settle_no_conflict_and_nobody_settles_it_twice(mirrord: Mirrord, disputed: tuple[str, int]) -> None:
+    app, settle = mirrord.app, "SELECT mirrord.settle_conflict(%s, %s)"
+    with app.transaction(force_rollback=True):
+        app.execute("""SET LOCAL mirrord.actor = '{"kind": "agent", "name": "a"}'""")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            app.execute(settle, [disputed[1], "took-row"])
+    with pytest.raises(psycopg.errors.CheckViolation):
+        app.execute(settle, [disputed[1], "forgot"])
+    assert app.execute(settle, [disputed[1], "took-row"]).fetchone() == (True,)
+    assert app.execute(settle, [disputed[1], "took-row"]).fetchone() == (False,)
 
 
 def test_an_inserted_row_becomes_a_file_and_a_deleted_one_goes_to_the_trash(mirrord: Mirrord) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
-from tests.system.entries import add_folder, add_page, change
+from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection, page_of
 
@@ -112,3 +112,24 @@ async def test_children_of_a_page_whose_place_another_takes_go_where_their_own_p
     await mirror.settle()
     assert sorted(mirror.files()) == ["In/Alpha.md", "Kept.md", "Other.md", "Other/Child.md"]
     assert mirror.ids("Other", "Other/Child") == [alpha, child]
+
+
+@pytest.mark.parametrize("child", ["folder", "page"])
+async def test_children_of_a_new_page_wait_while_the_file_of_another_has_its_name(mirror: Mirror, child: str) -> None:
+    """A file was edited while its row was deleted and an app made a page of its name: it comes back with a number."""
+    mirror.write({"Alpha.md": "alpha\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    (alpha,) = mirror.ids("Alpha")
+    mirror.write({"Alpha.md": "alpha, edited\n"})
+    delete(mirror.app, alpha)
+    fresh = add_page(mirror.app, name="Alpha", markdown="another alpha\n")
+    if child == "folder":
+        add_folder(mirror.app, name="Child", parent_id=fresh)
+    else:
+        inner = add_page(mirror.app, name="Child", markdown="child\n", parent_id=fresh)
+        add_page(mirror.app, name="Grandchild", markdown="grandchild\n", parent_id=inner)
+    await mirror.settle()
+    shown = {str(path.relative_to(mirror.root)) for path in mirror.root.rglob("*") if ".mirrord" not in path.parts}
+    below = {"Alpha/Child"} | ({"Alpha/Child.md", "Alpha/Child/Grandchild.md"} if child == "page" else set())
+    assert shown == {"Alpha.md", "Alpha (2).md", "Kept.md", "Alpha"} | below
+    assert mirror.ids("Alpha", "Alpha (2)") == [fresh, alpha]
