@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,10 +23,12 @@ _LONGEST = 500  # characters of a title
 
 
 async def show(request: Request) -> Response:
-    """GET api/pages/{page}."""
+    """GET api/pages/{page}?known=: without the texts if that version, which the client has, is still the page's."""
     visit = await visit_of(request)
+    said = request.query_params.get("known", "")
+    known = int(said) if said.isascii() and said.isdigit() and len(said) < 19 else None
     async with visit.reading() as connection:
-        return answered(await facts_of(connection, visit.tenant, visit.page))
+        return answered(await facts_of(connection, visit.tenant, visit.page, known))
 
 
 async def show_version(request: Request) -> Response:
@@ -38,9 +41,9 @@ async def show_version(request: Request) -> Response:
     return answered({"version": version})
 
 
-async def facts_of(connection: Connection, tenant: UUID, page: UUID) -> dict[str, Any]:
-    """A page as the console's client knows it. Raises 404."""
-    found = await pages.load(connection, page)
+async def facts_of(connection: Connection, tenant: UUID, page: UUID, known: int | None = None) -> dict[str, Any]:
+    """A page as the console's client knows it. known: the version whose texts it has. Raises 404."""
+    found = await pages.load(connection, page, known)
     if found is None:
         raise not_found()
     paths = await paths_of(connection, TenantId(tenant), [found.id])
@@ -49,6 +52,8 @@ async def facts_of(connection: Connection, tenant: UUID, page: UUID) -> dict[str
 
 def facts(page: Page, path: str) -> dict[str, Any]:
     """The contract with the client."""
+    content = None if page.content is None else orjson.Fragment(page.content)
+    texts = {} if page.is_known else {"markdown": page.markdown, "content": content}
     return {
         "id": page.id,
         "version": page.version,
@@ -58,8 +63,7 @@ def facts(page: Page, path: str) -> dict[str, Any]:
         "name": page.name,
         "parent": page.parent,
         "path": path,
-        "markdown": page.markdown,
-        "content": page.content,
+        **texts,
         "ahead": page.ahead,
         "problem": page.problem,
         "updated_at": page.updated_at.isoformat(),

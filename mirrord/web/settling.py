@@ -1,24 +1,28 @@
 """
-Settling conflicts as an app does: it writes the page or attachment and deletes the sibling, under the versions that
-were seen.
+Settling conflicts as an app does: it writes the page, attachment or record under the versions that were seen, and
+deletes the sibling, or says that it is settled where there is none.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from psycopg.errors import UniqueViolation
 from starlette.exceptions import HTTPException
 
 from mirrord.db import conflicts
 from mirrord.db.connect import Connection
+from mirrord.db.entries import Current
 from mirrord.domain.entry import Digest, Kind, TenantId
+from mirrord.domain.record import record_path
 from mirrord.errors import Refused, UserError
 from mirrord.sync import settling
 from mirrord.sync.bodies import media_type_of
+from mirrord.sync.recorded import fault_in
 from mirrord.sync.settling import Choice, Dispute
 from mirrord.sync.threeway import marked
 from mirrord.web.media import is_picture
-from mirrord.web.rows import attachments, pages
+from mirrord.web.rows import attachments, pages, records
 
 CHOICES: Mapping[str, Choice] = MappingProxyType({"file": Choice.FILE, "row": Choice.ROW, "merged": Choice.MERGED})
 SIDES = ("base", "file", "row")
@@ -33,7 +37,7 @@ async def listed(connection: Connection, tenant: TenantId) -> list[dict[str, Any
 
 def _facts(dispute: Dispute) -> dict[str, Any]:
     conflict, entry = dispute.conflict, dispute.entry
-    has_text = conflict.kind is Kind.PAGE and entry is not None
+    has_text = conflict.kind is not Kind.ATTACHMENT and entry is not None
     row = (entry.text if entry else None) or ""
     file = settling.file_text(dispute) if conflict.kind is not Kind.ATTACHMENT else None
     sides = [side for side in SIDES if bytes_of(dispute, side)] if conflict.kind is Kind.ATTACHMENT else []
@@ -60,9 +64,9 @@ def _facts(dispute: Dispute) -> dict[str, Any]:
 
 def _why_not(dispute: Dispute, choice: Choice) -> str | None:
     """Why an app cannot carry out that choice; None: it can."""
-    number, kind = dispute.conflict.id, dispute.conflict.kind
-    if kind is Kind.RECORD:
-        return f"A record's text is settled on the command line: `mirrord conflicts take-file {number}` or `take-row`."
+    kind = dispute.conflict.kind
+    if kind is Kind.RECORD and choice is Choice.FILE and (why := _fault(dispute)) is not None:
+        return f"The file's text cannot be read: {why}. Mend it and take what you made of it, or take the row's."
     if kind is Kind.ATTACHMENT and choice is Choice.MERGED:
         return "Of an attachment there is no text to merge: take one of the two."
     if kind is Kind.ATTACHMENT and choice is Choice.FILE and bytes_of(dispute, "file") is None:
@@ -81,10 +85,19 @@ async def settle(
     dispute = await settling.load(connection, tenant, number)
     if why := _why_not(dispute, choice) or settling.objection(dispute, choice, seen):
         raise UserError(why)
+    # first, so that no trigger takes what follows for the answer
+    if dispute.conflict.kind is Kind.RECORD and not await records.settle(connection, number, choice):
+        raise _stale(dispute)
     if choice is not Choice.ROW and not await _take(connection, dispute, choice, text):
         raise _stale(dispute)
     if not await _drop(connection, dispute):
         raise _stale(dispute)
+
+
+def _fault(dispute: Dispute) -> str | None:
+    """Why the file's text of a record cannot be read; None: it can."""
+    entry = dispute.entry
+    return fault_in(entry.place.name, settling.file_text(dispute)) if entry is not None else None
 
 
 def bytes_of(dispute: Dispute, side: str) -> Digest | None:
@@ -124,8 +137,20 @@ def _content(dispute: Dispute, choice: Choice, text: str | None) -> str:
 async def _write(connection: Connection, dispute: Dispute, text: str) -> bool:
     entry = dispute.entry
     assert entry is not None  # _why_not() saw to it
+    if entry.kind is Kind.RECORD:
+        return await _write_record(connection, entry, text)
     version = await pages.revive(connection, entry.entry) if entry.deleted else entry.version
     return version is not None and await pages.write_markdown(connection, entry.entry, version, text) is not None
+
+
+async def _write_record(connection: Connection, entry: Current, text: str) -> bool:
+    try:
+        if entry.text == text and not entry.deleted:
+            return True
+        return await records.write_text(connection, entry.entry, entry.version, text)
+    except UniqueViolation as error:
+        path = record_path(entry.place.name)
+        raise UserError(f"Meanwhile there is another record called {path!r}; delete or rename that first.") from error
 
 
 async def _drop(connection: Connection, dispute: Dispute) -> bool:

@@ -19,4 +19,7 @@ def test_merging_loses_nothing_and_leaves_the_cursor_alone() -> None:
 
 
 def test_the_built_editor_is_small() -> None:
-    assert len(gzip.compress(built().read_bytes())) <= LARGEST
+    files = sorted(built().parent.glob("*.js"))
+
+    assert [file.name for file in files] == ["editor.js", "formulas.js", "languages.js"]
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) <= LARGEST

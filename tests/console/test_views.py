@@ -19,6 +19,17 @@ from tests.system.tiptap import SOURCE
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+# Counts, as `kept`, how often something is written that a reload finds.
+COUNTED = """() => {
+  window.kept = 0
+  const { setItem } = Storage.prototype
+  Storage.prototype.setItem = function (...item) {
+    window.kept++
+    setItem.apply(this, item)
+  }
+}"""
+
+
 async def ready(somebody: Person) -> None:
     """Wait until the page answers to what is pressed."""
     await expect(somebody.page.locator("body")).to_have_attribute("data-ready", "yes", timeout=PATIENCE)
@@ -101,6 +112,12 @@ async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
     save(console.mirrord.file("Unsaved.md"), "one\n")
     writer = await person()
     field = await source_of(writer, "Unsaved.md")
+    await writer.page.evaluate(COUNTED)
+    await field.press_sequentially("letter by letter ")
+    await writer.page.wait_for_function(
+        "() => Object.values(localStorage).some(one => one.includes('letter by letter'))"
+    )
+    assert await writer.page.evaluate("kept") < len("letter by letter")  # a long text is too much for every key
     await field.fill("typed and not saved\n")
     await writer.page.goto("about:blank")  # as a crash: nobody is asked
     field = await source_of(writer, "Unsaved.md")

@@ -1,5 +1,6 @@
 """The console's server as a client meets it: rows become files, files become events, and nobody overwrites anybody."""
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,26 @@ def test_a_page_shows_the_file_its_document_and_where_it_is(console: Console, ad
     assert page["content"]["content"][0]["type"] == "heading"
     assert page["updated_by"] == {"kind": "human", "name": "file", "channel": "file"}
     assert page["problem"] is None
+
+
+def test_texts_that_a_window_has_are_not_sent_again(console: Console, ada: Browser) -> None:
+    page = ada.get(f"pages/{console.page('Projects/Alpha')['id']}")
+    version = page["version"]
+    facts = {name: value for name, value in page.items() if name not in ("markdown", "content")}
+    assert ada.get(f"pages/{page['id']}?known={version}") == facts
+    for known in (version + 1, "x", "9" * 30, ""):
+        assert ada.get(f"pages/{page['id']}?known={known}") == page
+
+
+def test_a_browser_keeps_our_own_files_below_their_digest_only(ada: Browser) -> None:
+    found = re.search(r'src="(/static/(\w+)/console\.js)"', ada.ask("GET", "/t/demo/").text)
+    assert found is not None
+    kept, asked = ada.ask("GET", found[1]), ada.ask("GET", found[1].replace(found[2], "0" * 16))
+    assert "immutable" in kept.headers["cache-control"]
+    assert asked.headers["cache-control"] == "no-cache"
+    assert kept.data == asked.data == ada.ask("GET", "/static/console.js").data
+    again = ada.ask("GET", "/static/console.js", if_none_match=kept.headers["etag"])
+    assert (again.status, again.data) == (304, b"")
 
 
 def test_a_document_saved_in_the_browser_is_in_the_file_and_told_as_on_disk(console: Console, ada: Browser) -> None:
@@ -278,6 +299,50 @@ def _replace(console: Console, attachment: object, data: bytes) -> None:
     app, digest = console.mirrord.app, digest_of(data)
     app.execute("INSERT INTO blob (digest, part, bytes) VALUES (%s, 0, %s)", [digest, data])
     app.execute("UPDATE attachment SET digest = %s, size = %s WHERE id = %s", [digest, len(data), attachment])
+
+
+def disputed_record(console: Console, ada: Browser, key: str) -> dict[str, Any]:
+    """The conflict about a category whose description each side changed."""
+    path, app = f".records/categories/{key}.yaml", console.mirrord.app
+    file = console.mirrord.file(path)
+    save(file, "# kept\ndescription: both\n")
+    synced = f"SELECT data FROM mirrord.record WHERE key = '{key}' AND data ->> 'description' = 'both'"
+    eventually(lambda: app.execute(synced).fetchone(), "the record's row")
+    with console.mirrord.frozen():
+        app.execute(f"UPDATE record SET data = data || '{{\"description\": \"row\"}}' WHERE key = '{key}'")
+        save(file, "# kept\ndescription: file # mine\n")
+    found: dict[str, Any] = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
+    eventually(lambda: console.mirrord.text(path) == "# kept\ndescription: row\n", "the row's text in the file")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("choice", "merged", "becomes"),
+    [
+        ("file", None, "# kept\ndescription: file # mine\n"),
+        ("row", None, "# kept\ndescription: row\n"),
+        ("merged", "# kept\ndescription: both of them\n", "# kept\ndescription: both of them\n"),
+    ],
+)
+def test_a_record_changed_on_both_sides_is_settled_in_the_console(
+    console: Console, ada: Browser, choice: str, merged: str | None, becomes: str
+) -> None:
+    key = f"disputed-{choice}"
+    found = disputed_record(console, ada, key)
+    assert (found["kind"], found["can"], found["why_not"]) == ("record", ["file", "row", "merged"], None)
+    assert (found["file"], found["row"]) == ("# kept\ndescription: file # mine\n", "# kept\ndescription: row\n")
+
+    where = f"conflicts/{found['number']}"
+    ada.send("POST", where, {"choice": choice, "seen": "99/0", "text": merged}, 422)
+    ada.send("POST", where, {"choice": "merged", "seen": found["seen"], "text": "description: [\n"}, 422)
+    ada.send("POST", where, {"choice": choice, "seen": found["seen"], "text": merged})
+
+    eventually(lambda: console.mirrord.text(f".records/categories/{key}.yaml") == becomes, "the text in the file")
+    assert ada.get("attention")["conflicts"] == []
+    said = "SELECT text, data IS NOT NULL, ahead FROM record WHERE key = %s"
+    eventually(lambda: console.mirrord.app.execute(said, [key]).fetchone() == (becomes, True, []), "what it says")
+    how = "SELECT resolution, resolved_by ->> 'name' FROM conflict WHERE id = %s"
+    assert console.mirrord.app.execute(how, [found["number"]]).fetchone() == (f"took-{choice}", "ada")
 
 
 def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> None:

@@ -28,12 +28,15 @@ CASE WHEN p.updated_by = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.na
         AND e.data ->> 'digest' = encode(p.digest, 'hex')
       ORDER BY e.occurred_at DESC LIMIT 1),
     p.updated_by || '{{"channel": "file"}}') ELSE p.updated_by END"""
+# Of a long page the texts are nearly all there is to read: whoever has them is not given them again.
+_KNOWN = "(p.version IS NOT DISTINCT FROM %(known)s::bigint AND p.markdown IS NOT NULL AND p.content IS NOT NULL)"
 _PAGE = f"""
-SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p.parent_id, p.index, p.markdown,
-       p.content, p.ahead, p.updated_at, {BY}, {ON_DISK}, p.deleted_at IS NOT NULL,
+SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p.parent_id, p.index, {_KNOWN},
+       CASE WHEN NOT {_KNOWN} THEN p.markdown END, CASE WHEN NOT {_KNOWN} THEN p.content::text END, p.ahead,
+       p.updated_at, {BY}, {ON_DISK}, p.deleted_at IS NOT NULL,
        (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
          ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position
-  FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %s"""
+  FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %(page)s"""
 _TITLED = """
 SELECT id, kind, coalesce(title, name, ''), icon
   FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"""
@@ -66,7 +69,8 @@ class Page:
     """
     A page as its row has it now.
 
-    markdown None: a folder, or not rendered yet. content None: being derived. by: {kind, name, channel}.
+    markdown None: a folder, or not rendered yet. content: as JSON; None: being derived. is_known: it is the version
+    that was named, so markdown and content were not read. by: {kind, name, channel}.
     on_disk: every mirror at work has this version in a file. problem: why it does not sync as it is, as a sentence.
     titled: its front matter has a title of its own.
     """
@@ -79,8 +83,9 @@ class Page:
     name: str | None
     parent: EntryId | None
     index: bool
+    is_known: bool
     markdown: str | None
-    content: dict[str, Any] | None
+    content: str | None
     ahead: list[str]
     updated_at: datetime
     by: dict[str, Any] | None
@@ -107,9 +112,9 @@ async def titled(connection: Connection, page: UUID) -> Titled | None:
     return Titled(*row) if row else None
 
 
-async def load(connection: Connection, page: UUID) -> Page | None:
-    """A page, also a deleted one; None: there is none."""
-    row = await (await connection.execute(_PAGE, (page,))).fetchone()
+async def load(connection: Connection, page: UUID, known: int | None = None) -> Page | None:
+    """A page, also a deleted one; None: there is none. known: the version whose texts need not be read."""
+    row = await (await connection.execute(_PAGE, {"page": page, "known": known})).fetchone()
     return Page(*row) if row else None
 
 

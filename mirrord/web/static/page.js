@@ -23,11 +23,13 @@ let mounted = null;
 let asked = 0;
 let begun = null; // resolves when the page was shown once: only then anything else is done with it
 
-/** The page as it is now; while its document is being derived it is asked for again. */
+/** The page as it is now; while its document is being derived it is asked for again. Of a version that is here the texts are. */
 async function load() {
   const number = ++asked;
+  const before = page;
+  const known = before?.markdown != null && before.content !== null ? before.version : null;
   for (let wait = 30; ; wait = Math.min(wait * 1.5, 1000)) {
-    const found = await get(`pages/${id}`);
+    const found = { markdown: before?.markdown, content: before?.content, ...(await get(`pages/${id}`, { known })) };
     if (number !== asked) return null;
     if (found.deleted || found.kind === "folder" || (found.content !== null && found.markdown !== null)) return found;
     if (found.problem && wait >= 1000) return found;
@@ -53,8 +55,11 @@ function show(found) {
 function onDisk(isOnDisk, by, at) {
   part("disk-state").textContent = isOnDisk ? "on disk" : "on its way to disk";
   part("disk-state").dataset.state = isOnDisk ? "yes" : "no";
-  part("by").textContent = by ? `by ${actor(by)}${at ? `, ${moment(at)}` : ""}` : "";
+  whenIdle(() => (part("by").textContent = by ? `by ${actor(by)}${at ? `, ${moment(at)}` : ""}` : ""));
 }
+
+/** The first time that a browser spells takes it as long as a short page does. */
+const whenIdle = (work) => (window.requestIdleCallback ? requestIdleCallback(work) : setTimeout(work, 200));
 
 function onState(state, sentence) {
   part("save-state").textContent = sentence ? `${STATES[state]}: ${sentence}` : STATES[state];

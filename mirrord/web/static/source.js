@@ -3,6 +3,8 @@ import { change } from "./api.js";
 import { button, make } from "./dom.js";
 import { restored } from "./endings.js";
 
+const HOLDING = 300; // ms between two times that what is typed is kept: a long text is too much for every key
+
 /**
  * Show `page` in `place`. `options`: `onState(state, sentence)`, `keep(text|null)`, `kept` (a text that was never saved).
  * Returns what page.js drives: `update(page)`, `unsaved()`, `saveNow()`, `focus()`, `destroy()`.
@@ -20,8 +22,26 @@ export function mountSource(place, page, options) {
   const unsaved = () => area.value !== shown;
   const text = () => restored(current.markdown ?? "", area.value);
 
-  function typed() {
+  let holding = null; // until what was typed since is kept
+  const leaving = new AbortController();
+
+  function keep() {
+    clearTimeout(holding);
+    holding = null;
     options.keep(unsaved() ? text() : null);
+  }
+
+  /** Nothing may come after this. */
+  function keepNow() {
+    if (holding !== null) keep();
+  }
+
+  function typed() {
+    holding ??= setTimeout(keep, HOLDING);
+    tell();
+  }
+
+  function tell() {
     options.onState(unsaved() ? "typing" : "saved");
     save.disabled = !unsaved();
   }
@@ -34,7 +54,8 @@ export function mountSource(place, page, options) {
     area.setSelectionRange(Math.min(at[0], shown.length), Math.min(at[1], shown.length));
     area.scrollTop = at[2];
     choice.replaceChildren();
-    typed();
+    keep();
+    tell();
   }
 
   async function saveNow(over = current) {
@@ -46,7 +67,8 @@ export function mountSource(place, page, options) {
       current = { ...current, version, markdown: restored(current.markdown ?? "", sent) };
       shown = sent;
       choice.replaceChildren();
-      typed();
+      keep();
+      tell();
     } catch (error) {
       if (error.status === 409) offer(error.body.page);
       else options.onState(error.status === 0 || error.status === 503 ? "offline" : "refused", error.message);
@@ -76,13 +98,19 @@ export function mountSource(place, page, options) {
       void saveNow();
     }
   });
-  options.onState(unsaved() ? "typing" : "saved");
-  save.disabled = !unsaved();
+  const { signal } = leaving;
+  window.addEventListener("pagehide", keepNow, { signal });
+  document.addEventListener("visibilitychange", () => document.hidden && keepNow(), { signal });
+  tell();
   return {
     unsaved,
     saveNow,
     focus: () => area.focus(),
-    destroy: () => place.replaceChildren(),
+    destroy() {
+      keepNow();
+      leaving.abort();
+      place.replaceChildren();
+    },
     update(fresh) {
       if (!unsaved()) take(fresh);
       else if (fresh.version > current.version && fresh.markdown !== current.markdown) offer(fresh);

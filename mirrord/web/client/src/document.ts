@@ -1,6 +1,6 @@
 // Documents as JSON: what two of them have in common, whatever their ids, and how an open document becomes one.
 import type { Node, Schema } from '@tiptap/pm/model'
-import { hold, release } from './schema.js'
+import { held, release } from './schema.js'
 
 /** A node of a document. Those that stand at the top are its blocks; each has `attrs.id`, unique in the document. */
 export interface Block {
@@ -76,7 +76,7 @@ export function blocksOf(doc: Node): Block[] {
 export function opened(content: Content, schema: Schema): Node {
   let found = documents.get(content)
   if (found?.type.schema !== schema) {
-    found = schema.nodeFromJSON(hold(content, schema))
+    found = held(content, schema) as Node
     documents.set(content, found)
   }
   return found

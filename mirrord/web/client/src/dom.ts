@@ -9,9 +9,11 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ): HTMLElementTagNameMap[Name] {
   const made = document.createElement(name)
-  for (const [key, value] of Object.entries(attributes))
+  for (const key in attributes) {
+    const value = attributes[key]
     if (value != null && value !== false) made.setAttribute(key, value === true ? '' : String(value))
-  made.append(...children.filter((child) => child !== null && child !== false))
+  }
+  for (const child of children) if (child !== null && child !== false) made.append(child)
   return made
 }
 

@@ -1,11 +1,14 @@
 // The console's editor: a page's document open in TipTap, saved as it changes, merged with what changes elsewhere.
 import { Editor as TipTap } from '@tiptap/core'
+import type { Node } from '@tiptap/pm/model'
+import { EditorState, type Plugin, Selection } from '@tiptap/pm/state'
 import { apply } from './apply'
 import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './clash'
 import { type Block, type Content, blocksOf, idOf, opened, spoken } from './document'
 import { element } from './dom'
 import { extensionsFor } from './extensions'
 import { grip } from './grip'
+import { identified } from './ids'
 import { inspector } from './inspector'
 import { merge } from './merge'
 import type { Editor, Options, Page } from './options'
@@ -13,6 +16,7 @@ import { type Desk, type Kept, Saving } from './saving'
 import styles from './style.css'
 import { toolbar } from './toolbar'
 import { choosing } from './uploads'
+import { looks } from './views/looks'
 
 export type { Completion, Editor, Options, Page, Preview, Saved, State } from './options'
 
@@ -24,9 +28,10 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const surface = element('div', { class: 'surface opening' })
   const notice = element('p', { class: 'notice', role: 'status' })
   const tell = (sentence: string) => notice.replaceChildren(sentence)
+  const look = looks(options)
   const tiptap = new TipTap({
-    element: surface,
-    extensions: extensionsFor(options, tell),
+    element: null,
+    extensions: extensionsFor(options, look, tell),
     content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be read as HTML
     injectCSS: false, // a strict policy refuses a style element
     editorProps: { attributes: { 'aria-label': 'Text of the page', class: 'prose' } },
@@ -34,8 +39,10 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const desk = deskOf(tiptap, options)
   const kept = options.kept ? (JSON.parse(options.kept) as Kept) : null
   const content = options.page.content ?? { type: 'doc', content: [] }
-  const base = kept?.base ?? spoken(blocksOf(opened(content, tiptap.schema)))
-  begin(tiptap, kept, content)
+  begin(tiptap, look, kept, content)
+  tiptap.mount(surface)
+  identify(tiptap, kept)
+  const base = () => kept?.base ?? desk.blocksOf(content)
   const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
   surface.append(...grip(tiptap))
   const bar = toolbar(tiptap, [choosing(options, tell)])
@@ -45,12 +52,18 @@ export function mount(host: HTMLElement, options: Options): Editor {
   return living(tiptap, saving, options, host, kept !== null)
 }
 
-function begin(tiptap: TipTap, kept: Kept | null, content: Content): void {
+/** What is mounted begins with the page, and with what draws it: so it is drawn once. */
+function begin(tiptap: TipTap, look: Plugin, kept: Kept | null, content: Content): void {
   const { schema } = tiptap
-  const doc = kept ? schema.nodeFromJSON({ type: 'doc', content: kept.mine }) : opened(content, schema)
-  const transaction = tiptap.state.tr.replaceWith(0, tiptap.state.doc.content.size, doc.content)
+  const doc: Node = kept ? schema.nodeFromJSON({ type: 'doc', content: kept.mine }) : opened(content, schema)
+  tiptap.view.updateState(EditorState.create({ doc, plugins: [look], selection: Selection.atEnd(doc) }))
+}
+
+function identify(tiptap: TipTap, kept: Kept | null): void {
+  const transaction = identified(tiptap.state.tr)
   if (kept) setClashes(transaction, new Map(Object.entries(kept.clashes)))
-  tiptap.view.dispatch(transaction.setMeta('addToHistory', false).setMeta(ELSEWHERE, true))
+  if (kept || transaction.docChanged)
+    tiptap.view.dispatch(transaction.setMeta('addToHistory', false).setMeta(ELSEWHERE, true))
 }
 
 function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElement, isKept: boolean): Editor {

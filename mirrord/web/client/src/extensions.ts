@@ -1,5 +1,6 @@
 // All that the editor declares: the schema of pages, how it looks, and what typing does.
 import { type AnyExtension, Extension, Node } from '@tiptap/core'
+import type { Plugin } from '@tiptap/pm/state'
 import { Clashing } from './clash'
 import { completing } from './completion'
 import { Highlighting } from './highlighting'
@@ -10,14 +11,13 @@ import { extensions } from './schema.js'
 import { Slash } from './slash'
 import { Tasks } from './tasks'
 import { receiving } from './uploads'
-import { looks } from './views/looks'
 
 // TipTap has views of its own for these; ours stand for them.
 const REPLACED = ['details', 'detailsContent']
 
-/** The extensions of an editor for a page; *tell* shows a person what did not work. */
-export function extensionsFor(options: Options, tell: (sentence: string) => void): AnyExtension[] {
-  const plugins = [looks(options), receiving(options, tell)]
+/** The extensions of an editor for a page that *looks* draws; *tell* shows a person what did not work. */
+export function extensionsFor(options: Options, looks: Plugin, tell: (sentence: string) => void): AnyExtension[] {
+  const plugins = [looks, receiving(options, tell)]
   return [
     ...(extensions as AnyExtension[]).map(bare),
     Extension.create({ name: 'mirrordLooks', addProseMirrorPlugins: () => plugins }),

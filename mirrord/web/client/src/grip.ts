@@ -70,7 +70,7 @@ function pointing(own: Grip): void {
     if (own.span) place(own)
     else end(own)
   }
-  const area = own.editor.options.element as HTMLElement
+  const area = view.dom.parentElement!
   area.addEventListener('pointermove', show)
   area.addEventListener('pointerleave', () => own.drag || end(own))
 }

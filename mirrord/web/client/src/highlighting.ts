@@ -1,12 +1,14 @@
-// Colours for code, by the first word behind its fence.
+// Colours for code, by the first word behind its fence: as soon as the languages are there.
 import { Extension } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
-import { Plugin, PluginKey } from '@tiptap/pm/state'
-import { Decoration, DecorationSet } from '@tiptap/pm/view'
-import { common, createLowlight } from 'lowlight'
+import { Plugin, PluginKey, type PluginView } from '@tiptap/pm/state'
+import { Decoration, DecorationSet, type EditorView } from '@tiptap/pm/view'
+import * as later from './later'
 
 const LONGEST = 20_000 // letters; longer code stays plain, typing in it stays quick
-const lowlight = createLowlight(common)
+let languages: Languages | null = null
+
+type Languages = Awaited<ReturnType<typeof later.languages>>
 const KEY = new PluginKey<DecorationSet>('mirrordHighlighting')
 
 /** From, to, classes; positions within the text of a block. */
@@ -20,12 +22,43 @@ export const Highlighting = Extension.create({
       key: KEY,
       state: {
         init: (_, { doc }) => decorations(doc),
-        apply: (transaction, now) => (transaction.docChanged ? decorations(transaction.doc) : now),
+        apply: (transaction, now) =>
+          transaction.docChanged || transaction.getMeta(KEY) ? decorations(transaction.doc) : now,
       },
+      view: (view) => colouring(view),
       props: { decorations: (state) => KEY.getState(state) },
     }),
   ],
 })
+
+/** Loads the languages as soon as there is code in one. */
+function colouring(view: EditorView): PluginView {
+  let isAsked = languages !== null
+  const look = () => {
+    if (isAsked || !hasLanguage(view.state.doc)) return
+    isAsked = true
+    void later.languages().then(
+      (found) => {
+        languages = found
+        if (!view.isDestroyed) view.dispatch(view.state.tr.setMeta(KEY, true))
+      },
+      () => undefined, // without them code is plain
+    )
+  }
+  look()
+  return { update: (_, { doc }) => doc === view.state.doc || look() }
+}
+
+function hasLanguage(doc: Node): boolean {
+  let found = false
+  doc.descendants((node) => {
+    found ||= Boolean(node.type.spec.code && languageOf(node))
+    return !found && !node.isTextblock
+  })
+  return found
+}
+
+const languageOf = (node: Node) => String(node.attrs['language'] ?? '').split(/[\s{,:]/)[0]!.toLowerCase()
 
 function decorations(doc: Node): DecorationSet {
   const found: Decoration[] = []
@@ -38,17 +71,18 @@ function decorations(doc: Node): DecorationSet {
 }
 
 function spansOf(node: Node): Span[] {
+  if (!languages) return []
   let spans = known.get(node)
   if (!spans) {
-    spans = spansIn(node)
+    spans = spansIn(node, languages)
     known.set(node, spans)
   }
   return spans
 }
 
-function spansIn(node: Node): Span[] {
-  const language = String(node.attrs['language'] ?? '').split(/[\s{,:]/)[0]!.toLowerCase()
-  if (!lowlight.registered(language) || node.textContent.length > LONGEST) return []
+function spansIn(node: Node, { registered, highlight }: Languages): Span[] {
+  const language = languageOf(node)
+  if (!registered(language) || node.textContent.length > LONGEST) return []
   const spans: Span[] = []
   let at = 0
   const walk = (tree: Tree, classes: string) => {
@@ -59,7 +93,7 @@ function spansIn(node: Node): Span[] {
     const own = [classes, ...(tree.properties?.className ?? [])].filter(Boolean).join(' ')
     for (const child of tree.children ?? []) walk(child, own)
   }
-  walk(lowlight.highlight(language, node.textContent) as Tree, '')
+  walk(highlight(language, node.textContent) as Tree, '')
   return spans
 }
 

@@ -16,6 +16,11 @@ export const Ids = Extension.create({
 const ITEMS = new Set(['listItem', 'taskItem'])
 
 function given(transaction: Transaction): Transaction | null {
+  return identified(transaction).docChanged ? transaction.setMeta('addToHistory', false) : null
+}
+
+/** *transaction*, in which all blocks and items have ids, no two the same. */
+export function identified(transaction: Transaction): Transaction {
   const seen = new Set<unknown>()
   const visit = (node: Node, at: number, isTop: boolean) => {
     const id = node.attrs['id'] as unknown
@@ -28,7 +33,7 @@ function given(transaction: Transaction): Transaction | null {
     visit(node, at, parent === transaction.doc)
     return !node.isTextblock
   })
-  return transaction.docChanged ? transaction.setMeta('addToHistory', false) : null
+  return transaction
 }
 
 const fresh = () => Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join('')

@@ -1,6 +1,7 @@
 // PURE: three documents into one. Blocks are the same by id, else by what they say.
 import { type Block, idOf, meaning } from './document'
 import { rising } from './order'
+import { cellByCell } from './tables'
 import { together } from './words'
 
 /** A block of the merged document. mine: its index in mine, null if it is new there. theirs: the other side of a clash. */
@@ -13,13 +14,14 @@ export interface Piece {
 // What holds blocks only, and may hold any number of them.
 const CONTAINERS = new Set([
   ...['bulletList', 'orderedList', 'taskList', 'listItem', 'taskItem', 'blockquote', 'callout', 'footnoteDef'],
+  ...['tableCell', 'tableHeader'],
 ])
 
 /**
  * What *mine* becomes when *theirs* comes to be known, where both began as *base*.
  *
- * An edit outlives a deletion. A block in which each changed other words has both; of another that both changed, mine
- * stands in the result and theirs beside it. Blocks that did not change are the objects of *mine*.
+ * An edit outlives a deletion. A block in which each changed other words, cells or blocks has both; of another that both
+ * changed, mine stands in the result and theirs beside it. Blocks that did not change are the objects of *mine*.
  */
 export function merge(base: Block[], mine: Block[], theirs: Block[]): Piece[] {
   const { ofMine, ofTheirs } = matched(base, mine, theirs)
@@ -99,12 +101,23 @@ function named(mine: Block, theirs: Block): Block {
 
 /** Both changes in one block, if they are about different things in it. */
 function inside(base: Block, mine: Block, theirs: Block): Block | null {
-  const isOne = base.type === mine.type && mine.type === theirs.type && CONTAINERS.has(mine.type)
+  const isOne = base.type === mine.type && mine.type === theirs.type
   const attrs = isOne && attributes(base.attrs ?? {}, mine.attrs ?? {}, theirs.attrs ?? {})
-  if (!attrs) return null
+  const content = attrs && contentOf(base, mine, theirs)
+  return content ? { ...mine, attrs, content } : null
+}
+
+function contentOf(base: Block, mine: Block, theirs: Block): Block[] | null {
+  if (mine.type === 'table') return cellByCell(base, mine, theirs, settled)
+  if (!CONTAINERS.has(mine.type)) return null
   const pieces = merge(base.content ?? [], mine.content ?? [], theirs.content ?? [])
   if (!pieces.length || pieces.some((piece) => piece.theirs)) return null
-  return { ...mine, attrs, content: pieces.map((piece) => piece.block) }
+  return pieces.map((piece) => piece.block)
+}
+
+function settled(base: Block, mine: Block, theirs: Block): Block | null {
+  const found = fate(base, mine, theirs)
+  return found && !found.theirs ? found.block : null
 }
 
 type Attributes = Record<string, unknown>

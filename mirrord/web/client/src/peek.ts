@@ -4,30 +4,39 @@ import type { Preview } from './options'
 
 const PATIENCE = 300 // ms of pointing
 
-/** Show what *look* finds while somebody points at *dom*. Returns what ends that. */
-export function peeking(dom: HTMLElement, look: () => Promise<Preview | null>): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let card: HTMLElement | null = null
-  const close = () => {
-    clearTimeout(timer)
-    card?.remove()
-    card = null
+/** What shows, while somebody points at a reference, where it leads; told of the events of all of them. */
+export class Peek {
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #card: HTMLElement | null = null
+  #at: HTMLElement | null = null // what is pointed at
+
+  constructor(private readonly look: (dom: HTMLElement) => Promise<Preview | null>) {}
+
+  /** Somebody points at *dom*. */
+  begin(dom: HTMLElement): void {
+    if (dom === this.#at) return
+    this.end()
+    this.#at = dom
+    this.#timer = setTimeout(() => void this.#open(dom), PATIENCE)
   }
-  const open = async () => {
-    const found = await look().catch(() => undefined)
-    if (found === undefined || !dom.matches(':hover')) return
-    close()
-    card = cardOf(found)
-    document.body.append(card)
-    beside(card, dom.getBoundingClientRect())
+
+  /** They point at nothing any more; with *dom*: not at that. */
+  end(dom = this.#at): void {
+    if (dom !== this.#at) return
+    clearTimeout(this.#timer)
+    this.#card?.remove()
+    this.#card = null
+    this.#at = null
   }
-  dom.addEventListener('pointerenter', () => {
-    clearTimeout(timer)
-    timer = setTimeout(() => void open(), PATIENCE)
-  })
-  dom.addEventListener('pointerleave', close)
-  dom.addEventListener('pointerdown', close)
-  return close
+
+  async #open(dom: HTMLElement): Promise<void> {
+    const found = await this.look(dom).catch(() => undefined)
+    if (found === undefined || dom !== this.#at) return
+    this.#card?.remove()
+    this.#card = cardOf(found)
+    document.body.append(this.#card)
+    beside(this.#card, dom.getBoundingClientRect())
+  }
 }
 
 function cardOf(found: Preview | null): HTMLElement {

@@ -48,15 +48,21 @@ export class Saving {
   #holding: ReturnType<typeof setTimeout> | undefined // until what was typed since is held
   #isTouched = false
   #ended = false
+  #base: Block[] | null = null
 
+  /** began: what the document began as, asked for when it matters: on a long page that takes a moment. */
   constructor(
     private readonly desk: Desk,
-    private base: Block[],
+    private readonly began: () => Block[],
     private version: number,
     isHeld: boolean,
   ) {
     this.#isHeld = isHeld
     this.#isTouched = isHeld
+  }
+
+  private get base(): Block[] {
+    return (this.#base ??= this.began())
   }
 
   /** Whether the document says something that the page does not. */
@@ -128,16 +134,16 @@ export class Saving {
     this.#failures = 0
     if ('sentence' in answer) this.#refused = answer.sentence
     else if ('page' in answer) this.#take(answer.page)
-    else [this.base, this.version, this.#uncertain] = [sent, answer.version, null]
+    else [this.#base, this.version, this.#uncertain] = [sent, answer.version, null]
   }
 
   #take(page: Page): void {
     if (!page.content) return // it is being derived: the next bell brings it
     const theirs = this.desk.blocksOf(page.content)
-    if (this.#uncertain && agree(this.#uncertain, theirs)) this.base = this.#uncertain
+    if (this.#uncertain && agree(this.#uncertain, theirs)) this.#base = this.#uncertain
     this.#uncertain = null
     this.desk.merge(this.base, page)
-    ;[this.base, this.version] = [theirs, page.version]
+    ;[this.#base, this.version] = [theirs, page.version]
   }
 
   #after(): void {

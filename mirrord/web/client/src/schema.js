@@ -106,38 +106,69 @@ export const extensions = [
 
 /** `page.content` as this editor's schema takes it: what the schema lacks is held in the nodes made for that. */
 export function hold(content, schema) {
-  const blocks = content.content?.length ? content.content : [{ type: 'paragraph' }]
-  return { ...content, content: blocks.map((block) => fitting(heldNode(block, schema, false), block, schema)) }
+  return { ...content, content: fitting(content, schema).map(({ held }) => held) }
 }
 
-function fitting(held, block, schema) {
+/** The same as a node, read once. */
+export function held(content, schema) {
+  return schema.topNodeType.create(content.attrs, fitting(content, schema).map(({ node }) => node))
+}
+
+function fitting(content, schema) {
+  const blocks = content.content?.length ? content.content : [{ type: 'paragraph' }]
+  return blocks.map((block) => fittingBlock(block, schema))
+}
+
+function fittingBlock(block, schema) {
   try {
-    schema.nodeFromJSON(held).check()
-    return held
+    const held = heldNode(block, schema, false)
+    const node = schema.nodeFromJSON(held)
+    node.check()
+    return { held, node }
   } catch {
-    return { type: 'unknownBlock', attrs: { json: block } } // known parts where the schema has no place for them
+    const held = { type: 'unknownBlock', attrs: { json: block } } // known parts where the schema has no place for them
+    return { held, node: schema.nodeFromJSON(held) }
   }
 }
 
+// What the schema has whole is not copied: that is nearly all of nearly every page.
 function heldNode(node, schema, inline) {
   const type = schema.nodes[node.type]
-  const marks = node.marks && { marks: node.marks.map((mark) => heldMark(mark, schema)) }
+  const marks = changed(node.marks, (mark) => heldMark(mark, schema))
   if (!type) {
     const { marks: _, ...json } = node
-    return { type: inline ? 'unknownInline' : 'unknownBlock', attrs: { json }, ...marks }
+    return { type: inline ? 'unknownInline' : 'unknownBlock', attrs: { json }, ...(marks && { marks }) }
   }
-  const content = node.content && { content: node.content.map((child) => heldNode(child, schema, type.inlineContent)) }
-  return { ...node, ...heldAttributes(node.attrs, type), ...content, ...marks }
+  const content = changed(node.content, (child) => heldNode(child, schema, type.inlineContent))
+  const attrs = heldAttributes(node.attrs, type)
+  if (attrs === node.attrs && content === node.content && marks === node.marks) return node
+  return { ...node, ...(attrs && { attrs }), ...(content && { content }), ...(marks && { marks }) }
 }
 
 function heldMark(mark, schema) {
   const type = schema.marks[mark.type]
-  return type ? { ...mark, ...heldAttributes(mark.attrs, type) } : { type: 'unknownMark', attrs: { json: mark } }
+  if (!type) return { type: 'unknownMark', attrs: { json: mark } }
+  const attrs = heldAttributes(mark.attrs, type)
+  return attrs === mark.attrs ? mark : { ...mark, attrs }
 }
 
 function heldAttributes(attrs, type) {
-  const beyond = Object.entries(attrs ?? {}).filter(([name]) => !(name in (type.spec.attrs ?? {})))
-  return beyond.length ? { attrs: { ...attrs, beyond: Object.fromEntries(beyond) } } : {}
+  if (!attrs) return attrs
+  const known = type.spec.attrs ?? {}
+  const beyond = Object.keys(attrs).filter((name) => !(name in known))
+  return beyond.length ? { ...attrs, beyond: Object.fromEntries(beyond.map((name) => [name, attrs[name]])) } : attrs
+}
+
+/** *list* with every part as *change* makes it; the same list if none is another. */
+function changed(list, change) {
+  let made = list
+  list?.forEach((part, index) => {
+    const one = change(part)
+    if (one === part) return
+    if (made === list) made = [...list]
+    made[index] = one
+  })
+  return made
 }
 
 // The other way: what the editor's `getJSON()` becomes before it is written to `page.content`.

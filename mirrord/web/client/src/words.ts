@@ -1,4 +1,5 @@
 // PURE: the words of one block into one block, where each side changed other words of it.
+import { changesOf } from './changes'
 import { type Block, idOf, meaning } from './document'
 
 /** A word, what stands between two, or a node that is no text; in code a line. name: equal for those that are alike. */
@@ -13,19 +14,26 @@ const IN_LINES = new Set(['codeBlock'])
 const NODE = '\uFFFC' // stands for a node among letters
 
 /**
- * A block with both changes, named as *theirs*; null: only a person can tell what it is to be.
+ * A block with all changes of both sides, named as *theirs*; null: only a person can tell what it is to be.
  *
- * That is so where the changes touch, where no word stands between them that neither changed, and where more than the
- * text of the block changed.
+ * That is so where changes of the two touch, where no word stands between them that neither changed, and where more than
+ * the text of the block changed.
  */
 export function together(base: Block, mine: Block, theirs: Block): Block | null {
   if (![base, mine, theirs].every((block) => isText(block) && about(block) === about(base))) return null
-  const [was, one, other] = [tokens(base), tokens(mine), tokens(theirs)]
-  const changes = [changeOf(was, one), changeOf(was, other)].sort((a, b) => a.from - b.from || a.to - b.to)
-  const [first, last] = changes as [Change, Change]
-  if (!was.slice(first.to, Math.max(first.to, last.from)).some((token) => token.isWord)) return null
-  const all = [...was.slice(0, first.from), ...first.now, ...was.slice(first.to, last.from), ...last.now]
-  const content = joined([...all, ...was.slice(last.to)].flatMap((token) => token.nodes))
+  const was = tokens(base)
+  const changes = [...sideOf(was, tokens(mine), 'mine'), ...sideOf(was, tokens(theirs), 'theirs')]
+  changes.sort((a, b) => a.from - b.from || a.to - b.to)
+  const all: Token[] = []
+  let at = 0
+  for (const [index, change] of changes.entries()) {
+    const between = was.slice(at, change.from)
+    const isOthers = index > 0 && changes[index - 1]!.side !== change.side
+    if (change.from < at || (isOthers && !between.some((token) => token.isWord))) return null
+    all.push(...between, ...change.now)
+    at = change.to
+  }
+  const content = joined([...all, ...was.slice(at)].flatMap((token) => token.nodes))
   const id = idOf(theirs) ?? idOf(mine)
   return { ...mine, attrs: { ...mine.attrs, id }, content }
 }
@@ -33,23 +41,8 @@ export function together(base: Block, mine: Block, theirs: Block): Block | null 
 const isText = ({ type }: Block) => IN_WORDS.has(type) || IN_LINES.has(type)
 const about = ({ content: _, ...block }: Block) => meaning(block)
 
-/** The tokens from one number to another became others. */
-interface Change {
-  from: number
-  to: number
-  now: Token[]
-}
-
-/** All that may have changed: what was put beside its like may have been put before it or behind it. */
-function changeOf(was: Token[], now: Token[]): Change {
-  const least = Math.min(was.length, now.length)
-  let [head, tail] = [0, 0]
-  while (head < least && was[head]!.name === now[head]!.name) head++
-  while (tail < least && was.at(-1 - tail)!.name === now.at(-1 - tail)!.name) tail++
-  const from = Math.min(head, least - tail)
-  const kept = Math.min(tail, least - head)
-  return { from, to: was.length - kept, now: now.slice(from, now.length - kept) }
-}
+const sideOf = (was: Token[], now: Token[], side: 'mine' | 'theirs') =>
+  changesOf(was, now).map((change) => ({ ...change, side }))
 
 function tokens(block: Block): Token[] {
   const content = block.content ?? []

@@ -73,6 +73,49 @@ test('one item that both sides changed makes its list a clash', () => {
   assert.equal(clashes(both).length, 1)
 })
 
+const cell = (text: string, type = 'tableCell'): Block => ({ type, attrs: { align: null }, content: [p(null, text)] })
+const table = (...rows: string[]): Block => ({
+  ...{ type: 'table', attrs: { id: 't' } },
+  content: rows.map((row, at) => ({
+    type: 'tableRow',
+    content: row.split(' ').map((text) => cell(text.replaceAll('_', ' '), at ? 'tableCell' : 'tableHeader')),
+  })),
+})
+const cellsOf = ({ block }: Piece) =>
+  block.content!.map((row) => row.content!.map((one) => one.content![0]!.content![0]!.text!.replaceAll(' ', '_')).join(' '))
+
+test('cells of one table that each side changed are both changed, and words of one cell', () => {
+  const merged = merge([table('a b', '1 one_two_three')], [table('a b', '9 uno_two_three')], [table('a B', '1 one_two_tre')])
+  assert.equal(clashes(merged).length, 0)
+  assert.deepEqual(cellsOf(merged[0]!), ['a B', '9 uno_two_tre'])
+})
+
+test('one cell that both sides changed makes its table a clash', () => {
+  assert.equal(clashes(merge([table('a b', '1 2')], [table('a b', '8 2')], [table('a b', '9 2')])).length, 1)
+})
+
+test('a table that one side gave another shape, or other places to its rows or columns, is for a person', () => {
+  const base = table('a b', '1 0', '2 0', '3 0')
+  const theirs = table('a b', '1 0', '2 5', '3 0')
+  for (const mine of [
+    table('a b', '1 0', '2 0', '3 0', '4 0'),
+    table('a b c', '1 0 0', '2 0 0', '3 0 0'),
+    table('a b', '2 0', '3 0', '4 0'),
+    table('b a', '0 1', '0 2', '0 3'),
+  ])
+    assert.equal(clashes(merge([base], [mine], [theirs])).length, 1)
+})
+
+test('how a column stands is changed beside what is in it', () => {
+  const turned = (all: Block): Block => ({
+    ...all,
+    content: all.content!.map((row) => ({ ...row, content: row.content!.map((one) => ({ ...one, attrs: { align: 'right' } })) })),
+  })
+  const merged = merge([table('a b')], [turned(table('a b'))], [table('a B')])
+  assert.equal(clashes(merged).length, 0)
+  assert.deepEqual(merged[0]!.block, turned(table('a B')))
+})
+
 test('a mention of somebody else is a change, an id of a block is none', () => {
   const mention = (id: string): Block => ({ type: 'paragraph', attrs: {}, content: [{ type: 'mention', attrs: { id } }] })
   assert.notEqual(meaning(mention('a')), meaning(mention('b')))

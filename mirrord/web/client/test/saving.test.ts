@@ -34,7 +34,7 @@ class Typed implements Desk {
   held = () => (JSON.parse(this.kept.at(-1)!) as Kept).mine[0]!.content![0]!.text
 }
 
-const begun = (desk: Desk) => new Saving(desk, BASE, 1, false)
+const begun = (desk: Desk) => new Saving(desk, () => BASE, 1, false)
 
 beforeEach(() => {
   mock.timers.reset()

@@ -20,6 +20,23 @@ test('other words of one paragraph are both changed', () => {
   assert.equal(merged('one two three', 'two three', 'one two'), 'two')
 })
 
+test('several changes of each side are all there', () => {
+  const base = 'the quick brown fox jumps over the lazy dog today'
+  const mine = 'the slow brown fox jumps over the lazy cat today'
+  assert.equal(merged(base, mine, base.replace('jumps', 'leaps')), 'the slow brown fox leaps over the lazy cat today')
+  assert.equal(merged(base, mine, `${base.replace('jumps', 'leaps')} again`), 'the slow brown fox leaps over the lazy cat today again')
+  assert.equal(merged('a b c d e f g', 'A b c D e f g', 'a B c d e F g'), null)
+  assert.equal(merged('a b c d e f g', 'A b c d e f G', 'a b c D e f g'), 'A b c D e f G')
+})
+
+test('in a text too long to be compared word by word all between two changes of one side is one', () => {
+  const words = Array.from({ length: 700 }, (_, at) => `w${at}`)
+  const edit = (...places: number[]) => words.map((word, at) => (places.includes(at) ? `${word}x` : word)).join(' ')
+  assert.equal(merged(words.join(' '), edit(100, 300), edit(200)), edit(100, 200, 300))
+  assert.equal(merged(words.join(' '), edit(0, 699), edit(200)), null)
+  assert.equal(merged(words.join(' '), edit(0, 300), edit(600)), edit(0, 300, 600))
+})
+
 test('changes that touch, or have no word between them, are for a person', () => {
   assert.equal(merged('one', 'one mine', 'one theirs'), null)
   assert.equal(merged('one two', 'uno two', 'one due'), null)
@@ -88,8 +105,12 @@ test('every word that either wrote is there, and both sides make the same of it,
     const pick = chance(seed)
     const base = Array.from({ length: 1 + pick(12) }, () => 'abc'[pick(3)]!)
     const edit = (word: string) => {
-      const [from, count] = [pick(base.length + 1), pick(3)]
-      return [...base.slice(0, from), ...Array.from({ length: pick(3) }, () => word), ...base.slice(from + count)].join(' ')
+      let now = base
+      for (let left = 1 + pick(2); left > 0; left--) {
+        const [from, count] = [pick(now.length + 1), pick(3)]
+        now = [...now.slice(0, from), ...Array.from({ length: pick(3) }, () => word), ...now.slice(from + count)]
+      }
+      return now.join(' ')
     }
     const [was, mine, theirs] = [base.join(' '), edit('mine'), edit('theirs')]
     const now = merged(was, mine, theirs)

@@ -7,10 +7,10 @@ import { callout } from './callout'
 import { details, detailsContent } from './details'
 import { footnoteDef, footnoteRef } from './footnote'
 import { imageView } from './image'
-import { highlight, link, textStyle } from './marks'
+import { PLAIN, highlight, link, textStyle } from './marks'
 import { mathBlock, mathInline } from './math'
 import { rawBlock, rawInline, unknownBlock, unknownInline } from './raw'
-import { embedView, wikilinkView } from './reference'
+import { references } from './reference'
 
 /** Under this key a plugin holds the views, for whoever shows a document beside the editor. */
 export const LOOKS = new PluginKey('mirrordLooks')
@@ -28,13 +28,18 @@ function following(options: Options): (view: EditorView, event: MouseEvent) => b
 
 /** The plugin that draws nodes and marks of a page. */
 export function looks(options: Options): Plugin {
+  const { views, events } = references(options)
   const nodeViews: Record<string, NodeViewConstructor> = {
     ...{ callout, details, detailsContent, footnoteDef, footnoteRef, mathBlock, mathInline },
     ...{ rawBlock, rawInline, unknownBlock, unknownInline },
     image: imageView(options),
-    wikilink: wikilinkView(options),
-    embed: embedView(options),
+    ...views,
   }
-  const markViews: Record<string, MarkViewConstructor> = { highlight, textStyle, link }
-  return new Plugin({ key: LOOKS, props: { nodeViews, markViews, handleDOMEvents: { click: following(options) } } })
+  const markViews: Record<string, MarkViewConstructor> = { ...PLAIN, highlight, textStyle, link }
+  const follows = following(options)
+  const click = (view: EditorView, event: MouseEvent) => {
+    events.click(view, event)
+    return follows(view, event)
+  }
+  return new Plugin({ key: LOOKS, props: { nodeViews, markViews, handleDOMEvents: { ...events, click } } })
 }

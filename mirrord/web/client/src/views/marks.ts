@@ -6,6 +6,14 @@ import { element } from '../dom'
 
 const value = (mark: Mark, name: string) => String(mark.attrs[name] ?? '')
 
+const plain = (name: string): MarkViewConstructor => () => {
+  const dom = document.createElement(name)
+  return { dom, contentDOM: dom }
+}
+
+/** Marks that are an element and no more: there are thousands of them in a long page. */
+export const PLAIN = { bold: plain('strong'), italic: plain('em'), strike: plain('s'), code: plain('code') }
+
 export const textStyle: MarkViewConstructor = (mark) => {
   const dom = element('span')
   dom.style.color = value(mark, 'color')

@@ -1,31 +1,46 @@
-// Formulas, as MathML. What is no formula is shown as it is written.
+// Formulas, as MathML: as soon as what draws them is there. What is no formula is shown as it is written.
 import type { Node } from '@tiptap/pm/model'
 import type { NodeViewConstructor } from '@tiptap/pm/view'
-import temml from 'temml'
 import { element } from '../dom'
+import { formulas } from '../later'
 
 const LONGEST = 20_000 // letters; beyond that a formula is shown as it is written
 
-function drawn(dom: HTMLElement, node: Node, displayMode: boolean): void {
-  const latex = String(node.attrs['latex'] ?? '')
+let temml: Temml | null = null
+
+type Temml = Awaited<ReturnType<typeof formulas>>
+
+const latexOf = (node: Node) => String(node.attrs['latex'] ?? '')
+
+function shown(dom: HTMLElement, node: Node, displayMode: boolean): { dom: HTMLElement } {
+  if (temml) drawn(dom, node, displayMode, temml)
+  else {
+    asWritten(dom, node, latexOf(node))
+    void formulas().then(
+      (found) => drawn(dom, node, displayMode, (temml = found)),
+      () => undefined, // without it formulas are shown as they are written
+    )
+  }
+  return { dom }
+}
+
+function drawn(dom: HTMLElement, node: Node, displayMode: boolean, { render }: Temml): void {
+  const latex = latexOf(node)
   try {
     if (latex.length > LONGEST) throw new RangeError('This formula is too long to be drawn')
-    temml.render(latex, dom, { displayMode, throwOnError: true, maxExpand: 500, maxSize: [20, 100], trust: false })
+    render(latex, dom, { displayMode, throwOnError: true, maxExpand: 500, maxSize: [20, 100], trust: false })
     dom.title = latex
   } catch (error) {
-    dom.replaceChildren(element('code', { class: 'raw' }, latex || '$ $'))
-    dom.title = error instanceof Error ? error.message : 'This is not a formula'
+    asWritten(dom, node, error instanceof Error ? error.message : 'This is not a formula')
   }
 }
 
-export const mathBlock: NodeViewConstructor = (node) => {
-  const dom = element('div', { class: 'math' })
-  drawn(dom, node, true)
-  return { dom }
+function asWritten(dom: HTMLElement, node: Node, title: string): void {
+  dom.replaceChildren(element('code', { class: 'raw' }, latexOf(node) || '$ $'))
+  dom.title = title
 }
 
-export const mathInline: NodeViewConstructor = (node) => {
-  const dom = element('span', { class: 'math' })
-  drawn(dom, node, Boolean(node.attrs['display']))
-  return { dom }
-}
+export const mathBlock: NodeViewConstructor = (node) => shown(element('div', { class: 'math' }), node, true)
+
+export const mathInline: NodeViewConstructor = (node) =>
+  shown(element('span', { class: 'math' }), node, Boolean(node.attrs['display']))

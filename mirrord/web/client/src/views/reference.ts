@@ -1,10 +1,10 @@
 // Wikilinks and embeds: names of pages and files, followed by a click, looked into by pointing at them.
 import type { Node } from '@tiptap/pm/model'
-import type { NodeView, NodeViewConstructor } from '@tiptap/pm/view'
+import type { EditorView, NodeView, NodeViewConstructor } from '@tiptap/pm/view'
 import { isPicture } from '../address'
 import { element } from '../dom'
 import type { Options } from '../options'
-import { peeking } from '../peek'
+import { Peek } from '../peek'
 import { picture } from './image'
 
 /** What a reference means, as it stands between `[[` and `]]`, without the text shown. */
@@ -15,13 +15,53 @@ export function targetOf(node: Node): string {
 
 const shownFor = (node: Node) => String(node.attrs['alias'] || targetOf(node))
 
-/** How wikilinks are drawn. */
-export function wikilinkView(options: Options): NodeViewConstructor {
-  return (node) => reference(node, options, element('a', { class: 'wikilink', role: 'link' }, shownFor(node)))
+type Handler<E> = (view: EditorView, event: E) => void
+
+/** How references are drawn, and what a mouse does to them: a long page has thousands, so the text listens for all. */
+export interface References {
+  views: { wikilink: NodeViewConstructor; embed: NodeViewConstructor }
+  events: { click: Handler<MouseEvent>; pointerover: Handler<PointerEvent>; pointerout: Handler<PointerEvent>; pointerdown: Handler<PointerEvent> }
+}
+
+export function references(options: Options): References {
+  const targets = new WeakMap<Element, string>()
+  const peek = new Peek((dom) => options.preview(targets.get(dom)!))
+  const known = (node: Node, dom: HTMLElement): NodeView => {
+    targets.set(dom, targetOf(node))
+    return { dom, destroy: () => peek.end(dom) }
+  }
+  const pattern = element('a', { class: 'wikilink', role: 'link', contenteditable: 'false' })
+  const wikilink = (node: Node) => {
+    const dom = pattern.cloneNode() as HTMLElement
+    dom.textContent = shownFor(node)
+    return known(node, dom)
+  }
+  const at = ({ target }: Event) => {
+    const dom = target instanceof Element ? target.closest<HTMLElement>('.wikilink, .embed') : null
+    return dom && targets.has(dom) ? dom : null
+  }
+  return {
+    views: { wikilink, embed: embedView(options, known) },
+    events: {
+      click(_, event) {
+        const dom = at(event)
+        if (dom) options.open(targets.get(dom)!)
+      },
+      pointerover(_, event) {
+        const dom = at(event)
+        if (dom) peek.begin(dom)
+      },
+      pointerout(_, event) {
+        const dom = at(event)
+        if (dom && !(event.relatedTarget instanceof Element && dom.contains(event.relatedTarget))) peek.end(dom)
+      },
+      pointerdown: () => peek.end(),
+    },
+  }
 }
 
 /** How embeds are drawn: a picture as itself, a page by its beginning. */
-export function embedView(options: Options): NodeViewConstructor {
+function embedView(options: Options, known: (node: Node, dom: HTMLElement) => NodeView): NodeViewConstructor {
   return (node) => {
     const target = String(node.attrs['target'] ?? '')
     if (isPicture(target)) return { dom: sized(picture(options.fileUrl(target), target, null, target), node) }
@@ -31,15 +71,8 @@ export function embedView(options: Options): NodeViewConstructor {
       (found) => text.replaceChildren(found ? found.text : 'There is no such page'),
       () => text.replaceChildren(),
     )
-    return reference(node, options, dom)
+    return known(node, dom)
   }
-}
-
-function reference(node: Node, options: Options, dom: HTMLElement): NodeView {
-  const target = targetOf(node)
-  dom.addEventListener('click', () => options.open(target))
-  const destroy = peeking(dom, () => options.preview(target))
-  return { dom, destroy }
 }
 
 /** `![[plan.png|300]]` is 300 pixels wide. */
