@@ -1,5 +1,6 @@
 """FACE: the command line. Loads only the face that is asked for."""
 
+import gc
 import sys
 
 
@@ -10,6 +11,7 @@ def main(arguments: list[str] | None = None) -> None:
         from mirrord.mcp.start import main as start  # noqa: PLC0415  (starts without click and psycopg)
 
         sys.exit(start(given[1:]))
+    gc.disable()  # nothing of what is loaded goes again; the commands enable it
     from mirrord.cli.commands import cli  # noqa: PLC0415  (as above)
 
     sys.exit(cli.main(given, prog_name="mirrord", standalone_mode=False) or 0)

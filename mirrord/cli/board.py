@@ -18,6 +18,12 @@ WIDE = 160  # columns of a terminal; all of a tenant fits into a line
 MOST_TENANTS = 20  # shown live; those first of which something waits
 LATELY = 6
 _COLOURS = {"in sync": "green", "working": "cyan", "starting": "yellow", "not running": "red"}
+_WORK = {
+    "scan": "looking at the whole tree",
+    "import": "working through files and rows",
+    "derive": "making documents",
+    "command": "carrying out what was approved",
+}
 _COUNTS = ("conflicts", "problems", "halts")
 
 
@@ -26,7 +32,7 @@ def told(pulse: Found) -> dict[str, Any]:
     same = ("files", "pending", "derived", "file_to_row", "row_to_file")
     lately = [{"at": moment(at), "direction": way, "path": path} for at, way, path in pulse.get("lately", ())]
     last = {name: moment(pulse.get(name)) for name in ("last_file_to_row", "last_row_to_file")}
-    return {**{name: pulse.get(name) for name in same}, **last, "lately": lately}
+    return {**{name: pulse.get(name) for name in same}, **last, "lately": lately, "work": pulse.get("work", [])}
 
 
 def moment(seconds: float | None) -> str | None:
@@ -39,12 +45,14 @@ def board(found: Found, *, width: int, most: int | None = None, lately: bool = T
     Everything, the most urgent where it is seen first.
 
     found: as `gather` of `mirrord status` gives it; what is None there is shown as "–". width: of the
-    terminal. most: tenants, and lines about
-    what needs a person, None: all. lately: whether to show what was done last.
+    terminal. most: tenants, lines about long work, and about what needs a person, None: all. lately: whether to
+    show what was done last.
     """
     parts: list[RenderableType] = [headline(found)]
     if found["tenants"]:
         parts += [Text(), tenant_table(found["tenants"], most, width)]
+    work = list(_work(found["tenants"]))
+    parts += [Text(), *work[:most]] if work else []
     reasons = [Text(f"! {harmless(sentence)}", style="yellow") for sentence in found["degraded"]]
     parts += [Text(), *reasons] if reasons else []
     needs = list(_needs(found))
@@ -149,6 +157,15 @@ def _needs(found: Found) -> Iterator[Text]:
         if one["remedy"]:
             line.append(f" → {one['remedy']}", style="cyan")
         yield line
+
+
+def _work(tenants: list[dict[str, Any]]) -> Iterator[Text]:
+    """What takes long now, and how far it is."""
+    for tenant in tenants:
+        for one in tenant["work"]:
+            done, total = one["done"], one["total"]
+            far = f"{done:,} of {total:,} ({done / total:.0%})" if total else f"{done:,}"
+            yield Text(f"{tenant['name']}: {_WORK[one['what']]}: {far}", style="cyan")
 
 
 def _lately(tenants: list[dict[str, Any]]) -> Iterator[Text]:

@@ -1,5 +1,7 @@
 """The commands of `mirrord`: where each is. Loaded is only the one that is asked for."""
 
+import gc
+
 import click
 
 from mirrord import __version__
@@ -50,4 +52,7 @@ _COMMANDS = {
 @click.version_option(__version__, prog_name="mirrord")
 def cli() -> None:
     """Keep a tree of Markdown files and Postgres in bidirectional sync."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
     prepare_process()

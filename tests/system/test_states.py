@@ -66,11 +66,13 @@ def test_an_import_is_told_from_its_beginning_to_its_end(mirrord: Mirrord) -> No
         save(mirrord.file(f"Import/{number}.md"), f"{number}\n")
 
     begun = said(mirrord, "import")
+    shown = eventually(lambda: mirrord.status()["work"], "long work in `mirrord status`", pause=0.3)
     pause.unlink()
     ended = said(mirrord, None)
 
     (work,) = begun["work"]
     assert (begun["waits"] >= MANY / 2, work["done"] < work["total"]) == (True, True)
+    assert [(one["what"], one["total"] >= MANY / 2) for one in shown] == [("import", True)]
     assert begun["since"] <= time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     assert ended["since"] is None
     assert 0 < ended["file_to_row"]["median"] <= ended["file_to_row"]["p99"]

@@ -56,6 +56,22 @@ def test_latencies_of_the_last_minutes_stand_beside_the_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("what", "total", "line"),
+    [
+        ("scan", 10_000, "demo: looking at the whole tree: 2,500 of 10,000 (25%)"),
+        ("import", None, "demo: working through files and rows: 2,500"),
+        ("derive", 3_000, "demo: making documents: 2,500 of 3,000 (83%)"),
+        ("command", 2_500, "demo: carrying out what was approved: 2,500 of 2,500 (100%)"),
+    ],
+)
+def test_long_work_says_how_far_it_is(what: str, total: int | None, line: str) -> None:
+    work = [{"what": what, "done": 2_500, "total": total}]
+    assert line in drawn(found(tenant(work=work))).splitlines()
+    assert told(PULSE | {"work": work})["work"] == work
+    assert "demo:" not in drawn(found(tenant()))
+
+
+@pytest.mark.parametrize(
     ("width", "there", "gone"), [(160, "assets", "…"), (100, "p99", "assets"), (80, "halts", "p99")]
 )
 def test_a_narrow_terminal_gets_what_matters_most(width: int, there: str, gone: str) -> None:
