@@ -29,7 +29,7 @@ def to_rows(directory: str, dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(TABLE)
         changes = watchfiles.watch(
-            directory, watch_filter=None, debounce=50, step=5, rust_timeout=250, yield_on_timeout=True
+            directory, watch_filter=None, debounce=50, step=3, rust_timeout=250, yield_on_timeout=True
         )
         next(changes)  # nothing happens yet: it returns when it has watched for a while
         print("ready", flush=True)

@@ -64,13 +64,11 @@ def _assert_nothing_moved(mirrord: Mirrord) -> None:
 def _until_documents(ground: Ground) -> float:
     """Wait for them; the most memory that the workers had together, in 10⁶ bytes."""
     mirrord, most = ground.mirrord, 0.0
-    query = "SELECT count(*) FROM mirrord.page WHERE kind = 'page' AND content IS NOT NULL"
 
     def all_derived() -> bool:
         nonlocal most
         most = max(most, sum(megabytes(worker, "VmRSS") for worker in mirrord.workers()))
-        row = mirrord.app.execute(query).fetchone()
-        return row is not None and row[0] >= ground.pages
+        return ground.has_documents()
 
     eventually(all_derived, f"{ground.pages} rows with their document", 3600.0, pause=0.1)
     return most

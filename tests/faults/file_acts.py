@@ -9,6 +9,7 @@ import psycopg
 from tests.faults.saves import SAVES
 from tests.faults.tokens import Ledger, tokens_in
 from tests.faults.world import World
+from tests.system.trees import directories, files
 
 NAMES = ("Alpha", "beta", "Gamma delta", "Über", "note (2)")
 FOLDERS = ("Box", "Crate/Inner")
@@ -20,14 +21,14 @@ Act = Callable[[World, Ledger, int, int], None]
 def files_of(world: World, mirror: int, *, assets: bool = False) -> list[Path]:
     """The pages of a mirror (or its attachments), in order."""
     root = world.mirrors[mirror].root
-    found = [path for path in root.rglob("*") if path.is_file() and _is_visible(path, root)]
+    found = [path for path in files(root) if path.is_file() and _is_visible(path, root)]
     return sorted(path for path in found if ("assets" in path.parts) is assets and (assets or path.suffix == ".md"))
 
 
 def folders_of(world: World, mirror: int) -> list[Path]:
     """The directories of a mirror, in order."""
     root = world.mirrors[mirror].root
-    found = [path for path in root.rglob("*") if path.is_dir() and _is_visible(path, root)]
+    found = [path for path in directories(root) if _is_visible(path, root)]
     return sorted(path for path in found if path.name != "assets")
 
 
@@ -172,7 +173,7 @@ def detach(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 
 def _below(folder: Path) -> int:
-    return 1 + sum(1 for _ in folder.parent.rglob("*"))
+    return 1 + sum(1 for _ in (*files(folder.parent), *directories(folder.parent)))
 
 
 FILE_ACTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts

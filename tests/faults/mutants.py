@@ -33,8 +33,8 @@ MUTANTS = (
     Mutant(
         "a new text is not synced before it takes its place",
         "mirror/journal.py",
-        "            dress(descriptor)\n            kernel.fsync(descriptor)\n",
-        "            dress(descriptor)\n",
+        "                dress(descriptor)\n                kernel.fsync(descriptor)\n",
+        "                dress(descriptor)\n",
         f"{_GUARDS}::test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it_is_recorded",
     ),
     Mutant(
@@ -61,8 +61,8 @@ MUTANTS = (
     Mutant(
         "what an exchange brought out is not looked at",
         "mirror/aside.py",
-        "    if found != label.expected:\n        return _displaced(journal, name)\n    journal",
-        "    journal",
+        "    return None if found == label.expected else _save(journal, name)\n",
+        "    return None\n",
         "tests/unit/mirror/test_replace.py",
     ),
     Mutant(

@@ -192,15 +192,23 @@ def test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it
         r'openat\(.*tmp/daemon>, "p\.',
         r"fsync\(.*tmp/daemon/p\.",
         r"renameat2\(.*RENAME_EXCHANGE",
+    )
+    syncs = (  # side by side
         r"fsync\(\d+<[^>]*/scenario-\d+>\)",  # the folder of the page, named as its tenant
         r"fsync\(\d+<[^>]*tmp/daemon>\)",
-        r'renameat\(.*"w\..*trash>',
     )
     at = 0
     for sign in signs:
-        found = re.compile(sign).search(trace, at)
-        assert found, f"{sign} does not come, or not in its turn"
-        at = found.end()
+        at = _end(sign, trace, at)
+    at = max(_end(sign, trace, at) for sign in syncs)
+    _end(r'renameat\(.*"w\..*trash>', trace, at)
+
+
+def _end(sign: str, trace: str, at: int) -> int:
+    """Where in *trace* a call ends that comes after *at*."""
+    found = re.compile(sign).search(trace, at)
+    assert found, f"{sign} does not come, or not in its turn"
+    return found.end()
 
 
 @needs_strace

@@ -15,12 +15,22 @@ def contents(path: Path) -> bytes | None:
 
 def tree(root: Path) -> dict[str, bytes]:
     """Every file outside .mirrord, by its path. What goes during the walk may be missing; nothing is raised."""
-    found = ((path, contents(path)) for path in _files(root))
+    found = ((path, contents(path)) for path in files(root))
     return {path.relative_to(root).as_posix(): held for path, held in found if held is not None}
 
 
-def _files(root: Path) -> Iterator[Path]:
+def files(root: Path) -> Iterator[Path]:
+    """Every file, in the same way."""
+    return (Path(directory, name) for directory, _, names in _walk(root) for name in names)
+
+
+def directories(root: Path) -> Iterator[Path]:
+    """Every directory below *root*, in the same way."""
+    return (Path(directory, name) for directory, names, _ in _walk(root) for name in names)
+
+
+def _walk(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     """os.walk passes over a directory that has gone; Path.rglob raises."""
-    for directory, directories, names in os.walk(root):
-        directories[:] = [name for name in directories if name != ".mirrord"]
-        yield from (Path(directory, name) for name in names)
+    for directory, names, file_names in os.walk(root):
+        names[:] = [name for name in names if name != ".mirrord"]
+        yield directory, names, file_names
