@@ -1,5 +1,6 @@
 """Connections: the daemon's role, one tenant a transaction, driver errors translated once."""
 
+import select
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -122,9 +123,14 @@ def app_dsn(dsn: str, tenant: TenantId) -> str:
 
 
 class Database:
-    """A pool of connections that act as one role."""
+    """
+    A pool of connections that act as one role.
 
-    def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE) -> None:
+    checked: a connection that broke while nobody used it is replaced before it is had. Not for the engine, whose
+    failure is what tells it that the next connection may reach another server.
+    """
+
+    def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False) -> None:
         self.dsn = acting_dsn(dsn, role)
         self.breaks = 0  # grows when a connection may have broken: the next may reach another server
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
@@ -134,6 +140,7 @@ class Database:
             open=False,
             kwargs={"prepare_threshold": 2},  # statements are few and repeat: parse and plan them once
             configure=_limit,
+            check=_check if checked else None,
             timeout=POOL_TIMEOUT,
             reconnect_timeout=2,
         )
@@ -195,6 +202,14 @@ class Database:
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.breaks += 1
             raise
+
+
+async def _check(connection: Connection) -> None:
+    """Raises if it broke. Postgres says nothing to those who ask nothing, but that it goes: then it is asked."""
+    socket = select.poll()
+    socket.register(connection.fileno(), select.POLLIN)
+    if socket.poll(0):
+        await AsyncConnectionPool.check_connection(connection)
 
 
 async def _limit(connection: Connection) -> None:

@@ -60,7 +60,10 @@ async def serve_console(
         (place.data / _ADDRESS).write_text(url_of(port), encoding="utf-8")
         told(url_of(port))
 
-    async with Database(dsn, role=APP_ROLE) as database, Database(dsn, size=1) as directory:
+    async with (
+        Database(dsn, role=APP_ROLE, checked=True) as database,
+        Database(dsn, size=1, checked=True) as directory,
+    ):
 
         async def known() -> Mapping[str, UUID]:
             return await tenants.names(directory)  # an app's role sees one tenant at a time, and no list of them

@@ -130,22 +130,28 @@ def test_a_change_of_a_file_is_told_and_resumed(console: Console, ada: Browser) 
 def test_live_events_go_on_after_postgres_cut_the_connection(console: Console, ada: Browser, module_dsn: str) -> None:
     page = made(ada, "Cut")
     with ada.live() as stream:
-        with psycopg.connect(module_dsn, autocommit=True) as administrator:
-            administrator.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND query LIKE %s AND pid <> pg_backend_pid()",
-                ("%entry_feed%",),
-            )
-        sent = eventually(lambda: _try_icon(ada, page), "Postgres to answer again")
-        assert stream.until("page", id=page["id"], version=sent)
+        _cut(module_dsn)
+        sent = ada.send("PATCH", f"pages/{page['id']}", {"version": page["version"], "icon": "✂"})
+        assert stream.until("page", id=page["id"], version=sent["version"])
 
 
-def _try_icon(ada: Browser, page: dict[str, Any]) -> int | None:
-    """The connection of the pool may have been cut, too: then it says so, and one asks again."""
-    body = {"version": page["version"], "icon": "✂"}
-    answer = ada.ask("PATCH", f"/t/demo/api/pages/{page['id']}", body)
-    assert answer.status in (200, 503), answer.text
-    return int(answer.json["version"]) if answer.status == 200 else None
+def test_whoever_looks_after_postgres_cut_all_connections_is_not_told_of_it(
+    console: Console, ada: Browser, module_dsn: str
+) -> None:
+    page = console.page("Welcome")["id"]
+    for _ in range(3):
+        _cut(module_dsn)
+        assert ada.ask("GET", f"/t/demo/p/{page}").status == 200
+        assert ada.ask("GET", f"/t/demo/api/pages/{page}").status == 200
+
+
+def _cut(dsn: str) -> None:
+    """End all connections to this database and wait until they are."""
+    with psycopg.connect(dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 def test_a_new_page_in_a_folder_is_renamed_moved_deleted_and_brought_back(console: Console, ada: Browser) -> None:
