@@ -47,7 +47,9 @@ from mirrord.telemetry.pulses import pulse_of
 log = logging.getLogger(__name__)
 
 GRACE = 10.0  # seconds after which an embedded server that is gone is started again
+CONNECTIONS = 8  # at most; one mirror alone uses three
 BEAT = 3.0  # seconds between heartbeats that say the same
+BEAT_SHARE = 0.003  # seconds at least between two heartbeats, for each mirror
 STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
 
 
@@ -115,7 +117,7 @@ class Daemon:
         with Lock(self.config.mirror):
             await self._start_postgres()
             try:
-                async with Database(self.postgres.dsn) as database:
+                async with Database(self.postgres.dsn, size=CONNECTIONS) as database:
                     await self._serve(database, fill)
             finally:
                 self._workers.end()
@@ -155,6 +157,8 @@ class Daemon:
             else:
                 await self._open_all(database, fill)
             if not self.stop.is_set():
+                for worked in self.worked.values():
+                    worked.engine.mirrors = len(self.worked)
                 async with together(self._tasks(database), self.stop):
                     await self.stop.wait()
         finally:
@@ -286,6 +290,7 @@ class Daemon:
         for worked in self.worked.values():
             worked.look_everywhere()
             worked.engine.ring()
+            worked.engine.acknowledge_soon()
             if thoroughly:
                 worked.engine.read_everything()
                 worked.engine.compare_soon()
@@ -338,7 +343,8 @@ class Daemon:
                 await self._beat_once(facts)
                 self._answer_requests()  # an event may be lost
                 told, beaten = facts, now
-            await pause(self.stop, 1.0)
+            self._workers.rest()
+            await pause(self.stop, min(BEAT, max(1.0, BEAT_SHARE * len(self.worked))))
 
     async def _beat_once(self, facts: dict[str, Any] | None = None) -> None:
         """facts: as facts() told them just now, where it did."""

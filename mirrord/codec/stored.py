@@ -61,6 +61,18 @@ def derived_again(before: Derived, text: str, prior: str | None) -> Derived | No
     return _made(reading, _blocks_again(before.blocks, prior))
 
 
+def linked(text: str, prior: str | None) -> tuple[Derived, Sequence[Link]]:
+    """As `derived`, with the links: both are found in one reading."""
+    within: list[Region] = []
+    return _anew(text, prior, within), links_of(text, within)
+
+
+def linked_again(before: Derived, text: str, prior: str | None) -> tuple[Derived, Sequence[Link]] | None:
+    """As `derived_again`, with the links."""
+    again = derived_again(before, text, prior)
+    return None if again is None else (again, links_of(text))
+
+
 def stored(text: str, prior: str | None) -> Stored:
     """The document of `derived` alone, and the links: all that has to leave a worker."""
     within: list[Region] = []

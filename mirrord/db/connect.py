@@ -133,6 +133,7 @@ class Database:
     def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False) -> None:
         self.dsn = acting_dsn(dsn, role)
         self.breaks = 0  # grows when a connection may have broken: the next may reach another server
+        self.written = 0  # rows since the planner's statistics were looked at, see statistics.keep()
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
             min_size=1,
@@ -221,7 +222,7 @@ async def _limit(connection: Connection) -> None:
 
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:
     """Bind the current transaction to *tenant*."""
-    await _set_local(connection, "mirrord.tenant", str(tenant))
+    await connection.execute(f"SET LOCAL mirrord.tenant = '{tenant}'".encode())
 
 
 async def set_actor(connection: Connection, actor: Mapping[str, str]) -> None:
@@ -231,7 +232,7 @@ async def set_actor(connection: Connection, actor: Mapping[str, str]) -> None:
 
 async def set_no_cascade(connection: Connection) -> None:
     """Entries are written one by one: deleting or reviving a folder leaves what is in it as it is."""
-    await _set_local(connection, "mirrord.cascade", "off")
+    await connection.execute(b"SET LOCAL mirrord.cascade = 'off'")
 
 
 async def set_parents(connection: Connection, parents: list[int]) -> None:

@@ -20,14 +20,18 @@ class Follower(Enum):
     SEGMENTS = "segment_cursor"
 
 
-async def waiting(connection: Connection, tenant: TenantId, follower: Follower) -> bool:
-    """Whether entries changed that *follower* did not look at."""
-    cursor = await _cursor(connection, tenant, follower, "")
-    found = await connection.execute(
-        "SELECT EXISTS (SELECT FROM mirrord.entry_feed WHERE tenant_id = %s AND (seq, entry_id) > (%s, %s))",
-        (tenant, *cursor),
-    )
-    row = await found.fetchone()
+_CHANGED = """
+EXISTS (SELECT FROM mirrord.entry_feed WHERE tenant_id = %(t)s AND (seq, entry_id) > (
+    coalesce((SELECT seq FROM mirrord.{0} WHERE tenant_id = %(t)s), 0),
+    coalesce((SELECT entry_id FROM mirrord.{0} WHERE tenant_id = %(t)s), '00000000-0000-0000-0000-000000000000')))"""
+_WAITING = f"""
+SELECT {" OR ".join(_CHANGED.format(follower.value) for follower in Follower)}
+       OR EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due)"""
+
+
+async def waiting(connection: Connection, tenant: TenantId) -> bool:
+    """Whether entries changed that some follower did not look at, or links are due."""
+    row = await (await connection.execute(_WAITING.encode(), {"t": tenant})).fetchone()
     return bool(row and row[0])
 
 
@@ -37,11 +41,7 @@ async def hold(connection: Connection, tenant: TenantId, follower: Follower) -> 
         f"INSERT INTO mirrord.{follower.value} (tenant_id, seq, entry_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
     )
     await connection.execute(statement.encode(), (tenant, *_BEGIN))
-    return await _cursor(connection, tenant, follower, "FOR UPDATE")
-
-
-async def _cursor(connection: Connection, tenant: TenantId, follower: Follower, lock: str) -> Cursor:
-    statement = f"SELECT seq, entry_id FROM mirrord.{follower.value} WHERE tenant_id = %s {lock}"
+    statement = f"SELECT seq, entry_id FROM mirrord.{follower.value} WHERE tenant_id = %s FOR UPDATE"
     row = await (await connection.execute(statement.encode(), (tenant,))).fetchone()
     return (row[0], row[1]) if row else _BEGIN
 

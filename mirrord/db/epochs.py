@@ -44,20 +44,16 @@ async def acks_of(connection: Connection, tenant: TenantId, mirror: MirrorId) ->
     return int(row[0]) if row else 0
 
 
+_NEWEST = """
+SELECT id, version, digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = (
+    SELECT entry_id FROM mirrord.entry_feed WHERE tenant_id = %(tenant)s AND kind = 'page'
+     ORDER BY seq DESC, entry_id DESC LIMIT 1)"""
+
+
 async def newest(connection: Connection, tenant: TenantId) -> Newest | None:
     """The page changed last; None: there was none yet. Needs the tenant set."""
-    cursor = await connection.execute(
-        "SELECT entry_id FROM mirrord.entry_feed WHERE tenant_id = %s AND kind = 'page' "
-        "ORDER BY seq DESC, entry_id DESC LIMIT 1",
-        (tenant,),
-    )
-    if (found := await cursor.fetchone()) is None:
-        return None
-    cursor = await connection.execute(
-        "SELECT version, digest FROM mirrord.page WHERE tenant_id = %s AND id = %s", (tenant, found[0])
-    )
-    row = await cursor.fetchone()
-    return Newest(EntryId(found[0]), row[0], Digest(row[1]) if row[1] is not None else None) if row else None
+    row = await (await connection.execute(_NEWEST, {"tenant": tenant})).fetchone()
+    return Newest(EntryId(row[0]), row[1], Digest(row[2]) if row[2] is not None else None) if row else None
 
 
 async def is_in_history(connection: Connection, tenant: TenantId, known: Newest) -> bool:

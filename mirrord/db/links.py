@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirrord.codec.links import Link
-from mirrord.db import cursors
 from mirrord.db.connect import Connection
-from mirrord.db.cursors import Follower
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.linking import Called, Found
 
@@ -130,17 +128,6 @@ async def _each(connection: Connection, statement: str, rows: Sequence[Row]) -> 
     if rows:
         async with connection.cursor() as cursor:
             await cursor.executemany(statement, rows)
-
-
-async def waiting(connection: Connection, tenant: TenantId) -> bool:
-    """Whether entries changed that were not noticed, or links are due."""
-    return await cursors.waiting(connection, tenant, Follower.LINKS) or await _is_any_due(connection, tenant)
-
-
-async def _is_any_due(connection: Connection, tenant: TenantId) -> bool:
-    statement = "SELECT EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %s AND due)"
-    row = await (await connection.execute(statement, (tenant,))).fetchone()
-    return bool(row and row[0])
 
 
 _PAGES = """

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from mirrord.db import cursors, records
+from mirrord.db import records
 from mirrord.db.connect import Connection
-from mirrord.db.cursors import Follower
 from mirrord.db.records import RecordText
 from mirrord.domain.entry import EntryId, TenantId, digest_of
 
@@ -26,11 +25,6 @@ class Unanchored:
     record: EntryId
     record_version: int
     text: str
-
-
-async def waiting(connection: Connection, tenant: TenantId) -> bool:
-    """Whether entries changed that were not looked at."""
-    return await cursors.waiting(connection, tenant, Follower.SEGMENTS)
 
 
 _KEYS = """

@@ -19,18 +19,13 @@ from mirrord.domain.anchoring import anchored
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.record import Form
 from mirrord.domain.segment import decoded, encoded
-from mirrord.sync.following import follow_some, look_at_changed
-from mirrord.sync.sides import Sides
+from mirrord.sync.changed import look_at_changed
 
 _Anchored = list[tuple[Unanchored, RecordText | None]]
 
 
-async def anchor_some(sides: Sides) -> int:
-    """Look at one batch; how many entries it held. 0: all segments follow their texts."""
-    return await follow_some(sides, segments.waiting, _anchor_batch)
-
-
-async def _anchor_batch(connection: Connection, tenant: TenantId) -> int:
+async def anchor_batch(connection: Connection, tenant: TenantId) -> int:
+    """Look at one batch in the open transaction; how many entries it held."""
     return await look_at_changed(connection, tenant, Follower.SEGMENTS, _anchor)
 
 

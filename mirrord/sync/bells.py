@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 POLL = 1.0  # seconds between looks at the clocks
 POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
+POLL_SHARE = 0.002  # seconds at least between two looks, for each tenant
 BUSY = 5.0
 
 
@@ -45,7 +46,7 @@ class Bells:
         await ready.wait()
         while not self._stop.is_set():
             busy = time.monotonic() - self._changed < BUSY
-            await pause(self._stop, POLL_BUSY if busy else POLL)
+            await pause(self._stop, min(POLL, max(POLL_BUSY, POLL_SHARE * len(self._engines))) if busy else POLL)
             with suppress(Unavailable):
                 async with database.statement() as connection:
                     seqs = await states.seqs(connection, list(self._engines))

@@ -4,12 +4,12 @@ import asyncio
 import time
 from contextlib import suppress
 
+from mirrord.db.cursors import FEED
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Unavailable
-from mirrord.sync.anchoring import anchor_some
 from mirrord.sync.derive import BATCH, Deriver
 from mirrord.sync.engine import Engine
-from mirrord.sync.linking import link_some
+from mirrord.sync.following import follow_some
 from mirrord.sync.lulls import LONGEST, is_due
 from mirrord.sync.pausing import pause
 from mirrord.sync.stretches import MANY
@@ -32,18 +32,21 @@ class Consequences:
         self.long_work: Work | None = None
         self._engine = engine
         self._deriver = deriver
-        self._linked_at = 0.0  # when links and segments were last looked at, by the monotonic clock
+        # by the monotonic clock: when all documents were last found to be there, when links were last looked at
+        self._derived_at = self._linked_at = -UNCHANGED
 
     async def run(self, stop: asyncio.Event) -> None:
         """Draw them whenever rows changed, until *stop*."""
         while not stop.is_set():
-            self._engine.written.clear()
+            if self._engine.written.is_set():
+                self._engine.written.clear()
+                self._derived_at = -UNCHANGED
             seq, linked = self._engine.feed.cursor, False
             try:
                 linked = await self._draw(stop)
             except (Unavailable, Fenced):
                 await pause(stop, RETRY)
-            await pause(stop, UNCHANGED if linked else LINK, self._engine.written)
+            await pause(stop, UNCHANGED if linked else max(LINK, self._resting), self._engine.written)
             while linked and not stop.is_set() and self._is_quiet(seq):
                 await pause(stop, UNCHANGED, self._engine.written)
         with suppress(Unavailable, Fenced):
@@ -51,6 +54,11 @@ class Consequences:
 
     async def _draw(self, stop: asyncio.Event) -> bool:
         """Whether all of them are drawn."""
+        if time.monotonic() - self._derived_at >= UNCHANGED:
+            await self._derive(stop)
+        return self.drawn and await self._link(stop)
+
+    async def _derive(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending < MANY:
             held = await self._deriver.derive_some()
             if not held:
@@ -58,9 +66,12 @@ class Consequences:
             self.drawn = False
             await self._count(held)
             await self._link(stop, many=held == BATCH)
+            if not self._deriver.has_more:
+                break
         self.long_work = None
         self.drawn = self._engine.pending < MANY and not self._deriver.postponed
-        return self.drawn and await self._link(stop)
+        if self.drawn:
+            self._derived_at = time.monotonic()
 
     async def _count(self, held: int) -> None:
         """Note that documents of so many pages are made, if that is a part of long work."""
@@ -77,15 +88,20 @@ class Consequences:
         many: documents come in masses, and each would have its page looked at once more.
         """
         now = time.monotonic()
+        if self._resting > 0:
+            return False
         worked, longest = (now, LINK_MANY) if many else (self._engine.conclusion.done_at, LONGEST)
         if not is_due(now, worked=worked, last=self._linked_at, quiet=LINK, longest=longest):
             return False
         self._linked_at = now
-        while not stop.is_set() and await link_some(self._engine.sides):
-            pass
-        while not stop.is_set() and await anchor_some(self._engine.sides):
+        while not stop.is_set() and await follow_some(self._engine.sides) >= FEED:
             pass
         return True
+
+    @property
+    def _resting(self) -> float:
+        """Seconds that links and segments wait for the other mirrors' sake."""
+        return self._linked_at + self._engine.rest - time.monotonic()
 
     def _is_quiet(self, seq: int) -> bool:
         """Whether no row changed since the feed was at *seq*: of many tenants most are asleep."""

@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from typing import TypeAlias
 
-from mirrord.codec.links import links_of
-from mirrord.codec.stored import Derived, Stored, derived, derived_again, stored, stored_together, stored_unread
+from mirrord.codec.links import Link
+from mirrord.codec.stored import Derived, Stored, linked, linked_again, stored, stored_together, stored_unread
 from mirrord.db import links, views
 from mirrord.db.views import Underived
 from mirrord.domain.batches import batches
@@ -18,12 +20,15 @@ from mirrord.sync.workers import Workers
 
 log = logging.getLogger(__name__)
 
+_Linked: TypeAlias = tuple[Derived, Sequence[Link]]
+
 SMALL = 16_384  # characters: below that a thread is quicker than another process
 MEDIUM = 200_000  # characters: below that a thread is quick enough where only some blocks are parsed
 KEPT = 1_000_000  # characters of pages whose blocks are remembered, each some 30 bytes
 BATCH = 120  # pages at once
 TOGETHER = 2_000_000  # bytes of text at once, if it is not one page
 SHARE = 32_768  # characters that go to a worker at once, if it is not one page
+OFTEN = 10  # pages a second; more of them are made in processes, although that takes longer for each
 TRIES = 2  # a worker may have died of another tenant's page
 
 
@@ -33,6 +38,8 @@ class Recent:
     def __init__(self, most: int = KEPT) -> None:
         """*most*: characters of the pages kept."""
         self._most = most
+        self._size = 0
+        self._asked: deque[float] = deque(maxlen=OFTEN)
         self._kept: OrderedDict[tuple[TenantId, EntryId], Derived] = OrderedDict()
 
     def get(self, tenant: TenantId, entry: EntryId) -> Derived | None:
@@ -42,19 +49,28 @@ class Recent:
             self._kept.move_to_end((tenant, entry))
         return found
 
+    def is_seldom(self) -> bool:
+        """Whether this was asked at most OFTEN times in the last second."""
+        now = time.monotonic()
+        before = self._asked[0] if len(self._asked) == OFTEN else -1.0
+        self._asked.append(now)
+        return now - before > 1.0
+
     def keep(self, tenant: TenantId, entry: EntryId, derived: Derived) -> None:
         """Remember what was derived from the page."""
+        before = self._kept.pop((tenant, entry), None)
         self._kept[tenant, entry] = derived
-        self._kept.move_to_end((tenant, entry))
-        while sum(len(one.reading.body) for one in self._kept.values()) > self._most:
-            self._kept.popitem(last=False)
+        self._size += _size(derived) - (_size(before) if before else 0)
+        while self._size > self._most:
+            self._size -= _size(self._kept.popitem(last=False)[1])
 
 
 class Deriver:
     """
     Fills `content` and `page_link` of one tenant's pages, the newest change first.
 
-    postponed: some were passed over the last time, because an app held their rows.
+    has_more: there may be more than the last batch held. postponed: some were passed over the last time, because an app
+    held their rows.
     """
 
     def __init__(self, sides: Sides, workers: Workers, recent: Recent) -> None:
@@ -64,6 +80,7 @@ class Deriver:
         self._storing: asyncio.Task[None] | None = None
         self._coming: list[EntryId] = []  # what is being stored
         self._held: set[EntryId] = set()  # what an app held when it was to be stored
+        self.has_more = True
         self.postponed = False
 
     async def derive_some(self) -> int:
@@ -86,6 +103,8 @@ class Deriver:
             self._storing = asyncio.create_task(self._store(list(zip(batch, found, strict=True))))
             if len(batch) < BATCH:
                 await self.finish()
+        self.has_more = _may_be_cut(batch) or bool(self._held)
+        self.postponed = self.postponed and (self.has_more or not batch)
         return len(batch)
 
     async def finish(self) -> None:
@@ -146,19 +165,32 @@ class Deriver:
         if len(page.markdown) > MEDIUM:
             return await self._alone(page)
         try:
-            result = await self._again(page) or await self._anew(page)
+            made = await self._again(page) or await self._anew(page)
         except (TimeoutError, BrokenProcessPool):
+            made = None
+        if made is None:
             return await self._alone(page)
+        result, links = made
         self._recent.keep(self._sides.tenant, page.entry, result)
-        return result.json, await asyncio.to_thread(links_of, page.markdown)
+        return result.json, links
 
-    async def _again(self, page: Underived) -> Derived | None:
+    async def _again(self, page: Underived) -> _Linked | None:
         before = self._recent.get(self._sides.tenant, page.entry)
         if before is None:
             return None
-        return await asyncio.to_thread(derived_again, before, page.markdown, page.prior)
+        return await asyncio.to_thread(linked_again, before, page.markdown, page.prior)
 
-    async def _anew(self, page: Underived) -> Derived:
-        if len(page.markdown) < SMALL:
-            return await asyncio.to_thread(derived, page.markdown, page.prior)
-        return await self._workers.run(derived, page.markdown, page.prior)
+    async def _anew(self, page: Underived) -> _Linked | None:
+        """None: there is so much to do that a thread would hold up whoever waits for an edit."""
+        if len(page.markdown) >= SMALL:
+            return await self._workers.run(linked, page.markdown, page.prior)
+        return await asyncio.to_thread(linked, page.markdown, page.prior) if self._recent.is_seldom() else None
+
+
+def _size(derived: Derived) -> int:
+    return len(derived.reading.body)
+
+
+def _may_be_cut(batch: Sequence[Underived]) -> bool:
+    """Whether there may be more where *batch* came from. A character has up to four bytes."""
+    return len(batch) == BATCH or 4 * sum(len(page.markdown) for page in batch) > TOGETHER

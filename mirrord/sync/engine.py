@@ -42,6 +42,9 @@ from mirrord.sync.unversioned import give_versions
 log = logging.getLogger(__name__)
 
 ACK = 0.2  # seconds without work after which it is acknowledged
+REST_SHARE, REST = 0.05, 5.0  # seconds between two rounds of what can wait: at least, for each mirror; at most
+LOOK = 1.0  # seconds between looks at whether the root is still there, where nothing happens
+LOOK_SHARE, LOOK_MOST = 0.02, 10.0  # at least, for each mirror of the daemon; at most
 RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
 
 
@@ -69,6 +72,7 @@ class Engine:
             *(self.recovery, self.problems, self.brake, self.conclusion, self.look_everywhere),
         )
         self.started = False
+        self.mirrors = 1  # that its daemon works on: the more there are, the seldomer each does what can wait
         self.scan_seconds = 0.0  # what the last look everywhere took
         self._scanning: Scanning | None = None
         self._stretch = Stretch()
@@ -130,6 +134,11 @@ class Engine:
         self.queue.mark(self.sides.looker.index.paths(), forced=True)
         self.queue.wake()
 
+    def acknowledge_soon(self) -> None:
+        """Somebody waits for what is done to be acknowledged."""
+        self._acknowledged_at = 0.0
+        self.queue.wake()
+
     def compare_soon(self) -> None:
         """Compare all rows, bases and files as soon as possible: whatever was missed is found."""
         self._recompare = True
@@ -152,7 +161,7 @@ class Engine:
         """Work until *stop*; what is being done then is finished."""
         backoff = Backoff()
         while not stop.is_set():
-            await self.queue.wait(ACK if self.handshake.owed else 1.0)
+            await self.queue.wait(self._seconds_to_wait())
             self.pulse.step()
             try:
                 await self.work(stop)
@@ -167,6 +176,18 @@ class Engine:
                 await pause(stop, backoff.pause())
                 with suppress(Unavailable):
                     await self.sides.database.mend()
+
+    def _seconds_to_wait(self) -> float:
+        """While nothing is marked."""
+        look = min(LOOK_MOST, max(LOOK, LOOK_SHARE * self.mirrors))
+        if not self.handshake.owed:
+            return look
+        return min(look, max(ACK, self._acknowledged_at + self.rest - time.monotonic()))
+
+    @property
+    def rest(self) -> float:
+        """Seconds at least between two rounds of what can wait, such as acknowledgements and links."""
+        return min(REST, REST_SHARE * self.mirrors)
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""
@@ -213,6 +234,8 @@ class Engine:
     async def _acknowledge(self) -> None:
         """Costs as much as an edit, and must not delay one."""
         now = time.monotonic()
+        if now - self._acknowledged_at < self.rest:
+            return
         if is_due(now, worked=self.conclusion.done_at, last=self._acknowledged_at, quiet=ACK):
             self._acknowledged_at = now
             await self.handshake.acknowledge()

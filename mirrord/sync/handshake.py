@@ -76,25 +76,28 @@ class Handshake:
         if sides.lease is None:
             return
         ack = await self._next()
-        await asyncio.to_thread(sides.state.set, _KEY, _spelled(ack, str(sides.mirror)))
         # a tree that cannot remember must not fall behind its row: that would look like a rewind
-        if sides.state.is_durable and await asyncio.to_thread(self._remembered) == ack:
+        if await asyncio.to_thread(self._remembers, ack):
             await epochs.acknowledge(sides.database, sides.lease, ack.acks)
         self.owed = False
 
     async def _next(self) -> _Ack:
         sides = self._sides
-        async with sides.database.connection() as connection:
+        async with sides.database.transaction(sides.tenant) as connection:
             epoch = await epochs.epoch(connection)
             acks = await epochs.acks_of(connection, sides.tenant, sides.mirror)
             seqs = await states.seqs(connection, [sides.tenant])
-        async with sides.database.transaction(sides.tenant) as connection:
             newest = await epochs.newest(connection, sides.tenant)
         return _Ack(acks + 1, seqs.get(sides.tenant, 0), epoch, newest)
 
     async def _is_in_history(self, newest: Newest) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await epochs.is_in_history(connection, self._sides.tenant, newest)
+
+    def _remembers(self, ack: _Ack) -> bool:
+        """Blocking: write *ack* down; whether it is there for good."""
+        self._sides.state.set(_KEY, _spelled(ack, str(self._sides.mirror)))
+        return self._sides.state.is_durable and self._remembered() == ack
 
     def _remembered(self) -> _Ack | None:
         """None: nothing, or it was another mirror that remembered it (a copied tree)."""

@@ -15,17 +15,11 @@ from mirrord.db.links import Due, Name, Spot
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.linking import Called, Candidate, Found, Origin, Path, called, key_of, resolve, target_key
 from mirrord.domain.place import ASSETS
-from mirrord.sync.following import follow_some, look_at_changed
+from mirrord.sync.changed import look_at_changed
 from mirrord.sync.paths import path_in
-from mirrord.sync.sides import Sides
 
 _Change = tuple[list[Name], list[Name]]  # an entry's names before and after
 Parents = Mapping[EntryId, tuple[EntryId | None, str]]
-
-
-async def link_some(sides: Sides) -> int:
-    """Notice and resolve one batch; how many entries and links it held. 0: every link is resolved."""
-    return await follow_some(sides, links.waiting, link_batch)
 
 
 async def link_batch(connection: Connection, tenant: TenantId) -> int:

@@ -35,11 +35,12 @@ class _Known:
     versions: frozenset[tuple[EntryId, Digest]]
 
 
-async def take_in(sides: Sides) -> list[EntryId]:
-    """Drop copies of what became a version; of what did not and is no longer in place, make one. Entries to look at."""
-    labels = await asyncio.to_thread(copies.waiting, sides.journal)
-    if not labels:
-        return []
+async def take_in(sides: Sides, labels: Mapping[str, Label]) -> list[EntryId]:
+    """
+    Drop copies of what became a version; of what did not and is no longer in place, make one. Entries to look at.
+
+    labels: of the copies, by their name in the journal.
+    """
     known = await _load(sides, labels)
     entries = []
     for name, label in labels.items():

@@ -16,6 +16,7 @@ from mirrord.mirror import replace as replacing
 from mirrord.mirror.adoption import adopt
 from mirrord.mirror.journal import DAEMON, TMP, TRASH, Leftover, writers
 from mirrord.mirror.kernel import Stat
+from mirrord.mirror.label import Label
 from mirrord.mirror.lock import write_lock
 from mirrord.mirror.replace import Displaced
 from mirrord.sync import overwritten
@@ -110,9 +111,15 @@ class Recovery:
         if time.monotonic() - self._adopted_at < ADOPTION:
             return []
         self._adopted_at = time.monotonic()
-        if await asyncio.to_thread(self._took_over):
+        took_over, labels = await asyncio.to_thread(self._look_at_journals)
+        if took_over:
             await self._settle_all()
-        return await overwritten.take_in(self._sides)
+            labels = await asyncio.to_thread(copies.waiting, self._sides.journal)
+        return await overwritten.take_in(self._sides, labels) if labels else []
+
+    def _look_at_journals(self) -> tuple[bool, dict[str, Label]]:
+        """Blocking: whether something was taken over from other writers, and the copies of texts that wait."""
+        return self._took_over(), copies.waiting(self._sides.journal)
 
     def _took_over(self) -> bool:
         tree, began = self._sides.tree, time.time_ns()

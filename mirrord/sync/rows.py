@@ -83,8 +83,7 @@ async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[st
         else:
             prepared = await asyncio.to_thread(_read, sides, chunk, views, outcome)
         outcome.add(await _write_together(sides, prepared))
-    if len(ordered) >= BATCH:
-        await statistics.keep(sides.database, sides.tenant)
+    await statistics.keep(sides.database, sides.tenant, len(ordered))
     return outcome
 
 

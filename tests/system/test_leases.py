@@ -23,7 +23,7 @@ from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
-from mirrord.sync.linking import link_some
+from mirrord.sync.following import follow_some
 from mirrord.sync.look import Look
 from mirrord.sync.observe import Dirty
 from mirrord.sync.stretches import MANY
@@ -178,7 +178,7 @@ async def test_on_a_full_disk_files_go_to_rows_and_rows_wait(
 async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_connection: Connection) -> None:
     workers = Workers()
     try:
-        for work in (Deriver(engine.sides, workers, Recent()).derive_some, partial(link_some, engine.sides)):
+        for work in (Deriver(engine.sides, workers, Recent()).derive_some, partial(follow_some, engine.sides)):
             await _fence(engine)
             await _assert_fenced(work, app_connection, engine.sides.tree.root)
             await app.take_lease(engine.sides, root_locked=True)

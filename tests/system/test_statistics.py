@@ -5,7 +5,9 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from mirrord.db import states
+from mirrord.db import states, statistics
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
 from tests.system.entries import value
 from tests.system.rows import Connection
 
@@ -56,6 +58,16 @@ def test_what_has_not_doubled_is_not_counted_again(bases: Connection) -> None:
     bases.execute(FILL.encode(), (mirror, 3101, 9000))
     bases.execute("SELECT mirrord.keep_statistics()")
     assert value(bases, COUNTED) == 9000
+
+
+async def test_many_small_writes_count_as_much_as_a_large_one(bases: Connection, database: Database) -> None:
+    tenant = TenantId(value(bases, "SELECT mirrord.current_tenant()"))
+    await statistics.keep(database, tenant, statistics.MANY - 1)
+    assert value(bases, COUNTED) == -1  # as Postgres spells that nobody did
+
+    await statistics.keep(database, TenantId(uuid4()), 1)
+
+    assert value(bases, COUNTED) == 3000
 
 
 def _plan(connection: Connection, column: str) -> str:
