@@ -16,8 +16,14 @@ def directory_card(session: Session, snapshot: Snapshot, path: str | None) -> Ca
 
 def found_card(session: Session, snapshot: Snapshot, path: str) -> Card:
     """The page or folder that *path* means, with or without `.md`. Raises Failed if there is none."""
-    page, folder = paths.existing(session, path), paths.folder(session, path)
-    card = (snapshot.page(page) if page else None) or (snapshot.find(folder) if folder else None)
+    card = _card(session, snapshot, path, exactly=True) or _card(session, snapshot, path, exactly=False)
     if card is None:
         raise page_not_found(path, snapshot.nearest(path))
     return card
+
+
+def _card(session: Session, snapshot: Snapshot, path: str, *, exactly: bool) -> Card | None:
+    if (page := paths.existing(session, path, exactly=exactly)) and (card := snapshot.page(page)):
+        return card
+    folder = paths.folder(session, path, exactly=exactly)
+    return snapshot.find(folder) if folder else None

@@ -15,32 +15,32 @@ _MAX_PATH = 4_000  # bytes
 _MAX_DEPTH = 100  # of what is made: whoever walks the tree of pages later takes a step of the stack for a level
 
 
-def existing(session: Session, path: str) -> str | None:
+def existing(session: Session, path: str, *, exactly: bool = False) -> str | None:
     """
     The path of the page's file that *path* means, with or without `.md`; None: there is no such page.
 
-    Raises Failed for a path that no page can have.
+    exactly: not what only a reader takes for the same name. Raises Failed for a path that no page can have.
     """
-    located = look(session, path)
+    located = look(session, path, exactly=exactly)
     return located[0] if located is not None else None
 
 
-def look(session: Session, path: str) -> tuple[str, Stat] | None:
+def look(session: Session, path: str, *, exactly: bool = False) -> tuple[str, Stat] | None:
     """As existing(), and what is there; only who opens it knows whether it is a file."""
     candidates = spellings(path)
     with explained():
-        for of_page in (_page_at, _twin):
+        for of_page in (_page_at,) if exactly else (_page_at, _twin):
             for one in candidates:
                 if (found := of_page(session.tree, one)) is not None:
                     return found
     return None
 
 
-def folder(session: Session, path: str) -> str | None:
-    """The directory that *path* means, as it is spelt; None: there is none."""
+def folder(session: Session, path: str, *, exactly: bool = False) -> str | None:
+    """The directory that *path* means, as it is spelt; None: there is none. exactly: as existing()."""
     asked = checked(path)
     with explained():
-        found = spelt(session.tree, asked)
+        found = asked if exactly else spelt(session.tree, asked)
         stat = session.tree.stat(found) if found is not None else None
     return found if stat is not None and stat.is_directory else None
 

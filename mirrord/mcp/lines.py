@@ -94,15 +94,15 @@ class Outgoing(_Stream):
         line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         try:
             async with self._turn:
-                short = len(line) <= _AT_ONCE and self._ready.poll(0)
-                rest = line[os.write(self._descriptor, line) :] if short else line
-                if rest:  # a socket that does not wait may take a part
+                rest = memoryview(line)
+                while rest and len(line) - len(rest) < _PIECE and self._ready.poll(0):
+                    rest = rest[os.write(self._descriptor, rest[:_AT_ONCE]) :]
+                if rest:  # nobody reads for now, or it is long
                     await anyio.to_thread.run_sync(self._write, rest)
         except BrokenPipeError:
             raise anyio.BrokenResourceError from None
 
-    def _write(self, line: bytes) -> None:
-        rest = memoryview(line)
+    def _write(self, rest: memoryview) -> None:
         while rest:
             self._ready.poll()  # some clients hand over what does not wait by itself
             rest = rest[os.write(self._descriptor, rest) :]

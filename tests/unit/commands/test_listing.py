@@ -54,6 +54,13 @@ def test_a_folder_is_listed_however_it_is_written(session: Session, sample: Path
     assert paths(list_pages(session, path)) == ["Projects/Beta.md", "Projects/Alpha.md", "Projects/Deep"]
 
 
+def test_a_folder_of_exactly_the_name_asked_for_beats_a_page_that_is_a_twin(session: Session, root: Path) -> None:
+    page(root, "Notes/One.md", "")
+    page(root, "notes.md", "")
+    assert paths(list_pages(session, "Notes")) == ["Notes/One.md"]
+    assert paths(list_pages(session, "NOTES.md")) == []
+
+
 def test_a_leaf_has_nothing_below_it(session: Session, sample: Path) -> None:
     assert list_pages(session, "Welcome") == Listing([])
 
