@@ -299,6 +299,25 @@ async def test_a_conflict_is_settled_in_the_console(console: Console, browser: B
     await decider.context.close()
 
 
+async def test_a_conflict_of_a_record_is_settled_in_the_console(console: Console, browser: Browser) -> None:
+    path, text = ".records/categories/disputed.yaml", "# read\ndir: {0}  # since school\n"
+    app, file = console.mirrord.app, console.mirrord.file(path)
+    save(file, text.format("Both"))
+    agreed = "SELECT FROM mirrord.record WHERE key = 'disputed' AND data ->> 'dir' = 'Both'"
+    eventually(lambda: app.execute(agreed).fetchone() is not None, "the record's row")
+    with console.mirrord.frozen():
+        save(file, text.format("File"))
+        app.execute("UPDATE mirrord.record SET data = %s WHERE key = 'disputed'", ['{"dir": "Row"}'])
+    becomes(file, text.format("Row"))
+    decider = await operator(console, browser, "attention")
+    card = decider.page.get_by_role("listitem").filter(has_text=path)
+    await expect(card.get_by_label("The file's text")).to_have_text(text.format("File"), timeout=PATIENCE)
+    await card.get_by_role("button", name="Take the file's").click()
+    await expect(card).to_have_count(0, timeout=PATIENCE)
+    becomes(file, text.format("File"))
+    await decider.context.close()
+
+
 @pytest.mark.parametrize("view", ["status", "attention"])
 async def test_axe_has_no_serious_finding_in_other_views(console: Console, person: NewPerson, view: str) -> None:
     axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
