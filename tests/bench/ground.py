@@ -21,6 +21,10 @@ _DOCUMENTS = f"{_TEXTS} AND content IS NOT NULL"
 _LEFT = """
 SELECT EXISTS (SELECT FROM mirrord.page
                 WHERE deleted_at IS NULL AND kind = 'page' AND (content IS NULL OR digest IS NULL))"""
+_UNLINKED = """
+SELECT EXISTS (SELECT FROM mirrord.page_link WHERE due) OR EXISTS (
+    SELECT FROM mirrord.entry_feed AS f GROUP BY tenant_id
+    HAVING max(seq) > coalesce((SELECT seq FROM mirrord.link_cursor AS l WHERE l.tenant_id = f.tenant_id), 0))"""
 
 
 @dataclass(slots=True)
@@ -54,6 +58,7 @@ class Ground:
             self.mirrord.wait_event("ready", PATIENCE)
         self.until_documents()
         self.mirrord.flush(PATIENCE)
+        self.until_linked()
         return self.mirrord
 
     def until_texts(self) -> None:
@@ -65,6 +70,11 @@ class Ground:
     def until_documents(self) -> None:
         """Return when every page's document is in its row too."""
         eventually(self.has_documents, f"{self.pages} rows, each with its document", PATIENCE, pause=0.05)
+
+    def until_linked(self) -> None:
+        """Return when it is known what every link means, of all tenants: it is the last that an import does."""
+        with self.administered() as app:
+            eventually(lambda: not _count(app, _UNLINKED), "every link looked up", PATIENCE, pause=0.5)
 
     def has_documents(self) -> bool:
         """Whether every page's document is in its row."""

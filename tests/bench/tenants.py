@@ -68,6 +68,7 @@ def _at_work(ground: Ground, tenants: int, pages: int) -> Iterator[list[Spot]]:
     with ground.administered() as app:
         eventually(lambda: _count(app) >= tenants * pages, f"{tenants * pages} documents", PATIENCE, pause=0.2)
         mirrord.flush(PATIENCE)
+        ground.until_linked()
         found = app.execute(f"{_SPOTS} JOIN mirrord.tenant ON tenant.id = base.tenant_id WHERE base.path LIKE '%.md'")
         yield [Spot(mirrord.mirror / name / path, tenant, entry) for name, path, tenant, entry in found.fetchall()]
     mirrord.stop()
