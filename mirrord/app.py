@@ -265,8 +265,8 @@ def _carries(row: Known) -> bool | None:
 async def _recognised(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
     """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
     async with database.transaction(tenant) as connection:
-        agreed = await comparison.load_agreed(connection, tenant, mirror)
-    paths = [path for _, path, _ in agreed if path is not None]
+        known = comparison.agreed(connection, tenant, mirror)
+        paths = [path async for bases in known for _, path, _ in bases if path is not None]
     if not paths:
         return 1.0
     there = await asyncio.to_thread(lambda: sum(tree.stat(path) is not None for path in paths))

@@ -1,21 +1,31 @@
 """The full compare: what all of a tenant's rows and all bases of a mirror say, side by side."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from uuid import UUID
 
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
 
+AGREED = 10_000  # bases at once: all of a large tree would take as much memory as the daemon itself
 
-async def load_agreed(
+
+async def agreed(
     connection: Connection, tenant: TenantId, mirror: MirrorId
-) -> list[tuple[EntryId, str | None, Digest]]:
-    """(entry, path, digest) of every base of one mirror: all that a comparison with the tree needs."""
-    cursor = await connection.execute(
-        "SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b "
-        "WHERE b.tenant_id = %s AND b.mirror_id = %s",
-        (tenant, mirror),
-    )
-    return await cursor.fetchall()
+) -> AsyncIterator[list[tuple[EntryId, str | None, Digest]]]:
+    """(entry, path, digest) of every base of one mirror, some at a time: all that a comparison with the tree needs."""
+    last = UUID(int=0)
+    while True:
+        cursor = await connection.execute(
+            "SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b "
+            "WHERE b.tenant_id = %s AND b.mirror_id = %s AND b.entry_id > %s ORDER BY b.entry_id LIMIT %s",
+            (tenant, mirror, last, AGREED),
+        )
+        if found := await cursor.fetchall():
+            yield found
+        if len(found) < AGREED:
+            return
+        last = found[-1][0]
 
 
 _DIFFERING_PAGES = """

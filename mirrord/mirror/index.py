@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from mirrord.domain.entry import Digest, EntryId
+from mirrord.domain.entry import EntryId
 from mirrord.domain.place import ASSETS
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE
@@ -44,9 +44,10 @@ class Index:
         """All paths."""
         return self._seen.keys()
 
-    def digests(self) -> Iterator[tuple[str, Digest]]:
-        """Every path with the digest it had."""
-        return ((path, seen.digest) for path, seen in self._seen.items())
+    def has(self, path: str, digest: bytes) -> bool:
+        """Whether *path* had this digest."""
+        seen = self._seen.get(path)
+        return seen is not None and seen.digest == digest
 
     def below(self, directory: str) -> Iterator[str]:
         """The paths below a directory, without itself; the index may change meanwhile."""

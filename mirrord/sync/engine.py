@@ -273,13 +273,13 @@ class Engine:
     async def compare_all(self) -> None:
         """Mark whatever is not equal on the two sides and in the base."""
         sides = self.sides
-        found = await self._scan()
+        found, index = await self._scan(), sides.looker.index
+        odd, absent = set(index.paths()), list[EntryId]()
         async with sides.database.transaction(sides.tenant) as connection:
-            agreed = await comparison.load_agreed(connection, sides.tenant, sides.mirror)
+            async for bases in comparison.agreed(connection, sides.tenant, sides.mirror):
+                odd.difference_update(path for _, path, digest in bases if path and index.has(path, digest))
+                absent += [entry for entry, path, _ in bases if path is None or found.shows_absent(path)]
             entries = await comparison.differing(connection, sides.tenant, sides.mirror)
-        digests = {path: digest for _, path, digest in agreed}
-        odd = [path for path, digest in sides.looker.index.digests() if digests.get(path) != digest]
-        absent = [entry for entry, path, _ in agreed if path is None or found.shows_absent(path)]
         self.queue.mark(odd, [*entries, *absent, *self.problems.entries()], forced=True)
 
     async def _scan(self) -> Scan:

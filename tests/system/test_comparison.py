@@ -1,0 +1,49 @@
+"""The full compare of a tree too large to be held beside its rows."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mirrord.db import comparison, leases
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection
+
+
+@pytest.fixture
+async def mirror(
+    database: Database,
+    app_connection: Connection,
+    tenant: TenantId,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Mirror]:
+    monkeypatch.setattr(leases, "DURATION", 300)  # nobody renews it here
+    monkeypatch.setattr(comparison, "AGREED", 2)
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("pages", [1, 2, 3, 4])
+async def test_every_base_is_told_once(mirror: Mirror, pages: int) -> None:
+    mirror.write({f"{number}.md": f"{number}\n" for number in range(pages)})
+    await mirror.settle()
+    sides = mirror.engine.sides
+    async with sides.database.transaction(sides.tenant) as connection:
+        told = [one async for some in comparison.agreed(connection, sides.tenant, sides.mirror) for one in some]
+    assert sorted(path for _, path, _ in told if path) == [f"{number}.md" for number in range(pages)]
+
+
+async def test_what_differs_is_found_wherever_its_base_comes(mirror: Mirror) -> None:
+    texts = {f"{number}.md": f"{number}\n" for number in range(5)}
+    mirror.write(texts)
+    await mirror.settle()
+    for path in texts:  # as if each had been looked at and never carried over
+        mirror.write({path: "changed\n"})
+        mirror.engine.sides.looker.look([path])
+    (mirror.root / "4.md").unlink()
+    mirror.engine.compare_soon()
+    await mirror.settle()
+    assert mirror.rows() == {str(number): "changed\n" for number in range(4)}
