@@ -104,7 +104,8 @@ class Deriver:
             if len(batch) < BATCH:
                 await self.finish()
         self.has_more = _may_be_cut(batch) or bool(self._held)
-        self.postponed = self.postponed and (self.has_more or not batch)
+        if batch and not self.has_more:
+            self.postponed = False
         return len(batch)
 
     async def finish(self) -> None:

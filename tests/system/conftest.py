@@ -1,13 +1,18 @@
 """Whole installations: two hosts' of one tenant, and one that agents are guests of."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from mirrord.db import leases
+from mirrord.db.connect import Database
+from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.guests import Host, hosting
 from tests.system.harness import Mirrord
+from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.rows import Connection
 
 
 @pytest.fixture
@@ -30,3 +35,17 @@ def host(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory, request: pyte
     name = request.path.stem.removeprefix("test_").replace("_", "-")
     with hosting(admin_dsn, tmp_path_factory.mktemp(name), name) as hosted:
         yield hosted
+
+
+@pytest.fixture
+async def mirror(
+    database: Database,
+    app_connection: Connection,
+    tenant: TenantId,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Mirror]:
+    """A mirror whose engine works in this process, when it is asked to."""
+    monkeypatch.setattr(leases, "DURATION", 300)  # nobody renews it here
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
+        yield opened

@@ -1,28 +1,19 @@
 """`mirrord check` from inside: what it holds while it looks."""
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from mirrord.db.connect import Database
-from mirrord.domain.entry import Digest, TenantId
+from mirrord.domain.entry import Digest
 from mirrord.mirror.tree import Tree
 from mirrord.sync import check as check_module
 from mirrord.sync.check import Verdict, check
 from tests.system.entries import value
-from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.mirrors import Mirror
 from tests.system.rows import Connection
 
 STANDING = "SELECT count(*) FROM pg_stat_activity WHERE state ^@ 'idle in transaction' AND datname = current_database()"
-
-
-@pytest.fixture
-async def mirror(
-    database: Database, app_connection: Connection, tenant: TenantId, tmp_path: Path
-) -> AsyncIterator[Mirror]:
-    async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
-        yield opened
 
 
 async def test_no_transaction_stands_still_while_files_are_read(

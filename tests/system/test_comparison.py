@@ -1,29 +1,14 @@
 """The full compare of a tree too large to be held beside its rows."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from mirrord.db import comparison, leases
-from mirrord.db.connect import Database
-from mirrord.domain.entry import TenantId
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
+from mirrord.db import comparison
+from tests.system.mirrors import Mirror
 
 
-@pytest.fixture
-async def mirror(
-    database: Database,
-    app_connection: Connection,
-    tenant: TenantId,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[Mirror]:
-    monkeypatch.setattr(leases, "DURATION", 300)  # nobody renews it here
+@pytest.fixture(autouse=True)
+def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "AGREED", 2)
-    async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("pages", [1, 2, 3, 4])

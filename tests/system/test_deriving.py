@@ -3,20 +3,17 @@
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from pathlib import Path
 
 import pytest
 
 from mirrord.codec.stored import Stored, stored
-from mirrord.db import leases
-from mirrord.db.connect import Database, Lease
-from mirrord.domain.entry import TenantId
+from mirrord.db.connect import Lease
 from mirrord.errors import Fenced
 from mirrord.sync import derive, workers
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.workers import Workers
 from tests.system.entries import value
-from tests.system.mirrors import Mirror, opened_mirror
+from tests.system.mirrors import Mirror
 from tests.system.rows import Connection
 
 DEADLY, ENDLESS = "deadly", "endless"
@@ -36,19 +33,6 @@ def suffering(text: str, prior: str | None) -> Stored:
 def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[Stored]:
     """The same of several."""
     return [suffering(text, prior) for text, prior in pages]
-
-
-@pytest.fixture
-async def mirror(
-    database: Database,
-    app_connection: Connection,
-    tenant: TenantId,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[Mirror]:
-    monkeypatch.setattr(leases, "DURATION", 300)  # nobody renews it here
-    async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
-        yield opened
 
 
 @pytest.fixture

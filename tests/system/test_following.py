@@ -2,37 +2,19 @@
 
 import asyncio
 import multiprocessing
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from mirrord.config import Config
 from mirrord.daemon import Daemon
-from mirrord.db import leases
-from mirrord.db.connect import Database
-from mirrord.domain.entry import TenantId
 from mirrord.sync import workers
 from mirrord.sync.derive import OFTEN, Recent
 from mirrord.sync.engine import ACK, REST
 from mirrord.sync.following import follow_some
 from tests.system.editors import save
 from tests.system.harness import PATIENCE, eventually
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
-
-
-@pytest.fixture
-async def mirror(
-    database: Database,
-    app_connection: Connection,
-    tenant: TenantId,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[Mirror]:
-    monkeypatch.setattr(leases, "DURATION", 300)  # nobody renews it here
-    async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
-        yield opened
+from tests.system.mirrors import Mirror
 
 
 async def test_what_was_followed_is_not_followed_again_until_something_changes(mirror: Mirror) -> None:
