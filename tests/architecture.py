@@ -50,6 +50,7 @@ PURE_MODULES = {
             "lulls",
         )
     ),
+    "mirrord.mirror.gathering",
     "mirrord.mirror.layout",
     "mirrord.cli.diagnosis",
     "mirrord.cli.units",

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from watchfiles._rust_notify import WatchfilesRustInternalError
 
-from mirrord.mirror.bursts import HEARTBEAT, Bursts, Told
+from mirrord.mirror.bursts import HEARTBEAT, Bursts
+from mirrord.mirror.gathering import Told
 from mirrord.mirror.layout import printable
 
 LARGE = 10_000  # paths in one batch from which looking everywhere is cheaper
@@ -78,8 +79,7 @@ async def _watched(
         outdated = _identity(root) != span.identity
         yield None
         while not (outdated or stop.is_set()):
-            found, outdated = await run(thread, _look, bursts, span)
-            paths = _below(root, found)
+            paths, outdated = await run(thread, _look, bursts, span)
             if len(paths) > LARGE or "" in paths:
                 yield None
             elif paths:
@@ -120,7 +120,7 @@ def _span(root: Path) -> _Span:
 
 
 def _bursts(span: _Span, told: Told) -> Bursts:
-    return Bursts(span.paths, recursive=span.recursive, told=lambda paths: told(_below(span.root, paths)))
+    return Bursts(span.paths, recursive=span.recursive, root=span.root, told=told)
 
 
 def _look(bursts: Bursts, span: _Span) -> tuple[set[str], bool]:
@@ -128,7 +128,7 @@ def _look(bursts: Bursts, span: _Span) -> tuple[set[str], bool]:
     found, outdated = set[str](), False
     while not (found or outdated or bursts.ended):
         found = bursts.next()
-        grew = not span.recursive and any(path not in span.paths and _is_real_directory(path) for path in found)
+        grew = not span.recursive and any(_is_unwatched(span, str(span.root / path)) for path in found)
         outdated = grew or _identity(span.root) != span.identity
     return found, outdated
 
@@ -165,16 +165,12 @@ def _identity(root: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _is_real_directory(path: str) -> bool:
+def _is_unwatched(span: _Span, path: str) -> bool:
+    """Whether *path* is a real directory that was made since."""
     try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
+        return path not in span.paths and stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
-
-
-def _below(root: Path, paths: set[str]) -> set[str]:
-    prefix = f"{root}/"
-    return {path.removeprefix(prefix) if path != str(root) else "" for path in paths}
 
 
 def _refusal(root: Path, error: Exception) -> str:

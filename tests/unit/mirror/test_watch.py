@@ -4,12 +4,13 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from mirrord.mirror import bursts, waking
+from mirrord.mirror import gathering, waking
 from mirrord.mirror import watch as watching
 from mirrord.mirror.watch import watch
 from tests.system.harness import eventually
@@ -137,7 +138,8 @@ async def test_too_many_paths_at_once_mean_everywhere(root: Path, monkeypatch: p
 
 
 async def test_what_is_told_need_not_wait_for_silence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bursts, "SILENCE", 10_000)
+    monkeypatch.setattr(gathering, "SILENCE", 10)
+    monkeypatch.setattr(gathering, "LONGEST", 10)
     async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=lambda _: True)) as batches:
         assert await anext(batches) is None
         (root / "A.md").write_bytes(b"alpha")
@@ -145,7 +147,9 @@ async def test_what_is_told_need_not_wait_for_silence(root: Path, monkeypatch: p
 
 
 async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bursts, "SILENCE", 500)
+    monkeypatch.setattr(gathering, "SILENCE", 0.5)
+    monkeypatch.setattr(gathering, "LONGEST", 5)
+    (root / "t").mkdir()
     asked = threading.Event()
 
     def told(_: set[str]) -> bool:
@@ -154,15 +158,32 @@ async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkey
 
     async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=told)) as batches:
         assert await anext(batches) is None
-        (root / "A.md").write_bytes(b"alpha")
+        (root / "t/A.md").write_bytes(b"alpha")
         batch = asyncio.ensure_future(anext(batches))
         assert await asyncio.to_thread(asked.wait, 5)
-        (root / "B.md").write_bytes(b"beta")
-        assert await batch == {"A.md", "B.md"}
+        (root / "t/B.md").write_bytes(b"beta")
+        assert await batch == {"t/A.md", "t/B.md"}
+
+
+async def test_what_goes_on_in_one_tree_does_not_hold_up_another(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "SILENCE", 10)
+    monkeypatch.setattr(gathering, "LONGEST", 10)
+    for tree in ("restless", "quiet"):
+        (root / tree).mkdir()
+    told = partial(all_below, "quiet")
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=told)) as batches:
+        assert await anext(batches) is None
+        (root / "restless/A.md").write_bytes(b"alpha")
+        (root / "quiet/B.md").write_bytes(b"beta")
+        assert await anext(batches) == {"quiet/B.md"}
+
+
+def all_below(tree: str, paths: set[str]) -> bool:
+    return all(path.startswith(f"{tree}/") for path in paths)
 
 
 async def test_of_many_paths_nobody_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bursts, "FEW", 0)
+    monkeypatch.setattr(gathering, "FEW", 0)
     async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=_fails)) as batches:
         assert await anext(batches) is None
         (root / "A.md").write_bytes(b"alpha")
