@@ -133,7 +133,7 @@ async def make_tenant(database: Database, name: str, tenant: TenantId, made_at: 
         raise Refused(f"The tenant of this backup is here already, under the name {taken}. Restore it --as a new one.")
     if name in known:
         raise Refused(f"There is another tenant called {name} already. Restore it --as another name.")
-    async with database.connection() as connection, connection.transaction():
+    async with database.connection() as connection:
         statement = "INSERT INTO mirrord.tenant (id, name, created_at) VALUES (%s, %s, %s::timestamptz)"
         await connection.execute(statement, (tenant, name, made_at))
         await connection.execute("INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s)", (tenant,))

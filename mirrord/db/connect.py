@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from mirrord.db.pipelines import begun
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
@@ -139,7 +140,8 @@ class Database:
             min_size=1,
             max_size=size,
             open=False,
-            kwargs={"prepare_threshold": 2},  # statements are few and repeat: parse and plan them once
+            # statements are few and repeat: parse and plan them once
+            kwargs={"autocommit": True, "prepare_threshold": 2},
             configure=_limit,
             check=_check if checked else None,
             timeout=POOL_TIMEOUT,
@@ -161,21 +163,16 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
-        with translated(), self._counted():
-            async with self.pool.connection() as connection:
-                yield connection
+        """One transaction with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
+        async with self.statement() as connection, connection.transaction():
+            yield connection
 
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[Connection]:
-        """Like connection(), for one statement: it commits itself, in one round trip instead of three."""
-        async with self.connection() as connection:
-            await connection.set_autocommit(True)
-            try:
+        """A connection with no tenant whose statements commit themselves, each in one round trip instead of three."""
+        with translated(), self._counted():
+            async with self.pool.connection() as connection:
                 yield connection
-            finally:
-                if not connection.closed:
-                    await connection.set_autocommit(False)
 
     @asynccontextmanager
     async def transaction(
@@ -187,13 +184,14 @@ class Database:
         Raises Fenced when *lease* is lost: nothing of the transaction is kept then.
         """
         with translated(), self._counted():
-            async with self.pool.connection() as connection, connection.pipeline(), connection.transaction():
-                await set_tenant(connection, tenant)
-                if actor is not None:
-                    await set_actor(connection, {"kind": actor.kind, "name": actor.name})
-                if lease is not None:
-                    await set_no_cascade(connection)
-                    await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
+            async with self.pool.connection() as connection, begun(connection) as outbox:
+                with outbox.held():
+                    await set_tenant(connection, tenant)
+                    if actor is not None:
+                        await set_actor(connection, {"kind": actor.kind, "name": actor.name})
+                    if lease is not None:
+                        await set_no_cascade(connection)
+                        await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
                 yield connection
 
     @contextmanager
@@ -215,9 +213,7 @@ async def _check(connection: Connection) -> None:
 
 async def _limit(connection: Connection) -> None:
     if connection.info.server_version >= _KNOWS_TRANSACTION_TIMEOUT:
-        await connection.set_autocommit(True)
         await connection.execute(f"SET transaction_timeout = '{TRANSACTION_TIMEOUT}s'")
-        await connection.set_autocommit(False)
 
 
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:

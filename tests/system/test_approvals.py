@@ -325,6 +325,7 @@ def test_a_daemon_that_is_killed_before_it_told_does_not_run_the_command_again(
         eventually(made.exists, "the page")
         eventually(lambda: str(request) in _event_lines(mirrord), "the event of that")
         mirrord.kill()
+        connection.execute(_END_WAITING)  # its last words may have reached Postgres, which waits to write them
     mirrord.file(".mirrord/state.db").unlink()
 
     mirrord.up()
@@ -335,6 +336,9 @@ def test_a_daemon_that_is_killed_before_it_told_does_not_run_the_command_again(
     assert isinstance(outcome, Failed)
     assert outcome.code == "INTERRUPTED"
     assert [done["path"] for done in outcome.facts["done"]] == [made.name]  # type: ignore[attr-defined]
+
+
+_END_WAITING = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
 def _claimed(mirrord: Mirrord, request: UUID) -> bool:

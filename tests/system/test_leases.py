@@ -9,7 +9,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from psycopg.pq import TransactionStatus
 
 from mirrord import app
 from mirrord.config import Config
@@ -267,11 +266,3 @@ async def test_a_renewal_tells_how_far_the_mirror_is_and_never_takes_it_back(
     for acknowledged in ({lease.mirror: 7}, {lease.mirror: 3}, {}):
         assert await leases.renew(database, [lease], {}, acknowledged) == {lease.mirror}
         assert value(app_connection, "SELECT ack_seq FROM mirrord.mirror") == 7
-
-
-async def test_a_statement_commits_itself_and_its_connection_goes_back_to_transactions(engine: Engine) -> None:
-    database = engine.sides.database
-    async with database.statement() as connection:
-        await connection.execute("SELECT 1")
-        assert connection.info.transaction_status is TransactionStatus.IDLE
-    assert not connection.autocommit

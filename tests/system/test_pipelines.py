@@ -1,0 +1,156 @@
+"""Transactions that are sent together: what they promise is what the driver's own do."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from psycopg.pq import TransactionStatus
+
+from mirrord.db.connect import Connection, Database
+from mirrord.db.pipelines import Outbox
+from mirrord.domain.entry import TenantId
+from tests.system import rows
+
+ADD = "INSERT INTO mirrord.page (tenant_id, id, name, markdown) VALUES (%s, %s, %s, 'text')"
+SLEEP = "SELECT pg_sleep(60)"
+
+
+async def add(connection: Connection, tenant: TenantId, entry: UUID, name: str) -> None:
+    await connection.execute(ADD, (tenant, entry, name))
+
+
+def names(app: rows.Connection) -> list[str]:
+    return [name for (name,) in app.execute("SELECT name FROM mirrord.page ORDER BY name").fetchall()]
+
+
+async def one_is_left(database: Database, tenant: TenantId) -> None:
+    """Whatever happened before, the next transaction has a connection that is in none."""
+    async with database.transaction(tenant) as connection:
+        row = await (await connection.execute("SELECT current_setting('mirrord.tenant')")).fetchone()
+        assert row == (str(tenant),)
+
+
+async def test_what_is_asked_for_in_a_transaction_is_kept(
+    database: Database, tenant: TenantId, app_connection: rows.Connection
+) -> None:
+    async with database.transaction(tenant) as connection:
+        await add(connection, tenant, uuid4(), "A")
+        await add(connection, tenant, uuid4(), "B")
+        assert names(app_connection) == []
+    assert names(app_connection) == ["A", "B"]
+    await one_is_left(database, tenant)
+
+
+async def test_a_transaction_that_asks_for_nothing_leaves_nothing_open(database: Database, tenant: TenantId) -> None:
+    async with database.transaction(tenant) as connection:
+        pass
+    assert connection.info.transaction_status is TransactionStatus.IDLE
+    await one_is_left(database, tenant)
+
+
+async def add_twice(database: Database, tenant: TenantId, *, fetch: bool) -> None:
+    entry = uuid4()
+    async with database.transaction(tenant) as connection:
+        await add(connection, tenant, entry, "A")
+        await add(connection, tenant, entry, "B")
+        if fetch:
+            await (await connection.execute("SELECT 1")).fetchone()
+
+
+@pytest.mark.parametrize("fetch", [True, False], ids=["seen within", "seen at its end"])
+async def test_of_a_transaction_with_an_error_nothing_is_kept(
+    database: Database, tenant: TenantId, app_connection: rows.Connection, fetch: bool
+) -> None:
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        await add_twice(database, tenant, fetch=fetch)
+    assert names(app_connection) == []
+    await one_is_left(database, tenant)
+
+
+async def add_namesakes(database: Database, tenant: TenantId) -> None:
+    async with database.transaction(tenant) as connection:
+        await connection.execute("SET CONSTRAINTS mirrord.page_name_is_free DEFERRED")
+        for _ in range(2):
+            statement = "INSERT INTO mirrord.page (tenant_id, id, name, name_key) VALUES (%s, %s, 'A', 'a')"
+            await connection.execute(statement, (tenant, uuid4()))
+
+
+async def test_an_error_that_only_the_commit_finds_is_raised(
+    database: Database, tenant: TenantId, app_connection: rows.Connection
+) -> None:
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        await add_namesakes(database, tenant)
+    assert names(app_connection) == []
+    await one_is_left(database, tenant)
+
+
+async def leave(database: Database, tenant: TenantId, *, sent: bool) -> None:
+    async with database.transaction(tenant) as connection:
+        if sent:
+            await add(connection, tenant, uuid4(), "A")
+        raise KeyError
+
+
+@pytest.mark.parametrize("sent", [True, False])
+async def test_of_a_transaction_that_is_left_early_nothing_is_kept(
+    database: Database, tenant: TenantId, app_connection: rows.Connection, sent: bool
+) -> None:
+    with pytest.raises(KeyError):
+        await leave(database, tenant, sent=sent)
+    assert names(app_connection) == []
+    await one_is_left(database, tenant)
+
+
+async def test_a_transaction_whose_task_is_cancelled_holds_nothing(
+    database: Database, tenant: TenantId, app_connection: rows.Connection
+) -> None:
+    begun = asyncio.Event()
+
+    async def stand_still() -> None:
+        async with database.transaction(tenant) as connection:
+            await add(connection, tenant, uuid4(), "A")
+            begun.set()
+            await (await connection.execute(SLEEP)).fetchone()
+
+    task = asyncio.create_task(stand_still())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert names(app_connection) == []
+    await one_is_left(database, tenant)
+
+
+async def test_a_statement_commits_itself(database: Database) -> None:
+    async with database.statement() as connection:
+        await connection.execute("SELECT 1")
+        assert connection.info.transaction_status is TransactionStatus.IDLE
+
+
+async def add_tenant_twice(database: Database, name: str) -> None:
+    async with database.connection() as connection:
+        for _ in range(2):
+            await connection.execute("INSERT INTO mirrord.tenant (id, name) VALUES (%s, %s)", (uuid4(), name))
+
+
+async def test_of_a_transaction_without_a_tenant_with_an_error_nothing_is_kept(database: Database) -> None:
+    name = f"t{uuid4().hex}"
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        await add_tenant_twice(database, name)
+    async with database.connection() as connection:
+        cursor = await connection.execute("SELECT FROM mirrord.tenant WHERE name = %s", (name,))
+        assert await cursor.fetchone() is None
+
+
+def test_an_outbox_gives_all_it_has_as_one_command() -> None:
+    given: list[int] = []
+    outbox = Outbox([lambda: given.append(1), lambda: given.append(2)])
+
+    with outbox.held():
+        assert not outbox
+    assert outbox
+    outbox.popleft()()
+
+    assert given == [1, 2]
+    assert not outbox
