@@ -32,6 +32,7 @@ from mirrord.mirror.saves import is_told
 from mirrord.mirror.watch import watch
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
+from mirrord.sync.company import Company
 from mirrord.sync.consequences import Consequences
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
@@ -101,6 +102,7 @@ class Daemon:
     _answers: set[asyncio.Task[None]] = field(default_factory=set)
     _workers: Workers = field(default_factory=Workers)
     _recent: Recent = field(default_factory=Recent)
+    _company: Company = field(default_factory=Company)
     _states: states.States = field(default_factory=states.States)
 
     def __post_init__(self) -> None:
@@ -186,7 +188,7 @@ class Daemon:
 
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
-        engine = Engine(opened.sides, adopting=opened.adopting)
+        engine = Engine(opened.sides, adopting=opened.adopting, company=self._company)
         consequences = Consequences(engine, Deriver(opened.sides, self._workers, self._recent))
         approver = Approver(Desk(opened.sides, self.config), lambda: engine.root.suspended is None)
         self.worked[name] = Worked(opened, engine, consequences, EventReader(opened.sides), approver)

@@ -60,18 +60,27 @@ class Consequences:
 
     async def _derive(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending < MANY:
+            began = time.monotonic()
             held = await self._deriver.derive_some()
             if not held:
                 break
             self.drawn = False
             await self._count(held)
             await self._link(stop, many=held == BATCH)
+            if held > 1:
+                await self._leave_some_time(stop, began)
             if not self._deriver.has_more:
                 break
         self.long_work = None
         self.drawn = self._engine.pending < MANY and not self._deriver.postponed
         if self.drawn:
             self._derived_at = time.monotonic()
+
+    async def _leave_some_time(self, stop: asyncio.Event, began: float) -> None:
+        """Whoever edits many pages at once waits a little for their documents, so that others' edits need not."""
+        now = time.monotonic()
+        if rest := self._engine.company.rest(self._engine.sides.tenant, now - began, now):
+            await pause(stop, rest)
 
     async def _count(self, held: int) -> None:
         """Note that documents of so many pages are made, if that is a part of long work."""

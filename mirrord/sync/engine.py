@@ -18,6 +18,7 @@ from mirrord.sync.adoption import Adoption
 from mirrord.sync.apply import Applied, apply
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.brake import Brake, restored
+from mirrord.sync.company import Company
 from mirrord.sync.conclusion import Conclusion
 from mirrord.sync.decision import Step
 from mirrord.sync.doubts import Doubts
@@ -51,8 +52,10 @@ RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
 class Engine:
     """Works on one mirror. Everything it knows can be found again by looking."""
 
-    def __init__(self, sides: Sides, *, adopting: bool) -> None:
+    def __init__(self, sides: Sides, *, adopting: bool, company: Company | None = None) -> None:
+        """company: the mirrors of its daemon; None: it is the only one."""
         self.sides = sides
+        self.company = company or Company()
         self.adoption = Adoption(adopting)
         self.handshake = Handshake(sides)
         self.queue = Queue()
@@ -229,6 +232,7 @@ class Engine:
 
     async def _take_in_hand(self) -> None:
         await self.passes.take_in_hand()
+        self.company.works(self.sides.tenant, time.monotonic())
         self.pulse.step()
 
     async def _acknowledge(self) -> None:

@@ -32,7 +32,7 @@ class Dirty:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class Shown:
     """
     What the tree shows.
 
@@ -70,6 +70,7 @@ async def observe(
     look: Look | None = None,
     coming: Collection[Base] = (),
     *,
+    shown: Shown | None = None,
     known: Known | None = None,
     adopting: bool = False,
     rewound: bool = False,
@@ -78,11 +79,12 @@ async def observe(
     Look at the tree where *dirty* says, and load what is known of every entry concerned.
 
     look: what was seen there already, where *dirty* has paths only. coming: bases of new entries elsewhere that are
-    just being written. known: what was read of all entries in *dirty* just now. adopting: whether old
-    bytes of attachments matter, too. rewound: whether the tree went back in time.
+    just being written. shown: what look_at() saw there just now. known: what was read of all entries in *dirty* just
+    now. adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
     bases, rows = (known.bases, known.rows) if known else await _load_entries(sides, dirty.entries)
-    shown = await asyncio.to_thread(_look, sides, dirty, bases, look)
+    if shown is None:
+        shown = await asyncio.to_thread(look_at, sides, dirty, bases, look)
     look = shown.look
     if shown.missing is not None:
         memory = Memory(bases, rows, shown.missing)
@@ -110,15 +112,15 @@ async def observe(
     return Observation(states_of, look, seen, assembly.unowned, late, overtaking)
 
 
-def _look(sides: Sides, dirty: Dirty, bases: Sequence[Base], look: Look | None) -> _Shown:
-    """look: what was seen already; None: nothing. bases: of the entries that are dirty."""
+def look_at(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: Look | None = None) -> Shown:
+    """What the tree shows; blocking. look: what was seen already; None: nothing. bases: of the dirty entries."""
     if look is None:
         paths = dirty.paths | {base.path for base in bases if base.path is not None}
         look = sides.looker.look(paths, dirty.forced)
     _leave_out_owned(look, sides.looker.index)
     if look.found or look.gone or look.unknown:
-        return _Shown(look, _written(sides), None)
-    return _Shown(look, {}, _missing(sides, bases, look))
+        return Shown(look, _written(sides), None)
+    return Shown(look, {}, _missing(sides, bases, look))
 
 
 def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
@@ -176,7 +178,7 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[Seq
 async def _remember(
     connection: Connection,
     sides: Sides,
-    shown: _Shown,
+    shown: Shown,
     known: Sequence[Base],
     coming: Collection[Base],
     *,

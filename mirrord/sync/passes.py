@@ -21,8 +21,8 @@ from mirrord.sync.deletions import trash
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.intake import CHUNK, Intake
 from mirrord.sync.listing import ProblemList
-from mirrord.sync.look import Look, Looker
-from mirrord.sync.observe import Dirty, Observation, observe
+from mirrord.sync.look import Look
+from mirrord.sync.observe import Dirty, Observation, Shown, look_at, observe
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.queue import Queue
@@ -98,14 +98,16 @@ class Passes:
             finally:
                 self._intake.release(writing.dirty)
 
-    async def observe(self, dirty: Dirty, look: Look | None = None) -> Observation:
-        """What is on the two sides and in the base, where *dirty* says."""
+    async def observe(self, dirty: Dirty, look: Look | None = None, shown: Shown | None = None) -> Observation:
+        """What is on the two sides and in the base, where *dirty* says. shown: what was looked at for this."""
         coming = self._writing.bases if self._writing else ()
         known, self._known = self._known, None
         if known is not None and not dirty.entries <= known.entries:
             known = None
         going_on, rewound = self._adoption.is_going_on, self._adoption.is_rewinding
-        return await observe(self._sides, dirty, look, coming, known=known, adopting=going_on, rewound=rewound)
+        return await observe(
+            *(self._sides, dirty, look, coming), shown=shown, known=known, adopting=going_on, rewound=rewound
+        )
 
     async def _observe_apart(self, dirty: Dirty, look: Look | None) -> Observation:
         """What has to do with entries on their way is seen when they have arrived."""
@@ -153,16 +155,18 @@ class Passes:
         if not dirty.paths - dirty.forced:
             await self._pass(dirty, look)
             return
-        found, seen = await asyncio.to_thread(_look_below, self._sides.looker, dirty)
+        found, shown = await asyncio.to_thread(_look_below, self._sides, dirty)
         if len(found) > CHUNK:  # what is too much for one pass waits for the next
             self._queue.mark(found - dirty.paths)
             found = frozenset()
         expanded = Dirty(dirty.paths | found, dirty.entries, dirty.forced)
-        await self._guarded(expanded, self._pass(expanded, look, seen))
+        await self._guarded(expanded, self._pass(expanded, look, shown))
 
-    async def _pass(self, dirty: Dirty, look: Look | None, seen: Look | None = None) -> None:
-        """look: what was read ahead. seen: what was looked at for this pass."""
-        observation, applied = await self._observe_apart(dirty, look or seen), Applied()
+    async def _pass(self, dirty: Dirty, look: Look | None, shown: Shown | None = None) -> None:
+        """look: what was read ahead. shown: what was looked at for this pass."""
+        ahead = shown is None or look is not None
+        observation = await (self._observe_apart(dirty, look) if ahead else self.observe(dirty, shown=shown))
+        applied = Applied()
         await self._absorb_late(observation)
         decisions = self._doubts.decide(observation, list(observation.states.values()))
         await self.finish()
@@ -201,16 +205,16 @@ class Passes:
                 self._queue.mark([index_path], entries, forced=True)
 
 
-def _look_below(looker: Looker, dirty: Dirty) -> tuple[frozenset[str], Look | None]:
+def _look_below(sides: Sides, dirty: Dirty) -> tuple[frozenset[str], Shown | None]:
     """
     What differs in directories that changed, and what is seen there; the latter only where it is all that counts.
 
     Blocking; one turn of a thread for both, because each delays an edit.
     """
-    found = frozenset[str]().union(*map(looker.expand, dirty.paths - dirty.forced))
+    found = frozenset[str]().union(*map(sides.looker.expand, dirty.paths - dirty.forced))
     if dirty.entries or len(found) > CHUNK:
         return found, None
-    return found, looker.look(dirty.paths | found, dirty.forced)
+    return found, look_at(sides, Dirty(dirty.paths | found, forced=dirty.forced))
 
 
 def _only_new(decisions: Sequence[Decision]) -> list[Base]:
