@@ -77,6 +77,11 @@ class Index:
             return (seen.device, seen.inode) != (stat.device, stat.inode)
         return not seen.matches(stat)
 
+    def same(self, path: str, stat: Stat) -> str | None:
+        """*path*, as it is known here, if what is there is what was last seen; else None."""
+        known = self._paths.get((stat.device, stat.inode))
+        return known if known == path and not self.differs(path, stat) else None
+
     def note(self, path: str, seen: Seen) -> None:
         """Remember a look."""
         self._seen[path] = seen

@@ -28,7 +28,8 @@ class Scan:
     """
     What a look at the tree found. Keys are paths.
 
-    files: pages, attachments and records.
+    files: pages, attachments and records; without those that are
+    same: as they were when last seen, where that is known.
     directories: folders, `assets` and what is below it, those of records; the scanned directory itself is left out.
     ignored: files and directories `.mirrorignore` keeps out, unless they are synced already.
     others: how many visible files are of no kind that is synced.
@@ -37,6 +38,7 @@ class Scan:
     """
 
     files: dict[str, Stat] = field(default_factory=dict)
+    same: set[str] = field(default_factory=set)
     directories: dict[str, Stat] = field(default_factory=dict)
     ignored: dict[str, Stat] = field(default_factory=dict)
     others: int = 0
@@ -45,25 +47,33 @@ class Scan:
 
     def shows_absent(self, path: str) -> bool:
         """Whether *path*, which is below the scanned directory, is known not to be there."""
-        if path in self.files or path in self.directories or path in self.ignored:
+        if path in self.files or path in self.same or path in self.directories or path in self.ignored:
             return False
         return self.unknown.isdisjoint(lineage(path))
 
 
-def scan(tree: Tree, ignore: Ignore, under: str = "", seen: Callable[[int], None] = lambda _: None) -> Scan:
+def scan(
+    tree: Tree,
+    ignore: Ignore,
+    under: str = "",
+    seen: Callable[[int], None] = lambda _: None,
+    known: Callable[[str, Stat], str | None] = lambda _path, _stat: None,
+) -> Scan:
     """
     Look at everything below the directory *under*; one that is gone holds nothing.
 
     seen: is told again and again how many files and directories were found.
+    known: a file's path, as the caller has it, if the file is as it was when last seen: of a large tree whose files are
+        all the same so nothing is kept twice.
     Raises:
         Unavailable: the tree's root cannot be listed.
         Refused: *under* is reached through a symbolic link.
     """
-    walk = _Walk(tree, ignore)
+    walk = _Walk(tree, ignore, known)
     walk.start(under)
     while walk.pending:
         walk.look(walk.pending.pop())
-        seen(len(walk.found.files) + len(walk.found.directories))
+        seen(len(walk.found.files) + len(walk.found.same) + len(walk.found.directories))
     return walk.found
 
 
@@ -83,8 +93,9 @@ class _Directory:
 
 
 class _Walk:
-    def __init__(self, tree: Tree, ignore: Ignore) -> None:
+    def __init__(self, tree: Tree, ignore: Ignore, known: Callable[[str, Stat], str | None]) -> None:
         self.tree = tree
+        self.known = known
         self.ignore = ignore
         self.selective = not ignore.is_empty
         self.device = tree.opened_as[0]
@@ -151,11 +162,18 @@ class _Walk:
         elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
             self.found.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
         else:
-            self.found.files[path] = stat_of(entry.stat(follow_symlinks=False))
+            self._note(path, entry)
+
+    def _note(self, path: str, entry: os.DirEntry[str]) -> None:
+        stat = stat_of(entry.stat(follow_symlinks=False))
+        if (same := self.known(path, stat)) is not None:
+            self.found.same.add(same)
+        else:
+            self.found.files[path] = stat
 
     def _see_record(self, path: str, entry: os.DirEntry[str]) -> None:
         if spot_of_file(path) is not None:
-            self.found.files[path] = stat_of(entry.stat(follow_symlinks=False))
+            self._note(path, entry)
         elif is_temporary(entry.name):
             self.found.others += 1
         else:

@@ -313,7 +313,7 @@ class Engine:
             except Damaged as error:
                 look.troubles.append((IGNORE_PATH, "damaged", str(error)))
         look.looked.add(IGNORE_PATH)
-        found = scan(self.sides.tree, looker.ignore, seen=scanning.tell)
+        found = scan(self.sides.tree, looker.ignore, seen=scanning.tell, known=looker.index.same)
         look.list_troubles(found)
         # what could not be read is in no index: that it went is told by the list only
         look.gone.update(path for path in self.problems.in_tree() if found.shows_absent(path))

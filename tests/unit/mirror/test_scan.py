@@ -6,16 +6,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import Kind
+from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Refused, Unavailable
 from mirrord.mirror.ignore import Ignore
+from mirrord.mirror.index import Index
 from mirrord.mirror.layout import spot_of_directory, spot_of_file
 from mirrord.mirror.scan import Scan, scan
+from mirrord.mirror.state import seen
 from mirrord.mirror.tree import Tree
 
 NOTHING = Ignore()
@@ -40,6 +43,25 @@ def test_a_scan_finds_pages_attachments_and_directories(tree: Tree, root: Path) 
     assert found.directories["A"] == tree.stat("A")
     assert found.others == 2
     assert found.troubles == []
+
+
+def test_a_scan_keeps_of_a_file_that_is_as_it_was_only_the_path_it_is_known_by(tree: Tree, root: Path) -> None:
+    make(root, "A.md", "A/B.md", "A/C.md", "A/D.md")
+    index = Index({})
+    for path in ("A.md", "A/B.md", "A/C.md"):
+        stat = tree.stat(path)
+        assert stat is not None
+        index.note(path, seen(stat, digest_of(path.encode()), EntryId(UUID(int=1))))
+    (root / "A/B.md").write_bytes(b"changed since")
+    (root / "A/C.md").rename(root / "A/E.md")
+
+    found = scan(tree, NOTHING, known=index.same)
+
+    assert found.same == {"A.md"}
+    assert next(iter(found.same)) is next(path for path in index.paths() if path == "A.md")
+    assert sorted(found.files) == ["A/B.md", "A/D.md", "A/E.md"]
+    assert not found.shows_absent("A.md")
+    assert found.shows_absent("A/C.md")
 
 
 def test_a_part_of_the_tree_can_be_scanned(tree: Tree, root: Path) -> None:
