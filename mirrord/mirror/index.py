@@ -1,8 +1,10 @@
 """What the tree looked like when we last looked, in memory: the cache of `state` while the daemon runs."""
 
 from collections.abc import Iterable, Iterator
+from struct import Struct
+from uuid import UUID
 
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import Digest, EntryId
 from mirrord.domain.place import ASSETS
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE
@@ -10,17 +12,22 @@ from mirrord.mirror.state import Seen
 
 Inode = tuple[int, int]  # device, inode
 
+# As bytes: as values each look took four times as much, which in a large tree was most of a daemon's memory.
+_STAT, _INODE = Struct("<QQQqq"), Struct("<QQ")
+_ENTRY, _DIGEST = slice(_STAT.size, _STAT.size + 16), slice(_STAT.size + 16, None)
+
 
 class Index:
     """Files and folders by path. Observations, never pending work: whatever it says, bases are compared with it."""
 
     def __init__(self, seen: dict[str, Seen]) -> None:
-        self._seen: dict[str, Seen] = {}
-        self._paths: dict[Inode, str] = {}
-        self._origins: dict[Inode, str] = {}  # only of those that were seen elsewhere since
+        """*seen* is emptied: of a large tree it is not kept twice."""
+        self._seen: dict[str, bytes] = {}
+        self._paths: dict[bytes, str] = {}
+        self._origins: dict[bytes, str] = {}  # only of those that were seen elsewhere since
         self._children: dict[str, set[str]] = {}
-        for path, one in seen.items():
-            self.note(path, one)
+        for path in list(seen):
+            self.note(path, seen.pop(path))
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -30,15 +37,17 @@ class Index:
 
     def get(self, path: str) -> Seen | None:
         """The last look at *path*."""
-        return self._seen.get(path)
+        packed = self._seen.get(path)
+        return _unpacked(packed) if packed is not None else None
 
     def path_of(self, inode: Inode) -> str | None:
         """Where a file or directory was last seen, also if nothing is there any more: it may have moved."""
-        return self._paths.get(inode)
+        return self._paths.get(_INODE.pack(*inode))
 
     def origin_of(self, inode: Inode) -> str | None:
         """Where it was when it was last known whose it is, or seen first; however often it was looked at since."""
-        return self._origins.get(inode) or self._paths.get(inode)
+        key = _INODE.pack(*inode)
+        return self._origins.get(key) or self._paths.get(key)
 
     def paths(self) -> Iterable[str]:
         """All paths."""
@@ -46,8 +55,8 @@ class Index:
 
     def has(self, path: str, digest: bytes) -> bool:
         """Whether *path* had this digest."""
-        seen = self._seen.get(path)
-        return seen is not None and seen.digest == digest
+        packed = self._seen.get(path)
+        return packed is not None and packed[_DIGEST] == digest
 
     def below(self, directory: str) -> Iterator[str]:
         """The paths below a directory, without itself; the index may change meanwhile."""
@@ -70,39 +79,40 @@ class Index:
 
     def differs(self, path: str, stat: Stat) -> bool:
         """Whether what is at *path* is not what was last seen there. A directory differs when it is another one."""
-        seen = self._seen.get(path)
-        if seen is None:
+        packed = self._seen.get(path)
+        if packed is None:
             return True
         if stat.is_directory:
-            return (seen.device, seen.inode) != (stat.device, stat.inode)
-        return not seen.matches(stat)
+            return not packed.startswith(_INODE.pack(stat.device, stat.inode))
+        return not packed.startswith(_STAT.pack(*stat[:5]))
 
     def same(self, path: str, stat: Stat) -> str | None:
         """*path*, as it is known here, if what is there is what was last seen; else None."""
-        known = self._paths.get((stat.device, stat.inode))
+        known = self.path_of((stat.device, stat.inode))
         return known if known == path and not self.differs(path, stat) else None
 
     def note(self, path: str, seen: Seen) -> None:
         """Remember a look."""
-        self._seen[path] = seen
-        inode = seen.device, seen.inode
-        if (last := self._paths.get(inode, path)) != path:
-            self._origins.setdefault(inode, last)
-        self._paths[inode] = path
+        self._seen[path] = packed = _packed(seen)
+        key = packed[: _INODE.size]
+        if (last := self._paths.get(key, path)) != path:
+            self._origins.setdefault(key, last)
+        self._paths[key] = path
         self._link(path)
 
     def own(self, path: str, entry: EntryId) -> Seen | None:
         """Remember whose file it is; what is then known of it."""
         self.settle(path)
-        seen = self._seen.get(path)
+        seen = self.get(path)
         if seen is not None:
-            seen = self._seen[path] = seen._replace(entry=entry)
+            seen = seen._replace(entry=entry)
+            self._seen[path] = _packed(seen)
         return seen
 
     def settle(self, path: str) -> None:
         """It is known whose file or directory is there: where that was before tells nothing any more."""
-        if (seen := self._seen.get(path)) is not None:
-            self._origins.pop((seen.device, seen.inode), None)
+        if (packed := self._seen.get(path)) is not None:
+            self._origins.pop(packed[: _INODE.size], None)
 
     def forget(self, path: str) -> None:
         """Nothing is there any more."""
@@ -115,8 +125,8 @@ class Index:
 
     def prune(self) -> None:
         """Forget where inodes were that are nowhere now: the system gives their numbers to new files."""
-        self._paths = {(one.device, one.inode): path for path, one in self._seen.items()}
-        self._origins = {inode: path for inode, path in self._origins.items() if inode in self._paths}
+        self._paths = {packed[: _INODE.size]: path for path, packed in self._seen.items()}
+        self._origins = {key: path for key, path in self._origins.items() if key in self._paths}
 
     def rename(self, old: str, new: str) -> None:
         """A file or directory we renamed ourselves: all below it is where it was, under another path."""
@@ -129,7 +139,7 @@ class Index:
         self._place(other, its)
 
     def _taken(self, top: str) -> list[tuple[str, Seen]]:
-        found = [(path, seen) for path in [top, *self.below(top)] if (seen := self._seen.get(path)) is not None]
+        found = [(path, seen) for path in [top, *self.below(top)] if (seen := self.get(path)) is not None]
         for path, _ in found:
             self.forget(path)
         return [(path[len(top) :], seen) for path, seen in found]
@@ -150,3 +160,13 @@ class Index:
                 return
             siblings.add(path)
             path = above
+
+
+def _packed(seen: Seen) -> bytes:
+    return _STAT.pack(*seen[:5]) + seen.entry.bytes + seen.digest
+
+
+def _unpacked(packed: bytes) -> Seen:
+    device, inode, size, mtime_ns, ctime_ns = _STAT.unpack_from(packed)
+    entry = EntryId(UUID(bytes=packed[_ENTRY]))
+    return Seen(device, inode, size, mtime_ns, ctime_ns, Digest(packed[_DIGEST]), entry)
