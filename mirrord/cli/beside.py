@@ -5,7 +5,7 @@ import sys
 import click
 
 from mirrord.cli.output import the_person
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from mirrord.errors import MirrordError
 from mirrord.sync.pausing import pause
 from mirrord.web.gate import Gate

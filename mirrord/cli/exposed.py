@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from mirrord.db import overview
 from mirrord.domain.measures import Endpoint, Waiting
 from mirrord.errors import Unavailable

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from mirrord.sync.pausing import pause
 from mirrord.telemetry.supervisor import MICROSECONDS, Supervisor
 

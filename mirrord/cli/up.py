@@ -15,7 +15,7 @@ import uvloop
 from mirrord.cli.options import configured
 from mirrord.cli.supervised import keep_told
 from mirrord.config import Config
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from mirrord.telemetry.logs import log_to
 from mirrord.telemetry.supervisor import supervisor_of
 

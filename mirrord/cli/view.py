@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from mirrord.cli.board import MOST_TENANTS, board, moment, told
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from mirrord.sync.pausing import pause
 
 REFRESH = 0.25  # seconds

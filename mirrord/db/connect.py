@@ -164,11 +164,11 @@ class Database:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """One transaction with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
-        async with self.statement() as connection, connection.transaction():
+        async with self.autocommit() as connection, connection.transaction():
             yield connection
 
     @asynccontextmanager
-    async def statement(self) -> AsyncIterator[Connection]:
+    async def autocommit(self) -> AsyncIterator[Connection]:
         """A connection with no tenant whose statements commit themselves, each in one round trip instead of three."""
         with translated(), self._counted():
             async with self.pool.connection() as connection:

@@ -82,7 +82,7 @@ async def renew(
     acknowledged: up to which seq every change is on a mirror.
     """
     mirrors = [lease.mirror for lease in leases]
-    async with database.statement() as connection:
+    async with database.autocommit() as connection:
         cursor = await connection.execute(
             "UPDATE mirrord.mirror AS m SET expires_at = clock_timestamp() + make_interval(secs => %s), "
             "state = coalesce(held.state, m.state), ack_seq = greatest(m.ack_seq, held.seq) "
@@ -98,7 +98,7 @@ async def renew(
 
 async def tell(database: Database, lease: Lease, state: str) -> None:
     """What a mirror says of itself, as JSON, between two renewals; nothing, if the lease is lost."""
-    async with database.statement() as connection:
+    async with database.autocommit() as connection:
         await connection.execute(
             "UPDATE mirrord.mirror SET state = %s::jsonb WHERE id = %s AND token = %s",
             (state, lease.mirror, lease.token),

@@ -64,7 +64,7 @@ async def try_wall(database: Database) -> Wall:
     """Try to cross from one new tenant to another in every way that must fail. Rolled back: nothing stays."""
     one, other = uuid4(), uuid4()
     leaks: list[str] = []
-    async with database.statement() as connection, connection.transaction(force_rollback=True):
+    async with database.autocommit() as connection, connection.transaction(force_rollback=True):
         for tenant in (one, other):
             name = f"doctor-{tenant.hex}"
             await connection.execute("INSERT INTO mirrord.tenant (id, name) VALUES (%s, %s)", (tenant, name))

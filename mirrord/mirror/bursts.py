@@ -1,4 +1,4 @@
-"""What watchfiles' watcher noticed, a burst at a time. It can only be polled: while nothing happens we sleep."""
+"""What watchfiles' watcher noticed, as soon as it may. It can only be polled: while nothing happens we sleep."""
 
 import math
 import threading
@@ -68,10 +68,7 @@ class Bursts:
             found = self._first() if left is None else self._taken(step=INSTANT, patience=_milliseconds(left))
             if self.ended or (left is None and not found):
                 return set()
-            prefix = f"{self._root}/"
-            self._gathering.add(
-                (path.removeprefix(prefix) if path != self._root else "" for path in found), time.monotonic()
-            )
+            self._gathering.add(map(self._below, found), time.monotonic())
         return whole
 
     def end(self) -> None:
@@ -82,6 +79,9 @@ class Bursts:
     def close(self) -> None:
         """Watch no longer."""
         self._watcher.close()
+
+    def _below(self, path: str) -> str:
+        return path.removeprefix(self._root).removeprefix("/")
 
     def _first(self) -> set[str]:
         """News after none; nothing when HEARTBEAT is over."""

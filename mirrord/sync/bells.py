@@ -48,7 +48,7 @@ class Bells:
             busy = time.monotonic() - self._changed < BUSY
             await pause(self._stop, min(POLL, max(POLL_BUSY, POLL_SHARE * len(self._engines))) if busy else POLL)
             with suppress(Unavailable):
-                async with database.statement() as connection:
+                async with database.autocommit() as connection:
                     seqs = await states.seqs(connection, list(self._engines))
                 for tenant, seq in seqs.items():
                     cursor = self._engines[tenant].feed.cursor

@@ -7,11 +7,20 @@ MOST = 0.5  # seconds of one rest
 
 
 class Company:
-    """Which mirrors worked last, told by whoever works. Times are of one clock, in seconds."""
+    """
+    mirrors: how many there are.
+
+    Which of them worked last is told by whoever works. Times are of one clock, in seconds.
+    """
 
     def __init__(self) -> None:
+        self.mirrors = 0
         self._last: TenantId | None = None
         self._last_at = self._other_at = -LATELY
+
+    def join(self) -> None:
+        """There is one more."""
+        self.mirrors += 1
 
     def works(self, tenant: TenantId, now: float) -> None:
         """*tenant* works."""

@@ -56,6 +56,7 @@ class Engine:
         """company: the mirrors of its daemon; None: it is the only one."""
         self.sides = sides
         self.company = company or Company()
+        self.company.join()
         self.adoption = Adoption(adopting)
         self.handshake = Handshake(sides)
         self.queue = Queue()
@@ -75,7 +76,6 @@ class Engine:
             *(self.recovery, self.problems, self.brake, self.conclusion, self.look_everywhere),
         )
         self.started = False
-        self.mirrors = 1  # that its daemon works on: the more there are, the seldomer each does what can wait
         self.scan_seconds = 0.0  # what the last look everywhere took
         self._scanning: Scanning | None = None
         self._stretch = Stretch()
@@ -182,15 +182,15 @@ class Engine:
 
     def _seconds_to_wait(self) -> float:
         """While nothing is marked."""
-        look = min(LOOK_MOST, max(LOOK, LOOK_SHARE * self.mirrors))
+        look = min(LOOK_MOST, max(LOOK, LOOK_SHARE * self.company.mirrors))
         if not self.handshake.owed:
             return look
         return min(look, max(ACK, self._acknowledged_at + self.rest - time.monotonic()))
 
     @property
     def rest(self) -> float:
-        """Seconds at least between two rounds of what can wait, such as acknowledgements and links."""
-        return min(REST, REST_SHARE * self.mirrors)
+        """Seconds at least between two rounds of what can wait: the more mirrors share the daemon, the seldomer."""
+        return min(REST, REST_SHARE * self.company.mirrors)
 
     async def work(self, stop: asyncio.Event) -> None:
         """One round: everything that is ready, then deletions that are due."""

@@ -109,10 +109,10 @@ class Passes:
             *(self._sides, dirty, look, coming), shown=shown, known=known, adopting=going_on, rewound=rewound
         )
 
-    async def _observe_apart(self, dirty: Dirty, look: Look | None) -> Observation:
+    async def _observe_apart(self, dirty: Dirty, look: Look | None, shown: Shown | None) -> Observation:
         """What has to do with entries on their way is seen when they have arrived."""
         if self._writing is None or look is None:
-            return await self.observe(dirty, look)
+            return await self.observe(dirty, look, shown)
         observation = await self.observe(dirty, replace(look, found=dict(look.found)))
         if observation.states.keys().isdisjoint(base.entry for base in self._writing.bases):
             return observation
@@ -164,9 +164,7 @@ class Passes:
 
     async def _pass(self, dirty: Dirty, look: Look | None, shown: Shown | None = None) -> None:
         """look: what was read ahead. shown: what was looked at for this pass."""
-        ahead = shown is None or look is not None
-        observation = await (self._observe_apart(dirty, look) if ahead else self.observe(dirty, shown=shown))
-        applied = Applied()
+        observation, applied = await self._observe_apart(dirty, look, shown), Applied()
         await self._absorb_late(observation)
         decisions = self._doubts.decide(observation, list(observation.states.values()))
         await self.finish()

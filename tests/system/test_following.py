@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.config import Config
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from mirrord.sync import workers
 from mirrord.sync.derive import OFTEN, Recent
 from mirrord.sync.engine import ACK, REST
@@ -31,7 +31,7 @@ async def test_among_many_mirrors_an_acknowledgement_waits_unless_somebody_waits
     mirror.write({"Page.md": "one\n"})
     await mirror.settle()
     engine = mirror.engine
-    engine.mirrors = 1000
+    engine.company.mirrors = 1000
     assert engine.rest == REST
 
     mirror.write({"Page.md": "two\n"})

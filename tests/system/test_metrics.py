@@ -21,7 +21,7 @@ import pytest
 import mirrord
 from mirrord.cli.exposed import expose
 from mirrord.config import Config
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from tests.system.editors import save
 from tests.system.harness import PATIENCE, eventually
 from tests.unit.telemetry.test_exposition import asked, samples

@@ -1,6 +1,7 @@
 """Transactions that are sent together: what they promise is what the driver's own do."""
 
 import asyncio
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import psycopg
@@ -40,6 +41,27 @@ async def test_what_is_asked_for_in_a_transaction_is_kept(
         assert names(app_connection) == []
     assert names(app_connection) == ["A", "B"]
     await one_is_left(database, tenant)
+
+
+@pytest.mark.parametrize("fetches", [0, 1, 2])
+async def test_a_transaction_takes_one_round_trip_and_one_for_each_fetch(
+    database: Database, tenant: TenantId, tmp_path: Path, fetches: int
+) -> None:
+    async with Database(database.dsn, size=1) as alone:
+        await one_is_left(alone, tenant)
+        async with alone.autocommit() as connection:
+            traced = connection.pgconn
+        with (tmp_path / "messages").open("w+") as file:
+            traced.trace(file.fileno())
+            async with alone.transaction(tenant) as connection:
+                for _ in range(fetches):
+                    await (await connection.execute("SELECT 1")).fetchone()
+            traced.untrace()
+            file.seek(0)
+            messages = [line.split("\t") for line in file]
+    sent = [message[3].strip() for message in messages if message[1] == "F"]
+    assert sent.count("Sync") == 1
+    assert sent.count("Flush") in (fetches, fetches + 1)  # one more where leaving the pipeline finds no answer yet
 
 
 async def test_a_transaction_that_asks_for_nothing_leaves_nothing_open(database: Database, tenant: TenantId) -> None:
@@ -123,7 +145,7 @@ async def test_a_transaction_whose_task_is_cancelled_holds_nothing(
 
 
 async def test_a_statement_commits_itself(database: Database) -> None:
-    async with database.statement() as connection:
+    async with database.autocommit() as connection:
         await connection.execute("SELECT 1")
         assert connection.info.transaction_status is TransactionStatus.IDLE
 

@@ -13,7 +13,7 @@ import pytest
 
 from mirrord.cli.supervised import keep_told
 from mirrord.config import Config
-from mirrord.daemon import Daemon
+from mirrord.daemon.daemon import Daemon
 from mirrord.telemetry.supervisor import Supervisor
 from tests.system.editors import save
 from tests.system.manager import Manager

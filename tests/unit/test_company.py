@@ -31,3 +31,10 @@ def test_company_that_worked_long_ago_is_none() -> None:
     company.works(OTHER, 0.0)
     company.works(ME, LATELY)
     assert company.rest(ME, 0.1, LATELY) == 0
+
+
+def test_a_company_counts_who_joined() -> None:
+    company = Company()
+    for number in (1, 2, 3):
+        company.join()
+        assert company.mirrors == number

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from mirrord.mirror import gathering, waking
+from mirrord.mirror import bursts, gathering, waking
 from mirrord.mirror import watch as watching
 from mirrord.mirror.watch import watch
 from tests.system.harness import eventually
@@ -201,6 +201,16 @@ async def test_a_watch_sleeps_until_something_happens(root: Path) -> None:
         await asyncio.to_thread(eventually, lambda: _wakes_in(0.3) <= 10, "a watch that hardly wakes")
         (root / "B.md").write_bytes(b"beta")
         await told.until(lambda told: "B.md" in told.paths)
+
+
+async def test_news_soon_after_others_wake_a_watch_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bursts, "NAP", 60_000)  # it would sleep through them
+    monkeypatch.setattr(bursts, "SOON", 60_000)
+    async with watched(root) as told:
+        for number in range(3):
+            (root / f"{number}.md").write_bytes(b"alpha")
+            await told.until(lambda told, name=f"{number}.md": name in told.paths)  # type: ignore[misc]
+            await asyncio.to_thread(eventually, lambda: _wakes_in(0.3) <= 1, "a watch that sleeps")
 
 
 async def test_a_watch_that_no_signal_wakes_looks_around_by_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The daemon: engines for its tenants, kept busy by the watcher, the feed and the clock."""
+"""What `mirrord up` runs: opens the mirrors, keeps leases, heartbeat and its own Postgres, and closes them."""
 
 import asyncio
 import logging
@@ -15,21 +15,15 @@ from mirrord import app
 from mirrord.approving.approver import Approver
 from mirrord.approving.desk import Desk
 from mirrord.config import Config
+from mirrord.daemon.watching import Watching
+from mirrord.daemon.worked import Worked
 from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.db.ticker import choose
-from mirrord.domain.approval import FOLDER as REQUESTS
 from mirrord.domain.entry import TenantId
-from mirrord.domain.event import FOLDER
-from mirrord.domain.measures import Work
-from mirrord.domain.place import RECORDS
 from mirrord.errors import Halted, Refused, Unavailable
-from mirrord.mirror.heartbeat import BOX, Heartbeat, requests_in
-from mirrord.mirror.ignore import PATH as IGNORE_PATH
-from mirrord.mirror.layout import MACHINE, may_be_synced
+from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.lock import Lock
-from mirrord.mirror.saves import is_told
-from mirrord.mirror.watch import watch
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.bells import Bells
 from mirrord.sync.company import Company
@@ -38,7 +32,6 @@ from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.pausing import pause
-from mirrord.sync.requests import answer
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
 from mirrord.sync.workers import Workers
@@ -52,33 +45,6 @@ CONNECTIONS = 8  # at most; one mirror alone uses three
 BEAT = 3.0  # seconds between heartbeats that say the same
 BEAT_SHARE = 0.003  # seconds at least between two heartbeats, for each mirror
 STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
-
-
-@dataclass(slots=True)
-class Worked:
-    """One tenant's mirror at work."""
-
-    opened: app.Opened
-    engine: Engine
-    consequences: Consequences
-    events: EventReader
-    approver: Approver
-
-    def look_everywhere(self) -> None:
-        """Anything in the tree may have changed."""
-        self.engine.look_everywhere()
-        self.events.look_everywhere()
-        self.approver.look_everywhere()
-
-    def long_work(self) -> list[Work]:
-        """What takes long now."""
-        others = (self.consequences.long_work, self.approver.long_work)
-        return [*self.engine.long_work(), *(one for one in others if one is not None)]
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing known now waits."""
-        return self.engine.idle and self.events.idle and self.approver.idle
 
 
 @dataclass(slots=True)
@@ -99,7 +65,7 @@ class Daemon:
     degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
     patience: float = STUCK
-    _answers: set[asyncio.Task[None]] = field(default_factory=set)
+    _watching: Watching = field(init=False)
     _workers: Workers = field(default_factory=Workers)
     _recent: Recent = field(default_factory=Recent)
     _company: Company = field(default_factory=Company)
@@ -107,6 +73,7 @@ class Daemon:
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
+        self._watching = Watching(self.config.mirror, self.worked, self.degraded, self.stop)
 
     async def run(self, fill: Path | None = None) -> None:
         """
@@ -159,8 +126,6 @@ class Daemon:
             else:
                 await self._open_all(database, fill)
             if not self.stop.is_set():
-                for worked in self.worked.values():
-                    worked.engine.mirrors = len(self.worked)
                 async with together(self._tasks(database), self.stop):
                     await self.stop.wait()
         finally:
@@ -211,7 +176,13 @@ class Daemon:
     def _tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
         bells = Bells(self.postgres.dsn, engines, self.stop)
-        tasks = [self._watch(), bells.listen(), bells.poll(database, self.ready), self._renew(database), self._beat()]
+        tasks = [
+            self._watching.run(),
+            bells.listen(),
+            bells.poll(database, self.ready),
+            self._renew(database),
+            self._beat(),
+        ]
         tasks += [self._tell(database), self._keep_postgres(database)]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
@@ -239,66 +210,6 @@ class Daemon:
                 await pause(self.stop, backoff.pause())
             else:
                 return
-
-    async def _watch(self) -> None:
-        async for batch in watch(self.config.mirror, self.stop, self._watch_report, self._are_told):
-            if batch is None:
-                for worked in self.worked.values():
-                    worked.look_everywhere()
-                continue
-            self._sort(batch)
-
-    def _watch_report(self, sentence: str | None) -> None:
-        if sentence is None:
-            self.degraded.pop("watch", None)
-        else:
-            self.degraded["watch"] = sentence
-
-    def _are_told(self, batch: set[str]) -> bool:
-        return all(map(self._is_told, batch))
-
-    def _is_told(self, path: str) -> bool:
-        name, _, rest = path.partition("/")
-        if (worked := self.worked.get(name)) is None:
-            return True
-        looker = worked.engine.sides.looker
-        return rest != "" and is_told(looker.tree, looker.index, rest)
-
-    def _sort(self, batch: set[str]) -> None:
-        """Give every path to its tenant's engine."""
-        for path in batch:
-            name, _, rest = path.partition("/")
-            if name == MACHINE:
-                if rest.partition("/")[0] in ("", BOX):  # else it is our own heartbeat
-                    self._answer_requests()
-            elif (worked := self.worked.get(name)) is not None:
-                if not rest:
-                    worked.look_everywhere()
-                elif rest == IGNORE_PATH or may_be_synced(rest):
-                    worked.engine.queue.mark([rest], noticed=time.monotonic())
-                if rest == RECORDS or rest.startswith(FOLDER):
-                    worked.events.mark(rest)
-                if rest == RECORDS or rest.startswith(REQUESTS):
-                    worked.approver.mark(rest)
-
-    def _answer_requests(self) -> None:
-        for request in requests_in(self.config.mirror):
-            task = asyncio.get_running_loop().create_task(answer(request, self._look, self._is_idle, self.stop))
-            self._answers.add(task)
-            task.add_done_callback(self._answers.discard)
-
-    def _look(self, *, thoroughly: bool) -> None:
-        """On both sides of all tenants; thoroughly: read what looks unchanged, too."""
-        for worked in self.worked.values():
-            worked.look_everywhere()
-            worked.engine.ring()
-            worked.engine.acknowledge_soon()
-            if thoroughly:
-                worked.engine.read_everything()
-                worked.engine.compare_soon()
-
-    def _is_idle(self) -> bool:
-        return all(worked.idle for worked in self.worked.values())
 
     async def _renew(self, database: Database) -> None:
         """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""
@@ -343,7 +254,7 @@ class Daemon:
             facts, now = self.facts(), time.monotonic()
             if facts != told or now - beaten >= BEAT:
                 await self._beat_once(facts)
-                self._answer_requests()  # an event may be lost
+                self._watching.answer_requests()  # an event may be lost
                 told, beaten = facts, now
             self._workers.rest()
             await pause(self.stop, min(BEAT, max(1.0, BEAT_SHARE * len(self.worked))))

@@ -1,0 +1,1 @@
+"""The daemon: engines for its tenants, kept busy by the watcher, the feed and the clock."""
