@@ -1,6 +1,5 @@
 """What watchfiles' watcher noticed, as soon as it may. It can only be polled: while nothing happens we sleep."""
 
-import math
 import threading
 import time
 from collections.abc import Iterable
@@ -18,7 +17,9 @@ FLURRY = 7  # milliseconds that such an instant is awaited
 LOOKING = 6  # milliseconds after news in which signals are mostly of our own looking at it
 NAP = 8  # milliseconds; how long a sleep soon after news may be
 SOON = 50  # milliseconds for which it is soon
+LOOKS = 2  # of the watcher at what it noticed, by which it knows that no more is coming
 LAG = 10  # milliseconds that the watcher may need for what a signal told of
+FOREVER = 0  # in the watcher's terms
 HEARTBEAT = 250  # milliseconds after which next() returns whether or not anything happened
 
 
@@ -65,7 +66,7 @@ class Bursts:
         """
         while not (whole := self._gathering.take(time.monotonic())):
             left = self._gathering.seconds_left(time.monotonic())
-            found = self._first() if left is None else self._taken(step=INSTANT, patience=_milliseconds(left))
+            found = self._first() if left is None else self._taken(step=INSTANT, patience=left * 1000)
             if self.ended or (left is None and not found):
                 return set()
             self._gathering.add(map(self._below, found), time.monotonic())
@@ -108,7 +109,7 @@ class Bursts:
             return self._taken(step=INSTANT, patience=INSTANT)
         if not self._in_vain and (found := self._begun()):
             return found
-        found = self._taken(step=STEP, patience=LAG)
+        found = self._taken(step=STEP, patience=LAG + LOOKS * STEP)
         self._in_vain = not found
         return found
 
@@ -120,12 +121,35 @@ class Bursts:
                 return set()
         return self._taken(step=0, patience=1)  # without a step it answers at once, but is busy until then
 
-    def _taken(self, *, step: int, patience: int) -> set[str]:
+    def _taken(self, *, step: int, patience: float) -> set[str]:
         """Where something changed, a moment's worth; nothing if nothing did within *patience*, in milliseconds."""
-        found = self._watcher.watch(2 * STEP, step, patience, self._ending)
+        try:
+            found = self._watcher.watch(2 * STEP, step, FOREVER, _Patience(patience, self._ending))
+        except _Over:
+            return set()
         return set() if isinstance(found, str) else {path for _, path in found}
 
 
-def _milliseconds(seconds: float) -> int:
-    """At least one: none would mean forever."""
-    return max(1, math.ceil(seconds * 1000))
+class _Over(Exception):
+    """No news within the patience."""
+
+
+class _Patience:
+    """
+    What the watcher asks at each step whether to stop.
+
+    Its own timeout forgets what it noticed since it last counted, and so do its stops; an error leaves that to the
+    next question.
+    """
+
+    def __init__(self, milliseconds: float, ending: threading.Event) -> None:
+        self._end = time.monotonic() + milliseconds / 1000
+        self._looks = -1  # it asks before it looks
+        self._ending = ending
+
+    def is_set(self) -> bool:
+        """Raises _Over when the time is over, but lets the watcher see news twice first: it waits for their end."""
+        self._looks += 1
+        if self._ending.is_set() or (self._looks >= LOOKS and time.monotonic() >= self._end):
+            raise _Over
+        return False
