@@ -85,6 +85,8 @@ class _Carrying:
     def _after(self, new: Block, old: Block, *, equal: bool) -> Block:
         if equal and self._whole:
             return old
+        if new.nodes == old.nodes:  # its ids are its own
+            return new
         if len(new.nodes) != 1 or len(old.nodes) != 1:
             return new
         return new.carrying((self._node(new.nodes[0], old.nodes[0]),))

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from mirrord.codec.block import Block, block_of
 from mirrord.codec.document import Node
 from mirrord.codec.reader import nodes
-from mirrord.codec.segments import outline
+from mirrord.codec.segments import Outline, outline
 from mirrord.errors import Damaged
 
 
@@ -77,11 +77,16 @@ class Cut:
 def cut_blocks(lines: Sequence[str], references: Mapping[str, Any], *, ended: bool = True) -> Cut:
     """*lines* cut into blocks; *ended*: the last one has a line ending, too, which blanks alone need to be code."""
     page = outline("\n".join([*lines, ""] if ended else lines), references)
+    return cut_page(lines, page, [Block((node,)) for node in nodes(page)])
+
+
+def cut_page(lines: Sequence[str], page: Outline, blocks: Sequence[Block]) -> Cut:
+    """The *lines* of *page*, which has LF between them, cut into its *blocks*."""
     numbers = {start: at for at, start in enumerate(accumulate((len(line) + 1 for line in lines), initial=0))}
     parts = []
-    for index, (segment, node) in enumerate(zip(page.segments, nodes(page), strict=True)):
-        start, block = numbers[segment.start], Block((node,))
+    for index, (segment, block) in enumerate(zip(page.segments, blocks, strict=True)):
         if not block.is_empty:
+            start = numbers[segment.start]
             end = start + page.source(index).count("\n") + 1
             parts.append(Part(block, start, end, segment.tokens or ()))
     return Cut(lines, parts, page.references)

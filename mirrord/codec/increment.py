@@ -51,7 +51,20 @@ def read_whole(body: str, within: list[Region] | None = None) -> Reading:
 
 def unread(body: str) -> Reading:
     """*body* as one opaque block, without looking into it."""
-    return _reading(uncut(body))
+    return reading_of(uncut(body))
+
+
+def reading_of(page: Outline) -> Reading:
+    """What `read_whole` makes of a page that is cut into blocks already."""
+    return Reading(
+        page.body,
+        [(segment.start, segment.end) for segment in page.segments],
+        blocks_of(nodes(page)),
+        page.references,
+        opaque=any(segment.tokens is None for segment in page.segments),
+        spent=page.spent,
+        spare=page.spare,
+    )
 
 
 def reread(before: Reading, body: str) -> Reading | None:
@@ -88,19 +101,7 @@ def reread(before: Reading, body: str) -> Reading | None:
 
 
 def _read(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
-    return _reading(outline(body, references, within))
-
-
-def _reading(page: Outline) -> Reading:
-    return Reading(
-        page.body,
-        [(segment.start, segment.end) for segment in page.segments],
-        blocks_of(nodes(page)),
-        page.references,
-        opaque=any(segment.tokens is None for segment in page.segments),
-        spent=page.spent,
-        spare=page.spare,
-    )
+    return reading_of(outline(body, references, within))
 
 
 def _unchanged(old: str, new: str) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """Splicing: putting changed blocks into a page so that every other byte stays.
 
-The result is read again as a whole and must equal what was wanted; nothing leaves here unverified.
+All of the result is compared with what was wanted, read again wherever it may mean something else than before;
+nothing leaves here unverified.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,11 +9,11 @@ from dataclasses import dataclass
 
 from mirrord.codec.block import Block, blocks_of
 from mirrord.codec.blocks import Effort, Setting, rearranged
-from mirrord.codec.cuts import Cut, Line, cut_blocks
+from mirrord.codec.cuts import Cut, Line, cut_page
 from mirrord.codec.document import Document, Node, document
 from mirrord.codec.gaps import Spacing
+from mirrord.codec.increment import Reading, read_whole, reading_of, reread
 from mirrord.codec.normal import difference, normal
-from mirrord.codec.reader import nodes
 from mirrord.codec.segments import outline
 from mirrord.codec.style import Style, habit_of
 from mirrord.codec.text import lines
@@ -27,9 +28,11 @@ _LADDERS = (  # each from the page as it was, then from what came of that: defin
 @dataclass(frozen=True, slots=True)
 class _Page:
     """
-    endings: of each line of the cut; "" of a last one without. habit: its usual style.
+    reading: of it with LF for every line ending. endings: of each line of the cut; "" of a last one without.
+    habit: its usual style.
     """
 
+    reading: Reading
     cut: Cut
     endings: Sequence[str]
     habit: Style
@@ -53,7 +56,7 @@ def spliced(body: str, wanted: Document, ending: str) -> str:
         return body
     got: list[Block] = []
     for result in _attempts(page, after, ending):
-        got = _filled(nodes(outline(result)))
+        got = _read_back(page, result)
         if _mean_the_same(got, after):
             return result
     lost = difference(*(document([block.normal for block in blocks]) for blocks in (after, got)))
@@ -72,9 +75,17 @@ def _mean_the_same(old: Sequence[Block], new: Sequence[Block]) -> bool:
 def _opened(body: str) -> _Page:
     written = lines(body)
     texts = [line.rstrip("\r\n") for line in written]
-    cut = cut_blocks(texts, {}, ended=written[-1:] != texts[-1:])
+    page = outline("\n".join(texts if written[-1:] == texts[-1:] else [*texts, ""]))
+    reading = reading_of(page)
+    cut = cut_page(texts, page, reading.blocks)
     habit = habit_of([token for part in cut.parts for token in part.tokens])
-    return _Page(cut, [line[len(text) :] for line, text in zip(written, texts, strict=True)], habit)
+    return _Page(reading, cut, [line[len(text) :] for line, text in zip(written, texts, strict=True)], habit)
+
+
+def _read_back(page: _Page, result: str) -> list[Block]:
+    """The blocks of *result*; those that *page* has, too, are parsed again only where they may have become others."""
+    read = reread(page.reading, result) or read_whole(result)
+    return [block for block in read.blocks if not block.is_empty]
 
 
 def _attempts(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:

@@ -91,10 +91,12 @@ async def store_links(
     it is looked up.
     """
     ids = [page for page, _, _ in pages]
-    versions: dict[EntryId, int] = dict(await (await connection.execute(_HELD, (tenant, ids))).fetchall())
+    held = await connection.execute(_HELD, (tenant, ids))
+    linked = await connection.execute(_OLD, (tenant, ids))  # asked together: one round trip
+    versions: dict[EntryId, int] = dict(await held.fetchall())
     current = [(page, links) for page, version, links in pages if versions.get(page) == version]
-    old: dict[EntryId, list[Row]] = {page: [] for page, _ in current}
-    for source, *row in await (await connection.execute(_OLD, (tenant, list(old)))).fetchall():
+    old: dict[EntryId, list[Row]] = {page: [] for page in ids}
+    for source, *row in await linked.fetchall():
         old[source].append(tuple(row))
     rows = [(page, *row) for page, links in current for row in _changed(old[page], links)]
     cuts = [(tenant, page, len(links)) for page, links in current if len(old[page]) > len(links)]

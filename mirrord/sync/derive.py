@@ -24,7 +24,7 @@ _Linked: TypeAlias = tuple[Derived, Sequence[Link]]
 
 SMALL = 16_384  # characters: below that a thread is quicker than another process
 MEDIUM = 200_000  # characters: below that a thread is quick enough where only some blocks are parsed
-KEPT = 1_000_000  # characters of pages whose blocks are remembered, each some 30 bytes
+KEPT = 800_000  # bytes of the documents whose blocks are remembered, each some 15 bytes: 12 MB of a daemon
 BATCH = 120  # pages at once
 TOGETHER = 2_000_000  # bytes of text at once, if it is not one page
 SHARE = 32_768  # characters that go to a worker at once, if it is not one page
@@ -36,7 +36,7 @@ class Recent:
     """What was derived lately, of all tenants: pages that are being edited. The longest unused are forgotten."""
 
     def __init__(self, most: int = KEPT) -> None:
-        """*most*: characters of the pages kept."""
+        """*most*: bytes of JSON of the documents kept."""
         self._most = most
         self._size = 0
         self._asked: deque[float] = deque(maxlen=OFTEN)
@@ -189,7 +189,7 @@ class Deriver:
 
 
 def _size(derived: Derived) -> int:
-    return len(derived.reading.body)
+    return len(derived.json)  # short blocks weigh more than their characters
 
 
 def _may_be_cut(batch: Sequence[Underived]) -> bool:
