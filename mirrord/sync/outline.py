@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 
 from mirrord.db.living import Living
 from mirrord.domain.entry import Digest, EntryId, Kind
@@ -12,8 +11,8 @@ from mirrord.domain.omission import Omission
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Row
 from mirrord.mirror.layout import may_be_synced, printable
-from mirrord.sync.prepare import MOST_TWINS, names_for
 from mirrord.sync.targets import resolve_paths
+from mirrord.sync.twins import MOST_TWINS, names_for
 
 _Shelf = tuple[bool, EntryId | None]  # whether of attachments, and whose: names are unique in each
 
@@ -82,7 +81,7 @@ def _named(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> dict[Entr
             taken[_shelf(row)].add(name_key(row.place.name))
     for one in waiting:
         row, keys = rows[one.row.entry], taken[_shelf(one.row)]
-        free = (name for name in islice(names_for(row), MOST_TWINS) if name_key(name) not in keys)
+        free = (name for name in names_for(row) if name_key(name) not in keys)
         if (name := next(free, None)) is not None:
             keys.add(name_key(name))
             named[row.entry] = replace(row, place=replace(row.place, name=name), placed=True)

@@ -9,7 +9,7 @@ from mirrord.db.living import Living
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
 from mirrord.domain.place import name_key
 from mirrord.domain.state import NO_TEXT, Row
-from mirrord.sync import outline
+from mirrord.sync import twins
 from mirrord.sync.outline import Outline, outlined
 
 BEGINNING = datetime(2026, 1, 31, tzinfo=UTC)
@@ -67,9 +67,9 @@ def test_a_folder_of_which_an_app_wrote_views_is_a_page_with_an_index_file() -> 
 
 
 def test_what_lies_below_a_deleted_page_or_has_no_name_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outline, "MOST_TWINS", 9)
-    twins = [living(number, "Same", placed=False, age=-number) for number in range(10)]
-    found = outlined([living(5000, "Orphan", 4711), living(5001, ".hidden"), *twins])
+    monkeypatch.setattr(twins, "MOST_TWINS", 9)
+    alike = [living(number, "Same", placed=False, age=-number) for number in range(10)]
+    found = outlined([living(5000, "Orphan", 4711), living(5001, ".hidden"), *alike])
 
     assert {one.path for one in found.left} == {"Orphan", ".hidden", "Same"}
     assert [one.path for one in found.left if str(entry(9)) in one.sentence] == ["Same"]
