@@ -1,5 +1,6 @@
 """
-The trash: `.mirrord/trash/`, what mirrord took out of the tree, for 30 days.
+The trash: `.mirrord/trash/`, what mirrord took out of the tree, for 30 days; what was replaced and is a version, for
+minutes: a page that is edited in a browser is replaced every second, and whoever looks at the trash looks at all of it.
 
 A replaced file keeps its journal name; a removed page has `NAME.json` beside it that says what it was. The
 digest in the name is what the file held when it came; other bytes were written later by somebody who still
@@ -8,7 +9,7 @@ had it open, and must be taken in as a version.
 
 import json
 import os
-from collections.abc import MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -23,6 +24,7 @@ from mirrord.mirror.label import Label, key_of, label_of, relabelled
 from mirrord.mirror.tree import Tree
 
 RETENTION = timedelta(days=30)
+OF_VERSIONS = timedelta(minutes=10)
 
 _CARD = ".json"
 
@@ -91,8 +93,9 @@ def late_saves(tree: Tree, seen: MutableMapping[str, Stat]) -> list[tuple[str, L
 
     seen: the stats of the call before, brought up to date; only files that differ are read.
     """
-    late = []
+    late, listed = [], set[str]()
     for name, label, stat in _files(tree):
+        listed.add(name)
         if seen.get(name) == stat:
             continue
         try:
@@ -102,6 +105,8 @@ def late_saves(tree: Tree, seen: MutableMapping[str, Stat]) -> list[tuple[str, L
         seen[name] = stat
         if digest != label.expected:
             late.append((name, label, digest))
+    for name in seen.keys() - listed:
+        del seen[name]
     return late
 
 
@@ -120,10 +125,33 @@ def purge(tree: Tree, now: float) -> list[str]:
 
     Returns the names deleted.
     """
-    oldest = (now - RETENTION.total_seconds()) * 1e9
+    oldest = _before(now, RETENTION)
     gone = [name for name, label, stat in _files(tree) if stat.ctime_ns < oldest and _purge(tree, name, label)]
     _purge_lone_cards(tree, oldest)
     return gone
+
+
+def replaced(seen: Mapping[str, Stat], now: float) -> list[tuple[str, Label]]:
+    """
+    Of what `late_saves` saw, what came OF_VERSIONS before *now* (Unix seconds) because a text took its place: it may go
+    if it is a version.
+    """
+    oldest = _before(now, OF_VERSIONS)
+    old = [name for name, stat in seen.items() if stat.ctime_ns < oldest and stat.links == 1]
+    return [(name, label) for name in old if (label := label_of(name)) is not None and label.new is not None]
+
+
+def let_go(tree: Tree, versions: Iterable[tuple[str, Label]]) -> list[str]:
+    """
+    Delete for good what was *replaced* and is a version, is unchanged, and for sure nobody has open.
+
+    Returns the names deleted.
+    """
+    return [name for name, label in versions if _purge(tree, name, label, surely=True)]
+
+
+def _before(now: float, span: timedelta) -> float:
+    return (now - span.total_seconds()) * 1e9
 
 
 def size(tree: Tree) -> tuple[int, int]:
@@ -132,9 +160,10 @@ def size(tree: Tree) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-def _purge(tree: Tree, name: str, label: Label) -> bool:
+def _purge(tree: Tree, name: str, label: Label, *, surely: bool = False) -> bool:
+    """surely: not where nobody can tell who has it open."""
     try:
-        if not _is_done(tree, name, label):
+        if not _is_done(tree, name, label, surely=surely):
             return False
         with tree.directory(TRASH) as trash:
             kernel.unlink(trash, name)
@@ -171,9 +200,10 @@ def _files(tree: Tree) -> list[tuple[str, Label, Stat]]:
     return sorted(files, key=lambda file: file[2].ctime_ns)
 
 
-def _is_done(tree: Tree, name: str, label: Label) -> bool:
+def _is_done(tree: Tree, name: str, label: Label, *, surely: bool) -> bool:
     with tree.file(f"{TRASH}/{name}") as descriptor:
-        if kernel.has_other(descriptor):
+        has_other = kernel.has_other(descriptor)
+        if has_other or (surely and has_other is None):
             return False
         return contents.digest_now(descriptor) == label.expected
 

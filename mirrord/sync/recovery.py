@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mirrord.db import sightings, states
+from mirrord.domain.batches import batches
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
@@ -27,6 +28,7 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
+MANY = 500  # replaced files that are asked about at once
 ADOPTION = 1.0  # seconds between looks at what commands left
 LATE_SAVE = "saved after its page became the index file of its directory"
 
@@ -74,8 +76,18 @@ class Recovery:
                 data, _ = await asyncio.to_thread(tree.read, f"{TRASH}/{name}", LIMIT)
                 entries += await self._take_in(_Save(label.entry, name, name, label.expected), data)
             await asyncio.to_thread(trash.accept, tree, name, digest)
+        await self._let_versions_go()
         await asyncio.to_thread(trash.purge, tree, time.time())
         return entries
+
+    async def _let_versions_go(self) -> None:
+        """What was replaced needs no place in the trash once it is a version of its page or record."""
+        tree, sides = self._sides.tree, self._sides
+        for some in batches(trash.replaced(self._late, time.time()), lambda _: 1, size=MANY):
+            asked = {name: (label.entry, label.expected) for name, label in some if label.expected is not None}
+            async with sides.database.transaction(sides.tenant) as connection:
+                known = await sightings.texts(connection, sides.tenant, list(asked.values()))
+            await asyncio.to_thread(trash.let_go, tree, [one for one in some if asked.get(one[0]) in known])
 
     async def absorb_late(self, path: str, page: Base) -> list[EntryId]:
         """

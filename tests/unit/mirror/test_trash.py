@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 import time
@@ -9,10 +10,11 @@ from mirrord.domain.entry import digest_of, new_id
 from mirrord.mirror import replace, trash
 from mirrord.mirror.journal import TRASH, Journal
 from mirrord.mirror.kernel import Stat
+from mirrord.mirror.label import Label
 from mirrord.mirror.tree import Tree
 
 ENTRY = new_id()
-MONTH = timedelta(days=31).total_seconds()
+MONTH, MINUTES = timedelta(days=31).total_seconds(), timedelta(minutes=11).total_seconds()
 
 
 def throw_away(tree: Tree, journal: Journal, root: Path, data: bytes) -> Path:
@@ -112,6 +114,64 @@ def test_a_replaced_file_is_kept_as_long_as_a_removed_one(tree: Tree, journal: J
     assert trash.size(tree) == (1, 3)
     assert trash.purge(tree, time.time() + MONTH) == [found.name]
     assert trash.size(tree) == (0, 0)
+
+
+def put_in_place(tree: Tree, journal: Journal, root: Path, old: bytes) -> Path:
+    """Replace a file that was *old*; where that is now."""
+    (root / "A.md").write_bytes(old)
+    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(old))
+    return root / TRASH / trash.contents_of(tree)[-1].name
+
+
+def replaced(tree: Tree, now: float) -> list[tuple[str, Label]]:
+    seen: dict[str, Stat] = {}
+    trash.late_saves(tree, seen)
+    return trash.replaced(seen, now)
+
+
+def test_only_what_was_replaced_minutes_ago_may_go_for_being_a_version(
+    tree: Tree, journal: Journal, root: Path
+) -> None:
+    path = put_in_place(tree, journal, root, b"old")
+    throw_away(tree, journal, root, b"removed")
+    assert replaced(tree, time.time()) == []
+    ((name, label),) = replaced(tree, time.time() + MINUTES)
+    assert (name, label.expected) == (path.name, digest_of(b"old"))
+    assert trash.let_go(tree, [(name, label)]) == [name]
+    assert [one.card is None for one in trash.contents_of(tree)] == [False]
+
+
+def test_what_is_open_changed_or_has_another_name_is_not_let_go(tree: Tree, journal: Journal, root: Path) -> None:
+    opened, changed, linked = (put_in_place(tree, journal, root, data) for data in (b"one", b"two", b"three"))
+    changed.write_bytes(b"two, saved late")
+    (root / "Elsewhere.md").hardlink_to(linked)
+    found = replaced(tree, time.time() + MINUTES)
+    assert {name for name, _ in found} == {opened.name, changed.name}
+    with editor(opened) as program:
+        assert trash.let_go(tree, found) == []
+        program.communicate()
+    assert trash.let_go(tree, found) == [opened.name]
+
+
+def test_where_nobody_can_tell_who_has_a_file_open_it_stays_for_a_month(
+    tree: Tree, journal: Journal, root: Path
+) -> None:
+    path = put_in_place(tree, journal, root, b"old")
+    before = signal.signal(signal.SIGIO, signal.SIG_DFL)  # as in a process that may not ask
+    try:
+        assert trash.let_go(tree, replaced(tree, time.time() + MINUTES)) == []
+        assert trash.purge(tree, time.time() + MONTH) == [path.name]
+    finally:
+        signal.signal(signal.SIGIO, before)
+
+
+def test_what_is_gone_is_not_remembered(tree: Tree, journal: Journal, root: Path) -> None:
+    path, seen = throw_away(tree, journal, root, b"old"), dict[str, Stat]()
+    trash.late_saves(tree, seen)
+    assert seen.keys() == {path.name}
+    path.unlink()
+    trash.late_saves(tree, seen)
+    assert seen == {}
 
 
 def test_a_card_without_its_file_goes_too(tree: Tree, journal: Journal, root: Path) -> None:
