@@ -18,7 +18,7 @@ from mirrord.sync.adoption import Adoption
 from mirrord.sync.apply import Applied, apply
 from mirrord.sync.backoff import Backoff
 from mirrord.sync.brake import Brake, restored
-from mirrord.sync.company import Company
+from mirrord.sync.company import Company, Share
 from mirrord.sync.conclusion import Conclusion
 from mirrord.sync.decision import Step
 from mirrord.sync.doubts import Doubts
@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 
 ACK = 0.2  # seconds without work after which it is acknowledged
 REST_SHARE, REST = 0.05, 5.0  # seconds between two rounds of what can wait: at least, for each mirror; at most
+FEED = 0.1  # seconds after which rows that changed are asked for, although files go on changing
 LOOK = 1.0  # seconds between looks at whether the root is still there, where nothing happens
 LOOK_SHARE, LOOK_MOST = 0.02, 10.0  # at least, for each mirror of the daemon; at most
 RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
@@ -57,6 +58,7 @@ class Engine:
         self.sides = sides
         self.company = company or Company()
         self.company.join()
+        self.share = Share(self.company, sides.tenant)
         self.adoption = Adoption(adopting)
         self.handshake = Handshake(sides)
         self.queue = Queue()
@@ -212,6 +214,11 @@ class Engine:
             if self._rung:
                 await self._read_feed()
             while self.intake.is_ready and not stop.is_set() and await self.root.is_sound():
+                if rest := self._until_next_pass():
+                    await pause(stop, rest)
+                    break  # rows, deletions and decisions have their turn, too
+                if self.feed_seconds > FEED:
+                    await self._read_feed()
                 await self._take_in_hand()
             await self.passes.finish()
             if self.root.suspended is not None:
@@ -230,9 +237,15 @@ class Engine:
             self.passes.read_just_now(None)
             self._working = False
 
+    def _until_next_pass(self) -> float:
+        """Seconds that it rests for the other mirrors' sake; a first import is waited for, and not held up."""
+        return 0.0 if self.adoption.active else self.share.rest(time.monotonic())
+
     async def _take_in_hand(self) -> None:
+        began = time.monotonic()
         await self.passes.take_in_hand()
-        self.company.works(self.sides.tenant, time.monotonic())
+        now = time.monotonic()
+        self.share.took(began, now)
         self.pulse.step()
 
     async def _acknowledge(self) -> None:

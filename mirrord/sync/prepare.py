@@ -1,9 +1,8 @@
 """Rows that apps wrote, made ready: a clean and free name, and the text that follows from their views."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
 from typing import cast
 
 from psycopg.errors import UniqueViolation
@@ -20,15 +19,14 @@ from mirrord.db.locks import locked_rows
 from mirrord.db.views import Written
 from mirrord.db.writes import Text
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
-from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
+from mirrord.domain.place import name_key
 from mirrord.domain.record import Form, record_path
 from mirrord.domain.state import Row
 from mirrord.errors import Damaged, Locked, Stale
 from mirrord.sync.bodies import text_of
 from mirrord.sync.recorded import rendered_record
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
-
-MOST_TWINS = 1000  # siblings of one name
+from mirrord.sync.twins import free_names, names_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +68,12 @@ async def place_row(sides: Sides, row: Row) -> Row:
 
     Raises Stale if the row changed meanwhile.
     """
-    for name in islice(names_for(row), MOST_TWINS):
+    names = names_for(row)
+    while (name := next(names, None)) is not None:
         if await _take_name(sides, row, name):
             return replace(row, place=replace(row.place, name=name), placed=True)
+        names = iter(await free_names(sides, row.entry, row.kind, row.place, list(names)))
     raise Stale(f"No free name is left for {row.place.name or row.title!r}.")
-
-
-def names_for(row: Row) -> Iterator[str]:
-    """The clean names that a row may have, the best first; they do not end."""
-    wanted = row.place.name or row.title or ""
-    suffixed = numbered_attachment if row.kind is Kind.ATTACHMENT else numbered
-    short = row.entry.hex[-8:]
-    if row.kind is Kind.ATTACHMENT:
-        name = "/".join(clean(part, short) for part in wanted.split("/"))
-    else:
-        name = clean(wanted, short)
-    yield name
-    for number in count(2):
-        yield suffixed(name, number)
 
 
 async def _take_name(sides: Sides, row: Row, name: str) -> bool:

@@ -14,7 +14,7 @@ from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
 from mirrord.db.writes import Body, Bytes, Statement, Text, Writer, defer_names, run
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
-from mirrord.domain.place import name_key, numbered, numbered_attachment
+from mirrord.domain.place import name_key
 from mirrord.domain.state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.mirror.layout import printable
@@ -23,8 +23,8 @@ from mirrord.sync.decision import Decision
 from mirrord.sync.paths import by_depth, directory_above, moved_base, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
-from mirrord.sync.prepare import MOST_TWINS
 from mirrord.sync.sides import Sides
+from mirrord.sync.twins import free_names, names_like
 
 BATCH = 200  # entries a transaction
 SMALL = 20_000  # bytes of a text that the loop can take in without being held up
@@ -131,7 +131,7 @@ async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
     if not prepared:
         return Outcome()
     try:
-        return await _write(sides, prepared, number=1)
+        return await _write(sides, prepared)
     except psycopg.errors.IntegrityError:
         groups = _of_one_circle(prepared)
         outcome = Outcome()
@@ -171,7 +171,7 @@ def _slots(one: _Prepared) -> list[tuple[object, ...]]:
 
 async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
     try:
-        return await _write(sides, group, number=1)
+        return await _write(sides, group)
     except psycopg.errors.IntegrityError:
         outcome = Outcome()
         moves_first = sorted(group, key=lambda one: one.decision.place is not PlaceMove.TO_ROW)
@@ -192,24 +192,28 @@ async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
 
 
 async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
-    for number in range(1, MOST_TWINS):
+    """Of a name that a sibling has the next that is free."""
+    decision, file = prepared.decision, prepared.decision.state.file
+    names = names_like(file.place.name, file.kind) if isinstance(file, File) else iter(("",))
+    while (name := next(names, None)) is not None:
         try:
-            outcome = await _write(sides, [prepared], number)
+            outcome = await _write(sides, [prepared], name)
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name == "record_key_is_free":
-                return await _beside_namesake(sides, prepared.decision)
-            if "name_is_free" not in (error.diag.constraint_name or ""):
-                return Outcome(stale=[prepared.decision])
+                return await _beside_namesake(sides, decision)
+            if "name_is_free" not in (error.diag.constraint_name or "") or not isinstance(file, File):
+                return Outcome(stale=[decision])
+            names = iter(await free_names(sides, decision.state.entry, file.kind, file.place, list(names)))
         except psycopg.errors.CheckViolation:
-            return Outcome(refused=[prepared.decision])
+            return Outcome(refused=[decision])
         except psycopg.errors.IntegrityError:
-            return Outcome(stale=[prepared.decision])  # the parent went meanwhile
+            return Outcome(stale=[decision])  # the parent went meanwhile
         else:
-            if number > 1 and outcome.done:
-                outcome.stale.append(prepared.decision)  # the file is still to be renamed
-                outcome.troubles.append(_twin(prepared.decision, number))
+            if isinstance(file, File) and name != file.place.name and outcome.done:
+                outcome.stale.append(decision)  # the file is still to be renamed
+                outcome.troubles.append(_twin(decision, file, name))
             return outcome
-    return Outcome(later=[prepared.decision])
+    return Outcome(later=[decision])
 
 
 async def _beside_namesake(sides: Sides, decision: Decision) -> Outcome:
@@ -228,20 +232,19 @@ def _namesake(decision: Decision, file: File) -> Problem:
     return Problem(file.path, "in-the-way", sentence, decision.state.entry)
 
 
-def _twin(decision: Decision, number: int) -> Problem:
-    file = decision.state.file
-    assert isinstance(file, File)
+def _twin(decision: Decision, file: File, name: str) -> Problem:
     above = directory_above(file.path, file.kind, index=file.place.index)
-    path = path_in(above, file.kind, _numbered_place(file.place, file.kind, number))
+    path = path_in(above, file.kind, replace(file.place, name=name))
     sentence = f"{path!r} was {file.path!r}: a sibling has the same name but for case or spelling, so it got a number."
     return Problem(path, "twin", sentence, decision.state.entry)
 
 
-async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Outcome:
+async def _write(sides: Sides, prepared: Sequence[_Prepared], name: str | None = None) -> Outcome:
+    """name: of the row, if it is one and may not have its file's."""
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         if len(prepared) > 1 and any(one.decision.place is PlaceMove.TO_ROW for one in prepared):
             await defer_names(connection)  # one may take the name that another gives up
-        groups = [await _statements(connection, sides, one, number) for one in prepared]
+        groups = [await _statements(connection, sides, one, name) for one in prepared]
         results = await run(connection, [statement for group in groups for statement in group])
     outcome = Outcome()
     at = 0
@@ -251,7 +254,7 @@ async def _write(sides: Sides, prepared: Sequence[_Prepared], number: int) -> Ou
     return outcome
 
 
-async def _statements(connection: Connection, sides: Sides, one: _Prepared, number: int) -> list[Statement]:
+async def _statements(connection: Connection, sides: Sides, one: _Prepared, name: str | None) -> list[Statement]:
     """The statements for one decision; the last tells whether it took effect."""
     state, writer = one.decision.state, sides.writer
     if one.decision.move is Move.FORGET:
@@ -262,12 +265,12 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, numb
         assert row is not None
         assert state.base is not None
         agreed = moved_base(state.base, file.kind, file.path, file.place)
-        place = _numbered_place(file.place, file.kind, number)
+        place = _called(file.place, name)
         return [*_before(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
     base = new_base(state, file)
     if isinstance(one.body, Bytes):
         await blobs.store(connection, sides.tenant, base.digest, one.data)
-    return [*_before(writer, base, file), _content_statement(sides, one, base, row, number)]
+    return [*_before(writer, base, file), _content_statement(sides, one, base, row, name)]
 
 
 def _before(writer: Writer, base: Base, file: File) -> list[Statement]:
@@ -275,9 +278,9 @@ def _before(writer: Writer, base: Base, file: File) -> list[Statement]:
     return [writer.yield_path(base)] if file.contested or base.path != file.path else []
 
 
-def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, number: int) -> Statement:
+def _content_statement(sides: Sides, one: _Prepared, base: Base, row: Row | None, name: str | None) -> Statement:
     writer, move = sides.writer, one.decision.move
-    place = _numbered_place(base.place, base.kind, number)
+    place = _called(base.place, name)
     if move is Move.REINSERT:
         return writer.reinsert(base, place, name_key(place.name), one.body)
     if move is Move.INSERT:
@@ -304,8 +307,5 @@ def new_base(state: State, file: File) -> Base:
     return Base(state.entry, file.kind, file.path, place, row.version if row else 0, file.digest, file.claimed)
 
 
-def _numbered_place(place: Place, kind: Kind, number: int) -> Place:
-    if number == 1:
-        return place
-    name = (numbered_attachment if kind is Kind.ATTACHMENT else numbered)(place.name, number)
-    return replace(place, name=name)
+def _called(place: Place, name: str | None) -> Place:
+    return place if name is None else replace(place, name=name)

@@ -1,18 +1,26 @@
 """What can wait, of a mirror that shares its daemon with many: seldom, but not when somebody waits for it."""
 
 import asyncio
+import itertools
 import multiprocessing
+import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from mirrord.codec.stored import derived
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
-from mirrord.sync import workers
+from mirrord.domain.entry import EntryId, TenantId
+from mirrord.sync import company, workers
+from mirrord.sync.company import MOST
 from mirrord.sync.derive import OFTEN, Recent
 from mirrord.sync.engine import ACK, REST
 from mirrord.sync.following import follow_some
+from mirrord.sync.rewind import Rewind
 from tests.system.editors import save
+from tests.system.entries import change
 from tests.system.harness import PATIENCE, eventually
 from tests.system.mirrors import Mirror
 
@@ -48,10 +56,87 @@ async def test_among_many_mirrors_an_acknowledgement_waits_unless_somebody_waits
     assert not engine.handshake.owed
 
 
+async def test_a_mirror_that_worked_all_the_time_rests_while_others_work(mirror: Mirror) -> None:
+    await mirror.settle()
+    engine, now = mirror.engine, time.monotonic()
+    mirror.write({"Page.md": "text\n"})
+    engine.queue.mark(["Page.md"])
+    engine.share.took(now - 60, now)
+    engine.company.works(TenantId(uuid4()), now + 60)
+
+    await engine.work(asyncio.Event())
+    assert time.monotonic() - now >= MOST
+    assert mirror.rows() == {}
+    await engine.work(asyncio.Event())
+    assert mirror.rows() == {"Page": "text\n"}
+
+
+async def test_a_first_import_does_not_rest(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(company, "MOST", 10 * PATIENCE)
+    mirror.write({"Page.md": "text\n"})
+    engine, now = mirror.engine, time.monotonic()
+    engine.adoption.begin(Rewind.UNKNOWN)
+    engine.queue.mark(["Page.md"])
+    engine.share.took(now - 60 * PATIENCE, now)
+    engine.company.works(TenantId(uuid4()), now + 60)
+
+    async with asyncio.timeout(PATIENCE):
+        while not mirror.rows():
+            await mirror.work()
+
+
+async def test_a_rest_ends_when_the_daemon_stops(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(company, "MOST", 10 * PATIENCE)
+    await mirror.settle()
+    engine, stop, now = mirror.engine, asyncio.Event(), time.monotonic()
+    mirror.write({"Page.md": "text\n"})
+    engine.queue.mark(["Page.md"])
+    engine.share.took(now - 60 * PATIENCE, now)
+    engine.company.works(TenantId(uuid4()), now + 60)
+
+    asyncio.get_running_loop().call_later(0.1, stop.set)
+    async with asyncio.timeout(PATIENCE):
+        await engine.work(stop)
+    assert (engine.pending, mirror.rows()) == (1, {})
+
+
+async def test_a_row_reaches_its_file_although_other_files_never_stop_changing(mirror: Mirror) -> None:
+    mirror.write({"Quiet.md": "one\n", "Loud.md": "0\n"})
+    await mirror.settle()
+    engine, stop, (quiet,) = mirror.engine, asyncio.Event(), mirror.ids("Quiet")
+
+    async def save_on() -> None:
+        for number in itertools.count():
+            mirror.write({"Loud.md": f"{number}\n"})
+            engine.queue.mark(["Loud.md"], forced=True)
+            if number == 10:
+                change(mirror.app, quiet, markdown="two\n")
+                engine.ring()
+            if mirror.files()["Quiet.md"] == "two\n":
+                break
+            await asyncio.sleep(0)
+        stop.set()
+
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(save_on(), engine.work(stop))
+
+
 def test_pages_that_come_often_are_left_to_processes() -> None:
     recent = Recent()
     asked = [recent.is_seldom() for _ in range(OFTEN + 1)]
     assert asked == [True] * OFTEN + [False]
+
+
+def test_what_is_remembered_of_documents_is_bounded_by_what_they_weigh_and_not_by_their_characters() -> None:
+    made = [derived("- a\n" * number, None) for number in range(1, 40)]  # each item is a node with an id
+    pages, most = [EntryId(uuid4()) for _ in made], 20_000
+    recent, tenant = Recent(most), TenantId(uuid4())
+    for page, one in zip(pages, made, strict=True):
+        recent.keep(tenant, page, one)
+    kept = [found for page in pages if (found := recent.get(tenant, page)) is not None]
+    assert sum(len(one.json) for one in made) > 2 * most > 10 * sum(len(one.reading.body) for one in made)
+    assert most / 2 < sum(len(one.json) for one in kept) <= most
+    assert kept[-1] is made[-1]
 
 
 async def test_workers_go_home_although_nothing_comes_any_more(

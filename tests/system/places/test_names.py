@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 
 from mirrord.domain.entry import digest_of
+from mirrord.domain.place import numbered
 from tests.system.entries import add_attachment, add_page, change
 from tests.system.mirrors import Mirror
 
@@ -94,6 +95,26 @@ async def test_a_file_renamed_to_a_name_that_a_new_row_has_taken_gets_a_number(m
     assert sorted(mirror.rows()) == ["new", "new (2)"]
     assert {page, made} == set(mirror.ids("new", "new (2)"))
     assert "old\n" in mirror.files().values()
+
+
+async def test_whoever_has_many_twins_finds_a_free_name_in_a_few_transactions(mirror: Mirror) -> None:
+    mirror.write({"Same.md": "1\n"} | {f"{numbered('Same', number)}.md": f"{number}\n" for number in range(2, 60)})
+    await mirror.settle()
+    before = _transactions(mirror)
+    add_page(mirror.app, name="Same", markdown="from an app\n")
+    await mirror.settle()
+    assert "from an app\n" in mirror.files()["Same (60).md"]
+    mirror.write({"SAME.md": "from a file\n"})
+    await mirror.settle()
+    assert mirror.rows()["SAME (61)"] == "from a file\n"
+    assert _transactions(mirror) - before < 50
+
+
+def _transactions(mirror: Mirror) -> int:
+    """How many wrote something so far, those that failed too."""
+    row = mirror.app.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 @pytest.mark.parametrize(

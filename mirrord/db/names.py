@@ -1,0 +1,26 @@
+"""Which names are taken below a page or folder."""
+
+from collections.abc import Sequence
+
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import EntryId, TenantId
+
+_PAGES = """
+SELECT name_key FROM mirrord.page
+ WHERE tenant_id = %s AND parent_key = coalesce(%s, '00000000-0000-0000-0000-000000000000'::uuid)
+   AND name_key = ANY (%s) AND id <> %s"""
+_ATTACHMENTS = _PAGES.replace("mirrord.page", "mirrord.attachment")
+
+
+async def taken(
+    connection: Connection,
+    tenant: TenantId,
+    entry: EntryId,
+    parent: EntryId | None,
+    keys: Sequence[str],
+    *,
+    attachment: bool,
+) -> set[str]:
+    """Those of *keys* that others than *entry* have below *parent*; None: below the root."""
+    cursor = await connection.execute(_ATTACHMENTS if attachment else _PAGES, (tenant, parent, list(keys), entry))
+    return {key for (key,) in await cursor.fetchall()}

@@ -1,0 +1,40 @@
+"""Names for rows whose siblings are called the same: the first that is free, found at once however many there are."""
+
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+
+from mirrord.db import names
+from mirrord.domain.entry import EntryId, Kind, Place
+from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
+from mirrord.domain.state import Row
+from mirrord.sync.sides import Sides
+
+MOST_TWINS = 1000  # siblings of one name
+
+
+def names_for(row: Row) -> Iterator[str]:
+    """The clean names that a row may have, the best first."""
+    wanted = row.place.name or row.title or ""
+    short = row.entry.hex[-8:]
+    if row.kind is Kind.ATTACHMENT:
+        name = "/".join(clean(part, short) for part in wanted.split("/"))
+    else:
+        name = clean(wanted, short)
+    return names_like(name, row.kind)
+
+
+def names_like(name: str, kind: Kind) -> Iterator[str]:
+    """*name*, then the same with a number."""
+    suffixed = numbered_attachment if kind is Kind.ATTACHMENT else numbered
+    yield name
+    yield from islice((suffixed(name, number) for number in count(2)), MOST_TWINS - 1)
+
+
+async def free_names(sides: Sides, entry: EntryId, kind: Kind, place: Place, wanted: Sequence[str]) -> list[str]:
+    """Those of *wanted* that no sibling of *entry* has, were it at *place*; by the time they are used, one may."""
+    keys = {name: name_key(name) for name in wanted}
+    async with sides.database.transaction(sides.tenant) as connection:
+        taken = await names.taken(
+            connection, sides.tenant, entry, place.parent, list(keys.values()), attachment=kind is Kind.ATTACHMENT
+        )
+    return [name for name, key in keys.items() if key not in taken]
