@@ -11,6 +11,8 @@ from mirrord.sync.assembly import owner_paths
 from mirrord.sync.paths import path_in
 from mirrord.sync.sides import Sides
 
+DEEPEST = 200  # directories above each other, of one batch, whose moves are followed
+
 
 async def target_paths(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row]) -> dict[EntryId, str]:
     """The path of every row; those whose parent is nowhere yet are left out."""
@@ -55,7 +57,8 @@ def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) ->
 
     A directory known by its base is where it will be when those of this batch that are above it have moved. One whose
     page's path another page of this batch gets is that page's from then on: what belongs in it waits until its own page
-    is somewhere.
+    is somewhere. So does what belongs in a directory that is still below it: rows are no circle, but that directory's
+    own move is not of this batch.
     """
     paths = _resolved(rows, bases)
     whose = {path: entry for entry, path in paths.items()}
@@ -69,29 +72,34 @@ def _resolved(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dic
     paths: dict[EntryId, str] = {}
     shown = {entry: directory_of(base.path, base.kind) for entry, base in bases.items() if base.path is not None}
     moving = {path: entry for entry, path in shown.items() if entry in rows}
+    under_way: set[EntryId] = set()
 
-    def taken_along(path: str, depth: int) -> str | None:
+    def taken_along(path: str) -> str | None:
         above = parent_of(path)
         while above and above not in moving:
             above = parent_of(above)
         if not above:
             return path
-        target = directory(moving[above], depth + 1)
+        target = directory(moving[above])
         return None if target is None else target + path[len(above) :]
 
-    def directory(entry: EntryId | None, depth: int = 0) -> str | None:
+    def directory(entry: EntryId | None) -> str | None:
         if entry is None:
             return ""
         row = rows.get(entry)
-        if row is not None and depth < 256:
-            path = resolve(entry, row, depth + 1)
+        if row is not None and len(under_way) < DEEPEST:
+            path = resolve(entry, row)
             return directory_of(path, row.kind) if path is not None else None
         path = shown.get(entry)
-        return taken_along(path, depth) if path is not None and depth < 256 else path
+        return taken_along(path) if path is not None and row is None else path
 
-    def resolve(entry: EntryId, row: Row, depth: int = 0) -> str | None:
+    def resolve(entry: EntryId, row: Row) -> str | None:
         if entry not in paths:
-            above = directory(row.place.parent, depth)
+            if entry in under_way:
+                return None
+            under_way.add(entry)
+            above = directory(row.place.parent)
+            under_way.remove(entry)
             if above is None:
                 return None
             paths[entry] = path_in(above, row.kind, row.place)
