@@ -60,6 +60,8 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
         return Decision(state, step, move, place, again=move not in (Move.NOTHING, Move.ADOPT))
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
+    if move is Move.TRASH and _was_carried(state):
+        return Decision(state, Step.ROW, Move.ADOPT, PlaceMove.ADOPT, again=True)
     step = Step.DELETE if move is Move.REINSERT or is_emptied(state, move) else _step_of(move)
     again = move in _TWO_STEPS or (move is Move.ADOPT and _is_apart(state))
     return Decision(state, step, move, PlaceMove.NOTHING, again=again)
@@ -71,6 +73,16 @@ def is_emptied(state: State, move: Move) -> bool:
     if move is not Move.TO_ROW or not isinstance(file, File) or base is None:
         return False
     return file.digest == EMPTY and base.digest not in (EMPTY, NO_TEXT)
+
+
+def _was_carried(state: State) -> bool:
+    """
+    Whether the file is not where the base says, though it stayed where it was in its directory.
+
+    The base follows before the file goes: a deletion waits for others, or for a person, and is found by its base then.
+    """
+    file, base = state.file, state.base
+    return isinstance(file, File) and base is not None and file.path != base.path
 
 
 def _has_old_bytes(state: State, seen: int | None) -> bool:

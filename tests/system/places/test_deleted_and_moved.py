@@ -1,0 +1,79 @@
+"""What rows deleted goes to the trash, wherever directories above it went before that was carried out."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from mirrord.sync import deletions
+from tests.system.entries import change, delete
+from tests.system.mirrors import Mirror
+
+DELETED = 4  # entries: a folder, a page, a page below it, an attachment
+
+
+async def with_deleted_rows(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in `Box/Sub` is deleted in rows, and that is not carried over yet."""
+    mirror.write({"Box/Stays.md": "stays\n", "Box/Sub/Gone.md": "gone\n", "Box/Sub/Gone/Leaf.md": "leaf\n"})
+    mirror.write({"Box/Sub/assets/picture.png": "picture", "Other.md": "other\n"})
+    await mirror.settle()
+    monkeypatch.setattr(deletions, "QUIET", 3600.0)
+    delete(mirror.app, mirror.page("Box/Sub").id)
+    await until(mirror, lambda: len(mirror.engine.brake.gathered.entries) == DELETED)
+
+
+async def until(mirror: Mirror, holds: Callable[[], bool]) -> None:
+    """Work until *holds*, and all is done but deletions."""
+    mirror.engine.look_everywhere()
+    mirror.engine.ring()
+    async with asyncio.timeout(10):
+        while not holds() or mirror.engine.pending > len(mirror.engine.brake.gathered.entries):
+            await mirror.work()
+
+
+async def rename_file(mirror: Mirror, old: str, new: str) -> None:
+    mirror.rename((old, new))
+    await until(mirror, lambda: f"{new}/Stays" in mirror.rows())
+
+
+async def rename_row(mirror: Mirror, old: str, new: str) -> None:
+    change(mirror.app, mirror.page(old).id, name=new)
+    await until(mirror, lambda: f"{new}/Stays.md" in mirror.files())
+
+
+async def assert_carried_over(mirror: Mirror, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(deletions, "QUIET", 0.05)
+    await mirror.settle()
+    assert mirror.files().keys() == {f"{name}/Stays.md", "Other.md"}
+    assert mirror.rows().keys() == {name, f"{name}/Stays", "Other"}
+    assert mirror.problems() == {}
+
+
+async def test_when_a_person_renamed_one(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    await with_deleted_rows(mirror, monkeypatch)
+    await rename_file(mirror, "Box", "Crate")
+    await assert_carried_over(mirror, monkeypatch, "Crate")
+
+
+async def test_when_a_row_renamed_one(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    await with_deleted_rows(mirror, monkeypatch)
+    await rename_row(mirror, "Box", "Crate")
+    await assert_carried_over(mirror, monkeypatch, "Crate")
+
+
+async def test_when_a_person_and_then_a_row_renamed_one(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    await with_deleted_rows(mirror, monkeypatch)
+    await rename_file(mirror, "Box", "Crate")
+    await rename_row(mirror, "Crate", "Chest")
+    await assert_carried_over(mirror, monkeypatch, "Chest")
+
+
+async def test_when_a_person_renamed_one_and_somebody_decided_about_a_halt(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await with_deleted_rows(mirror, monkeypatch)
+    entries = list(mirror.engine.brake.gathered.take())
+    await rename_file(mirror, "Box", "Crate")
+    mirror.engine.brake.gathered.take()
+    await mirror.engine._delete(dict.fromkeys(entries), entries)  # as after `mirrord resume --apply`
+    await assert_carried_over(mirror, monkeypatch, "Crate")
