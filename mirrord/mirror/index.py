@@ -131,12 +131,16 @@ class Index:
     def rename(self, old: str, new: str) -> None:
         """A file or directory we renamed ourselves: all below it is where it was, under another path."""
         self._place(new, self._taken(old))
+        self._origins = {key: _renamed(path, old, new) for key, path in self._origins.items()}
 
     def exchange(self, one: str, other: str) -> None:
         """Two files or directories changed places."""
         its, others = self._taken(one), self._taken(other)
         self._place(one, others)
         self._place(other, its)
+        for key, path in self._origins.items():
+            there = _renamed(path, one, other)
+            self._origins[key] = there if there != path else _renamed(path, other, one)
 
     def _taken(self, top: str) -> list[tuple[str, Seen]]:
         found = [(path, seen) for path in [top, *self.below(top)] if (seen := self.get(path)) is not None]
@@ -146,8 +150,10 @@ class Index:
 
     def _place(self, top: str, found: list[tuple[str, Seen]]) -> None:
         for below, seen in found:
+            is_settled = _INODE.pack(seen.device, seen.inode) not in self._origins
             self.note(top + below, seen)
-            self.settle(top + below)
+            if is_settled:
+                self.settle(top + below)
 
     def _link(self, path: str) -> None:
         """Let it be found below the directories above it, those that are no folders (`assets`) too."""
@@ -160,6 +166,10 @@ class Index:
                 return
             siblings.add(path)
             path = above
+
+
+def _renamed(path: str, old: str, new: str) -> str:
+    return new + path[len(old) :] if path == old or path.startswith(f"{old}/") else path
 
 
 def _packed(seen: Seen) -> bytes:

@@ -5,7 +5,8 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.state import File
+from mirrord.domain.state import File, State
+from mirrord.mirror.index import Index
 from mirrord.mirror.layout import directory_of
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.apply import Applied, path_of, where
@@ -58,7 +59,6 @@ class Conclusion:
         idle: entries for which there was nothing to do.
         """
         self._mark_again([one for one in applied.done if one.again], 0)
-        self._queue.mark(_taken_along([*applied.stale, *applied.later], applied.renamed), forced=True)
         for decision in applied.stale:
             self._mark_again([decision], self._doubts.delay(decision.state.entry, at_once=True))
         for decision in applied.later:
@@ -66,28 +66,16 @@ class Conclusion:
             self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
         self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
         self._queue.mark(applied.taken | applied.reformed, forced=True)
-        self._queue.mark(self._beside_renamed(applied.done), forced=True)
+        self._queue.mark(beside_renamed(self._sides.looker.index, [one.state for one in applied.done]), forced=True)
         self._queue.mark(applied.unsure)
         self._queue.mark(observation.unowned, applied.entries, forced=True)
+        self._queue.follow(dict(applied.renamed))
         for row, path, over, displaced in applied.displaced:
             self._recovery.add(row.entry, path, over, displaced)
         moved = [*map(where, applied.done), *applied.written]
         settled = {*idle, *(one.state.entry for one in applied.done)}
         await self._problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember(applied)
-
-    def _beside_renamed(self, done: Iterable[Decision]) -> set[str]:
-        """What lies in directories beside which another page's file is now, though it is where it was."""
-        index, found = self._sides.looker.index, set[str]()
-        for one in done:
-            file, base = one.state.file, one.state.base
-            if not isinstance(file, File) or base is None or base.path is None or base.path == file.path:
-                continue
-            if file.kind is base.kind is Kind.FOLDER:  # what is in it came along
-                continue
-            for directory in (directory_of(base.path, base.kind), directory_of(file.path, file.kind)):
-                found.update(index.inside(directory))
-        return found
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]
@@ -114,10 +102,15 @@ class Conclusion:
         self.written.set()
 
 
-def _taken_along(decisions: Iterable[Decision], renamed: Sequence[tuple[str, str]]) -> set[str]:
-    """Where files may be by now that were to be looked at again, if directories above them were renamed meanwhile."""
-    left = {one.state.file.path for one in decisions if one.state.file is not None} if renamed else set()
-    found = set(left)
-    for old, new in renamed:
-        found |= {new + path[len(old) :] for path in found if path == old or path.startswith(f"{old}/")}
-    return found - left
+def beside_renamed(index: Index, states: Iterable[State]) -> set[str]:
+    """What lies in directories beside which another page's file is than was, though it is where it was."""
+    found = set[str]()
+    for state in states:
+        file, base = state.file, state.base
+        if not isinstance(file, File) or base is None or base.path is None or base.path == file.path:
+            continue
+        if file.kind is base.kind is Kind.FOLDER:  # what is in it came along
+            continue
+        for directory in (directory_of(base.path, base.kind), directory_of(file.path, file.kind)):
+            found.update(index.inside(directory))
+    return found

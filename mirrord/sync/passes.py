@@ -15,7 +15,7 @@ from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.sync.adoption import Adoption, is_stale
 from mirrord.sync.apply import Applied, apply, passes, prepare
 from mirrord.sync.brake import Brake
-from mirrord.sync.conclusion import Conclusion
+from mirrord.sync.conclusion import Conclusion, beside_renamed
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import trash
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
@@ -32,6 +32,7 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
+MOST_BESIDE = 2_000  # files that are read for what lies beside them
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
@@ -165,6 +166,11 @@ class Passes:
     async def _pass(self, dirty: Dirty, look: Look | None, shown: Shown | None = None) -> None:
         """look: what was read ahead. shown: what was looked at for this pass."""
         observation, applied = await self._observe_apart(dirty, look, shown), Applied()
+        if beside := self._taken_over(observation):
+            await self.finish()
+            paths = dirty.paths | beside | observation.look.found.keys()
+            dirty = Dirty(paths, dirty.entries, paths)
+            observation, look = await self.observe(dirty), None
         await self._absorb_late(observation)
         decisions = self._doubts.decide(observation, list(observation.states.values()))
         await self.finish()
@@ -178,6 +184,16 @@ class Passes:
             decisions = [one for one in decisions if one.step is not Step.PREPARE]
             decisions += self._doubts.decide(observation, ready)
         await self._act(observation, decisions, applied)
+
+    def _taken_over(self, observation: Observation) -> frozenset[str]:
+        """
+        What lies in directories that other pages have now, and was not looked at.
+
+        It moves together with those pages: one may have gone below itself otherwise, or want a name that is not free.
+        """
+        taken = [one for one in observation.states.values() if isinstance(one.file, File) and one.file.contested]
+        beside = beside_renamed(self._sides.looker.index, taken) - observation.look.found.keys()
+        return frozenset(beside) if len(beside) <= MOST_BESIDE else frozenset()
 
     async def _act(self, observation: Observation, decisions: Sequence[Decision], applied: Applied) -> None:
         if any(one.step is Step.FILE for one in decisions):

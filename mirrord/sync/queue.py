@@ -4,11 +4,12 @@ import asyncio
 import heapq
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
+from mirrord.mirror.layout import parent_of
 from mirrord.sync.observe import Dirty
 from mirrord.sync.paths import by_depth
 
@@ -67,6 +68,15 @@ class Queue:
         else:
             self._add(dirty)
         self._bell.set()
+
+    def follow(self, renamed: Mapping[str, str]) -> None:
+        """Look also where paths are now that wait: they, or directories above them, were *renamed*, old to new."""
+        if not renamed:
+            return
+        self._add(_followed(Dirty(frozenset(self._paths), forced=frozenset(self._forced)), renamed))
+        for number, (when, count, dirty) in enumerate(self._later):  # a heap by the first two
+            new = _followed(dirty, renamed)
+            self._later[number] = when, count, Dirty(dirty.paths | new.paths, dirty.entries, dirty.forced | new.forced)
 
     def wake(self) -> None:
         """Let whoever waits go on, although nothing is marked."""
@@ -144,6 +154,23 @@ class Queue:
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
             self._add(heapq.heappop(self._later)[2])
+
+
+def _followed(dirty: Dirty, renamed: Mapping[str, str]) -> Dirty:
+    """Where paths of *dirty* are now; those that are where they were are left out."""
+    now = {path: there for path in dirty.paths if (there := _renamed(path, renamed)) is not None}
+    return Dirty(
+        frozenset(now.values()), forced=frozenset(there for path, there in now.items() if path in dirty.forced)
+    )
+
+
+def _renamed(path: str, renamed: Mapping[str, str]) -> str | None:
+    above = path
+    while above:
+        if above in renamed:
+            return renamed[above] + path[len(above) :]
+        above = parent_of(above)
+    return None
 
 
 def _places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:

@@ -154,3 +154,18 @@ def test_chunks_come_parents_first_and_each_place_once_for_each_time_it_was_mark
         assert sorted(taken, key=by_depth) == first
         waiting -= taken
     assert queue.take(1000).paths == waiting
+
+
+async def test_what_waits_is_looked_at_where_it_is_now_too() -> None:
+    queue = Queue()
+    queue.mark({"Box/a.md"}, {ONE}, forced=True)
+    queue.mark({"Box", "Boxes/b.md", "c.md"})
+    queue.mark({"Box/In/d.md", "e.md"}, {OTHER}, forced=True, delay=SOON)
+    queue.follow({"Box": "Crate", "Box/In": "In", "e.md": "f.md"})
+    now = queue.take(100)
+    assert now.paths == {"Box/a.md", "Crate/a.md", "Box", "Crate", "Boxes/b.md", "c.md"}
+    assert now.forced == {"Box/a.md", "Crate/a.md"}
+    while not queue.is_ready:
+        await queue.wait(5)
+    later = frozenset({"Box/In/d.md", "In/d.md", "e.md", "f.md"})
+    assert queue.take(100) == Dirty(later, frozenset({OTHER}), later)

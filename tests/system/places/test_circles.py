@@ -52,3 +52,19 @@ async def test_a_folder_and_its_child_can_change_places(mirror: Mirror) -> None:
     mirror.rename(("Out/In", "aside"), ("Out", "aside/In"), ("aside", "Out"))
     await mirror.settle()
     assert mirror.ids("Out", "Out/In") == [outer, inner]
+
+
+@pytest.mark.parametrize("note", ["Out/_index.md", "Out.md"], ids=["index", "folder-note"])
+async def test_the_pages_of_a_folder_and_of_one_far_below_can_change_places(mirror: Mirror, note: str) -> None:
+    below = {"Out/Mid.md": "mid\n", "Out/Mid/Sub/in.md": "the page far below\n", "Out/other.md": "other\n"}
+    mirror.write({note: "the page of the folder\n"} | below)
+    await mirror.settle()
+    paths = ["Out", "Out/Mid/Sub/in", "Out/Mid", "Out/other", "Out/Mid/Sub"]
+    outer, inner, *others = mirror.ids(*paths)
+    mirror.rename(("Out/Mid/Sub/in.md", "aside"), (note, "Out/Mid/Sub/in.md"), ("aside", note))
+    await mirror.settle()
+    assert mirror.ids(*paths) == [inner, outer, *others]
+    assert mirror.rows()["Out/Mid/Sub/in"] == mirror.files()["Out/Mid/Sub/in.md"] == "the page of the folder\n"
+    assert mirror.files().keys() == {note, *below}
+    assert mirror.count_living() == len(mirror.rows()) == 5
+    assert mirror.problems() == {}

@@ -52,3 +52,17 @@ def test_a_file_is_followed_by_its_inode(seen: Seen) -> None:
     assert index.origin_of((seen.device, seen.inode)) == "A.md"
     index.settle("B.md")
     assert index.origin_of((seen.device, seen.inode)) == "B.md"
+
+
+@given(looks)
+def test_where_a_file_was_is_told_by_the_name_its_directory_has_now(seen: Seen) -> None:
+    index, inode = Index({"Box/A.md": seen}), (seen.device, seen.inode)
+    index.note("Box/In/B.md", seen)
+    index.forget("Box/A.md")
+    index.rename("Box", "Crate")
+    assert (index.path_of(inode), index.origin_of(inode)) == ("Crate/In/B.md", "Crate/A.md")
+    index.exchange("Crate", "Chest")
+    assert (index.path_of(inode), index.origin_of(inode)) == ("Chest/In/B.md", "Chest/A.md")
+    index.settle("Chest/In/B.md")
+    index.rename("Chest", "Box")
+    assert index.origin_of(inode) == "Box/In/B.md"
