@@ -79,10 +79,10 @@ full-fault: $(EVERYTHING) ## Go on with the full fault campaign for SECONDS=3600
 	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(CAMPAIGN),--campaign $(CAMPAIGN)) \
 	    $(if $(PART),--part $(PART))
 
-soak: $(EVERYTHING) ## Edit both sides for SECONDS=3600, FILES=5 ROWS=5 CALLS=1 a second; nothing may grow or be lost
+soak: $(EVERYTHING) ## Edit PAGES=300 on both sides for SECONDS=3600, FILES=5 ROWS=5 CALLS=1 a second; nothing may grow or be lost
 	@$(BIN)/python -m tests.soak \
 	    $(if $(findstring command,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(FILES),--files $(FILES)) \
-	    $(if $(ROWS),--rows $(ROWS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
+	    $(if $(ROWS),--rows $(ROWS)) $(if $(CALLS),--calls $(CALLS)) $(if $(PAGES),--pages $(PAGES)) $(if $(SEED),--seed $(SEED))
 
 bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
 	@$(BIN)/python -m tests.bench.codec $(ARGS)

@@ -149,8 +149,13 @@ def _folders(mirror: Quick) -> dict[str, bytes]:
     return {
         f"{name}/": b""
         for name, path in names.items()
-        if not name.startswith(".") and (any(path.iterdir()) or not path.with_name(f"{path.name}.md").exists())
+        if not name.startswith(".") and (_holds_something(path) or not path.with_name(f"{path.name}.md").exists())
     }
+
+
+def _holds_something(directory: Path) -> bool:
+    """More than an `assets` of which somebody took the last attachment: nobody removes that for them."""
+    return any(path.name != "assets" or any(path.iterdir()) for path in directory.iterdir())
 
 
 def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:

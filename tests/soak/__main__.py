@@ -22,7 +22,7 @@ def main() -> int:
     given = _arguments()
     seed = given.seed if given.seed is not None else random.randrange(1 << 20)
     directory = Path(tempfile.mkdtemp(prefix="mirrord-soak-"))
-    rates = Rates(given.files, given.rows, given.calls)
+    rates = Rates(given.files, given.rows, given.calls, given.pages)
     print(f"SECONDS={given.seconds:g} SEED={seed} {rates}; kept if it fails: {directory}", flush=True)
     print(RULE, flush=True)
     began = time.monotonic()
@@ -41,6 +41,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--files", type=float, default=5.0, help="acts a second on files; 5")
     parser.add_argument("--rows", type=float, default=5.0, help="acts a second on rows; 5")
     parser.add_argument("--calls", type=float, default=1.0, help="writes a second of an agent, at most 3; 1")
+    parser.add_argument("--pages", type=int, default=300, help="how many there are about; few pages meet often; 300")
     parser.add_argument("--seed", type=int, help="of who does what; the machine's timing is its own")
     return parser.parse_args()
 

@@ -9,7 +9,6 @@ from tests.faults.row_acts import ROW_ACTS
 from tests.faults.world import World
 
 CHURN = 0.02  # of all acts make or remove something
-PAGES = 300  # that there are at the start, and about as many all the time
 
 _IN_FILES = {name: act for name, act in {**FILE_ACTS, **RECORD_ACTS}.items() if "row" not in name}
 _IN_ROWS = {**ROW_ACTS, **{name: act for name, act in RECORD_ACTS.items() if "row" in name}}
@@ -28,21 +27,21 @@ class Choice:
     second: int
 
 
-def in_files(world: World, chance: Random) -> Choice:
-    """What somebody does to a file next."""
-    return _chosen(world, chance, _IN_FILES)
+def in_files(world: World, chance: Random, pages: int) -> Choice:
+    """What somebody does to a file next. pages: that there are at the start, and about as many all the time."""
+    return _chosen(world, chance, pages, _IN_FILES)
 
 
-def in_rows(world: World, chance: Random) -> Choice:
-    """What an app does to a row next."""
-    return _chosen(world, chance, _IN_ROWS)
+def in_rows(world: World, chance: Random, pages: int) -> Choice:
+    """What an app does to a row next. pages: as for files."""
+    return _chosen(world, chance, pages, _IN_ROWS)
 
 
-def _chosen(world: World, chance: Random, known: dict[str, tuple[int, Act]]) -> Choice:
+def _chosen(world: World, chance: Random, pages: int, known: dict[str, tuple[int, Act]]) -> Choice:
     """The census is taken in the first tree."""
     wanted = known.keys() - _MORE - _FEWER - _LEFT_OUT
     if chance.random() < CHURN:
-        wanted = known.keys() & (_MORE if len(files_of(world, 0)) < PAGES else _FEWER)
+        wanted = known.keys() & (_MORE if len(files_of(world, 0)) < pages else _FEWER)
     names = sorted(wanted)
     (name,) = chance.choices(names, [known[name][0] for name in names])
     return Choice(name, known[name][1], chance.randrange(1 << 20), chance.randrange(1 << 20))

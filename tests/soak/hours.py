@@ -27,14 +27,15 @@ _OPEN = "SELECT id, decision FROM mirrord.halt WHERE tenant_id = %s AND closed_a
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Acts a second: on files, on rows, of an agent. 0: none."""
+    """Acts a second: on files, on rows, of an agent; 0: none. pages: how many there are about."""
 
     files: float
     rows: float
     calls: float
+    pages: int
 
     def __str__(self) -> str:
-        return f"FILES={self.files:g} ROWS={self.rows:g} CALLS={self.calls:g}"
+        return f"FILES={self.files:g} ROWS={self.rows:g} CALLS={self.calls:g} PAGES={self.pages}"
 
 
 @dataclass(slots=True)
@@ -44,15 +45,16 @@ class _Soak:
     world: World
     agent: Wire
     chance: random.Random
+    pages: int
     ledger: Diary = field(default_factory=Diary)
     done: Counter[str] = field(default_factory=Counter)
     halts: int = 0
 
     def touch_file(self) -> None:
-        self._take(acts.in_files(self.world, self.chance))
+        self._take(acts.in_files(self.world, self.chance, self.pages))
 
     def touch_row(self) -> None:
-        self._take(acts.in_rows(self.world, self.chance))
+        self._take(acts.in_rows(self.world, self.chance, self.pages))
 
     def call(self) -> None:
         agent.work(self.agent, self.ledger, self.chance.randrange(1 << 20))
@@ -85,13 +87,13 @@ def live(cluster: Cluster, directory: Path, seconds: float, rates: Rates, seed: 
     world = World(cluster, directory, TENANT)
     try:
         root = world.mirrors[0].root
-        generate(root, acts.PAGES, seed=seed, average_bytes=PAGE)
+        generate(root, rates.pages, seed=seed, average_bytes=PAGE)
         (root / "Keep.md").write_text("This page stays.\n", encoding="utf-8")
         world.begin()
         world.quiesce()
         with agent.served(world.mirrors[0]) as served:
-            soak = _Soak(world, served, random.Random(seed))
-            soak.ledger.touched(2 * acts.PAGES)
+            soak = _Soak(world, served, random.Random(seed), rates.pages)
+            soak.ledger.touched(2 * rates.pages)
             gauges = _edit(soak, seconds, rates)
         return _end(soak, gauges)
     except (AssertionError, TimeoutError) as error:
