@@ -107,7 +107,11 @@ class Queue:
                 del self._noticed[place]
 
     def take(self, most: int) -> Dirty:
-        """At most *most* paths and entries each; parents come before what is below them."""
+        """
+        At most *most* paths and entries each; parents come before what is below them.
+
+        Paths that wait together with one of the entries come with it: where its file is may be known by them only.
+        """
         self._wake_later()
         paths = frozenset(self._first(most))
         entries = frozenset(itertools.islice(self._entries, most))
@@ -115,6 +119,9 @@ class Queue:
         self._paths -= paths
         self._entries -= entries
         self._forced -= forced
+        for _, _, waiting in self._later:
+            if not waiting.entries.isdisjoint(entries):
+                paths, forced = paths | waiting.paths, forced | waiting.forced
         return Dirty(paths, entries, forced)
 
     async def wait(self, seconds: float) -> None:

@@ -169,3 +169,12 @@ async def test_what_waits_is_looked_at_where_it_is_now_too() -> None:
         await queue.wait(5)
     later = frozenset({"Box/In/d.md", "In/d.md", "e.md", "f.md"})
     assert queue.take(100) == Dirty(later, frozenset({OTHER}), later)
+
+
+def test_what_waits_with_an_entry_comes_with_it() -> None:
+    queue = Queue()
+    queue.mark({"a.md"}, {ONE}, forced=True, delay=60)
+    queue.mark({"b.md"}, {OTHER}, forced=True, delay=60)
+    queue.mark(entries={ONE})
+    assert queue.take(100) == Dirty(frozenset({"a.md"}), frozenset({ONE}), frozenset({"a.md"}))
+    assert len(queue) == 4

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId
-from tests.system.entries import change, value
+from tests.system.entries import add_folder, change, value
 from tests.system.mirrors import Mirror
 
 LEAVES = {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"}
@@ -213,3 +213,19 @@ async def test_a_file_renamed_over_another_replaces_its_text(mirror: Mirror) -> 
     await mirror.settle()
     assert mirror.ids("b") == [b]
     assert mirror.rows() == {"b": "A\n", "c": "C\n"}
+
+
+async def test_of_two_files_that_changed_places_one_goes_on_to_where_its_row_is_by_now(mirror: Mirror) -> None:
+    mirror.write({"Box/Note.md": "the note of the box\n", "Other/Memo.md": "another memo\n"})
+    await mirror.settle()
+    note, memo = mirror.ids("Box/Note", "Other/Memo")
+    change(mirror.app, note, parent_id=add_folder(mirror.app, name="Shelf"))
+    mirror.rename(("Box/Note.md", "aside"), ("Other/Memo.md", "Box/Note.md"), ("aside", "Other/Memo.md"))
+    mirror.engine.queue.mark(["Box/Note.md", "Other/Memo.md"])
+    await mirror.work()  # before the folder is heard of: the note waits for it, and the memo has its old path
+    mirror.engine.ring()
+    await mirror.work()
+    await mirror.settle()
+    assert mirror.ids("Shelf/Note", "Box/Note") == [note, memo]
+    assert mirror.files() == {"Shelf/Note.md": "the note of the box\n", "Box/Note.md": "another memo\n"}
+    assert mirror.problems() == {}
