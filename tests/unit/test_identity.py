@@ -101,6 +101,21 @@ def test_an_id_that_only_postgres_knows_is_taken_up() -> None:
     assert owners([found("a.md", claimed=C)], rows=[row(C, deleted=True)]) == {"a.md": C}
 
 
+@pytest.mark.parametrize("rows", [[], [row(C, deleted=True)]], ids=["unknown", "deleted"])
+@pytest.mark.parametrize("text", ["text", "new"])
+def test_a_page_whose_file_got_an_id_that_is_not_its_own_is_known_by_it(text: str, rows: list[Row]) -> None:
+    bases = [base(A, "a.md", claimed=C)]
+    assert owners([found("deep/a.md", text, claimed=C)], bases, missing=["a.md"], rows=rows) == {"deep/a.md": A}
+    assert owners([found("deep/a.md", text, claimed=C)], bases, rows=rows) == {"deep/a.md": C}
+
+
+def test_of_pages_whose_files_got_one_id_inode_and_bytes_tell_which_one_it_is() -> None:
+    bases = [base(A, "a.md", "a", claimed=C), base(B, "b.md", "b", claimed=C)]
+    founds = [found("x.md", "b", claimed=C), found("y.md", "new", claimed=C, inode=1)]
+    assert owners(founds, bases, missing=["a.md", "b.md"], inodes={1: "a.md"}) == {"x.md": B, "y.md": A}
+    assert owners([found("z.md", "other", claimed=C)], bases, missing=["a.md", "b.md"]) == {"z.md": C}
+
+
 def test_an_id_that_belongs_to_an_attachment_is_no_claim_of_a_page() -> None:
     assert is_new(owners([found("a.md", claimed=C)], rows=[row(C, kind=Kind.ATTACHMENT)])["a.md"], "a.md")
 
