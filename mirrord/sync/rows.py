@@ -217,13 +217,19 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
 
 
 async def _beside_namesake(sides: Sides, decision: Decision) -> Outcome:
-    """A row with that very name was made just now, and the file may be of it; else it is one but for case."""
+    """
+    A row with that very name was made just now, and the file may be of it; else it is one but for case.
+
+    What was deleted gives its file up to it: a record is what it is called.
+    """
     file = decision.state.file
     assert isinstance(file, File)
-    async with sides.database.transaction(sides.tenant) as connection:
-        if await states.is_record(connection, sides.tenant, file.place.name):
-            return Outcome(stale=[decision])
-    return Outcome(later=[decision], troubles=[_namesake(decision, file)])
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+        if not await states.is_record(connection, sides.tenant, file.place.name):
+            return Outcome(later=[decision], troubles=[_namesake(decision, file)])
+        if decision.move in (Move.REVIVE, Move.REINSERT):
+            await run(connection, [sides.writer.forget(decision.state.entry)])
+    return Outcome(stale=[decision])
 
 
 def _namesake(decision: Decision, file: File) -> Problem:

@@ -1,0 +1,25 @@
+"""A record is what it is called: a deleted one gives its file up to a new one of its name."""
+
+from psycopg.types.json import Jsonb
+
+from tests.system.entries import add, value
+from tests.system.mirrors import Mirror
+
+PATH = ".records/categories/red.yaml"
+LIVING = "SELECT id FROM mirrord.record WHERE deleted_at IS NULL"
+
+
+async def test_a_file_that_was_saved_while_its_row_was_replaced_is_of_the_new_row(mirror: Mirror) -> None:
+    mirror.write({PATH: "colour: red\n"})
+    await mirror.settle()
+    mirror.app.execute("DELETE FROM mirrord.record")
+    new = add(mirror.app, "record", kind="category", key="red", data=Jsonb({"shade": "dark"}))
+    mirror.write({PATH: "colour: crimson\n"})
+    await mirror.settle()
+    assert value(mirror.app, LIVING) == new
+    said = value(mirror.app, "SELECT text FROM mirrord.record WHERE id = %s", new)
+    assert (mirror.root / PATH).read_text(encoding="utf-8") == said
+    kept = value(mirror.app, "SELECT string_agg(text, '') FROM mirrord.record_revision")
+    disputed = value(mirror.app, "SELECT coalesce(string_agg(file_text, ''), '') FROM mirrord.conflict")
+    assert "crimson" in said + kept + disputed
+    assert "dark" in said
