@@ -119,9 +119,11 @@ class Queue:
         self._paths -= paths
         self._entries -= entries
         self._forced -= forced
-        for _, _, waiting in self._later:
-            if not waiting.entries.isdisjoint(entries):
-                paths, forced = paths | waiting.paths, forced | waiting.forced
+        together = [dirty for _, _, dirty in self._later if not dirty.entries.isdisjoint(entries)]
+        if together:
+            self._later = [one for one in self._later if not one[2].entries or one[2].entries - entries]
+            heapq.heapify(self._later)
+        paths, forced = paths.union(*(one.paths for one in together)), forced.union(*(one.forced for one in together))
         return Dirty(paths, entries, forced)
 
     async def wait(self, seconds: float) -> None:

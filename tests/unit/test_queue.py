@@ -171,10 +171,14 @@ async def test_what_waits_is_looked_at_where_it_is_now_too() -> None:
     assert queue.take(100) == Dirty(later, frozenset({OTHER}), later)
 
 
-def test_what_waits_with_an_entry_comes_with_it() -> None:
+def test_what_waits_with_an_entry_comes_with_it_and_waits_no_more() -> None:
     queue = Queue()
     queue.mark({"a.md"}, {ONE}, forced=True, delay=60)
+    queue.mark({"ab.md"}, {ONE, OTHER}, delay=60)
     queue.mark({"b.md"}, {OTHER}, forced=True, delay=60)
+    queue.mark({"c.md"}, delay=60)
     queue.mark(entries={ONE})
-    assert queue.take(100) == Dirty(frozenset({"a.md"}), frozenset({ONE}), frozenset({"a.md"}))
-    assert len(queue) == 4
+    assert queue.take(100) == Dirty(frozenset({"a.md", "ab.md"}), frozenset({ONE}), frozenset({"a.md"}))
+    assert len(queue) == 6  # a.md and its entry are not waited for any more
+    queue.mark(entries={OTHER})
+    assert queue.take(100).paths == {"ab.md", "b.md"}
