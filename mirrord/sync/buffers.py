@@ -10,6 +10,7 @@ from mirrord.db.buffers import Revision
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.state import Base, File
 from mirrord.errors import Busy, Damaged, Refused, Stale
+from mirrord.mirror import copies
 from mirrord.sync.bodies import data_of
 from mirrord.sync.decision import Decision
 from mirrord.sync.plan import Move
@@ -20,6 +21,9 @@ from mirrord.sync.stale import merge_base
 async def stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, Revision]:
     """For each entry whose file was saved from a text older than its base: the version that text is."""
     suspects = [(file, base) for one in decisions for file, base in _suspect(one)]
+    if suspects:  # a command had read what it replaced
+        written = await asyncio.to_thread(copies.written, sides.tree)
+        suspects = [(file, base) for file, base in suspects if written.get(file.digest) != base.entry]
     if not suspects:
         return {}
     async with sides.database.transaction(sides.tenant) as connection:

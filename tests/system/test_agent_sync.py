@@ -14,7 +14,7 @@ from tests.system.harness import Mirrord, eventually
 from tests.system.rows import Page, page_of
 
 TEXT = "# A page\n\nProject details.\n"
-PAGES = ("Written", "Deleted", "Searched", "Shown")  # a test each: they share a daemon
+PAGES = ("Written", "Deleted", "Searched", "Shown", "Condensed")  # a test each: they share a daemon
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +105,18 @@ async def test_read_page_reflects_a_browser_edit(mirrord: Mirrord, token: str) -
     assert after["content"] == TEXT + "\nTyped in the browser.\n"
     assert after["pageId"] == before["pageId"]
     assert (refused["code"], refused["digest"]) == ("CONFLICT", after["digest"])
+
+
+async def test_what_an_agent_left_out_of_a_text_it_had_read_does_not_come_back(mirrord: Mirrord, token: str) -> None:
+    path, text = "Projects/Condensed.md", TEXT.replace("details", "facts")
+    type_into(mirrord, path, "Typed in the browser.")
+    async with agent_of(mirrord, token) as agent:
+        assert "Typed" in (await agent.call("read_page", path=path))["content"]
+        done = await agent.call("write_page", path=path, content=text)
+        status = await agent.call("sync_status", path=path, wait=10)
+    row = the_row(mirrord, done["pageId"], lambda row: "facts" in (row.markdown or ""))
+
+    assert (status["synced"], row.markdown, mirrord.text(path)) == (True, text, text)
 
 
 async def test_tenant_isolation_cannot_access_other_tenants_files(mirrord: Mirrord, token: str) -> None:
