@@ -7,7 +7,7 @@ from uuid import UUID
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.domain.place import ASSETS
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import INDEX_FILE
+from mirrord.mirror.layout import INDEX_FILE, carried
 from mirrord.mirror.state import Seen
 
 Inode = tuple[int, int]  # device, inode
@@ -131,7 +131,7 @@ class Index:
     def rename(self, old: str, new: str) -> None:
         """A file or directory we renamed ourselves: all below it is where it was, under another path."""
         self._place(new, self._taken(old))
-        self._origins = {key: _renamed(path, old, new) for key, path in self._origins.items()}
+        self._origins = {key: carried(path, old, new) for key, path in self._origins.items()}
 
     def exchange(self, one: str, other: str) -> None:
         """Two files or directories changed places."""
@@ -139,8 +139,8 @@ class Index:
         self._place(one, others)
         self._place(other, its)
         for key, path in self._origins.items():
-            there = _renamed(path, one, other)
-            self._origins[key] = there if there != path else _renamed(path, other, one)
+            there = carried(path, one, other)
+            self._origins[key] = there if there != path else carried(path, other, one)
 
     def _taken(self, top: str) -> list[tuple[str, Seen]]:
         found = [(path, seen) for path in [top, *self.below(top)] if (seen := self.get(path)) is not None]
@@ -166,10 +166,6 @@ class Index:
                 return
             siblings.add(path)
             path = above
-
-
-def _renamed(path: str, old: str, new: str) -> str:
-    return new + path[len(old) :] if path == old or path.startswith(f"{old}/") else path
 
 
 def _packed(seen: Seen) -> bytes:

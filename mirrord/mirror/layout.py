@@ -83,6 +83,11 @@ def directory_of(path: str, kind: Kind) -> str:
     return path.removesuffix(SUFFIX)
 
 
+def carried(path: str, old: str, new: str) -> str:
+    """Where what was at *path* is after *old*, it or a directory above it, was renamed to *new*."""
+    return new + path[len(old) :] if path == old or path.startswith(f"{old}/") else path
+
+
 def parent_of(path: str) -> str:
     """The directory a file or directory lies in, as the file system has it."""
     return path.rpartition("/")[0]

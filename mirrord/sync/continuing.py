@@ -86,8 +86,7 @@ async def _made_of_lost(
 
 
 def _is_lost(base: Base, memory: Memory) -> bool:
-    gone = base.path is None or base.path in memory.missing
-    return gone and base.kind is Kind.PAGE and base.digest not in (EMPTY, NO_TEXT)
+    return memory.is_lost(base) and base.kind is Kind.PAGE and base.digest not in (EMPTY, NO_TEXT)
 
 
 def _is_strange_page(found: Found, owner: EntryId, memory: Memory) -> bool:

@@ -59,6 +59,10 @@ class Memory:
         for base in self.bases:
             self.of_digest[base.digest].append(base)
 
+    def is_lost(self, base: Base) -> bool:
+        """Whether nothing is where the file of *base* was, or another one, or it has no path any more."""
+        return base.path is None or base.path in self.missing
+
 
 def fits(base: Base, found: Found) -> bool:
     """Whether a file may be what *base* is of. A record of another sort is another record."""

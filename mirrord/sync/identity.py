@@ -93,7 +93,7 @@ def _by_id(found: Found, memory: Memory, here: Base | None) -> EntryId | None:
         return None
     base = memory.of_entry.get(entry)
     if base is not None:
-        return entry if _is_lost(base, memory) and same_sort(base.kind, Kind.PAGE) else None
+        return entry if memory.is_lost(base) and same_sort(base.kind, Kind.PAGE) else None
     if (carrier := _carrier(found, memory)) is not None:
         return carrier
     row = memory.rows.get(entry)
@@ -108,15 +108,11 @@ def _carrier(found: Found, memory: Memory) -> EntryId | None:
 
     A tool that replaced the file gave it an id. Of several such pages inode or bytes have to tell.
     """
-    lost = {base.entry for base in memory.bases if base.claimed == found.claimed and _is_lost(base, memory)}
+    lost = {base.entry for base in memory.bases if base.claimed == found.claimed and memory.is_lost(base)}
     known = _by_inode(found, memory) or _by_digest(found, memory)
     if known in lost:
         return known
     return lost.pop() if len(lost) == 1 else None
-
-
-def _is_lost(base: Base, memory: Memory) -> bool:
-    return base.path is None or base.path in memory.missing
 
 
 def _by_inode(found: Found, memory: Memory) -> EntryId | None:
@@ -131,7 +127,7 @@ def _by_digest(found: Found, memory: Memory) -> EntryId | None:
     if found.digest in (EMPTY, NO_TEXT):
         return None
     alike = memory.of_digest.get(found.digest, ())
-    lost = [base for base in alike if _is_lost(base, memory) and fits(base, found)]
+    lost = [base for base in alike if memory.is_lost(base) and fits(base, found)]
     return min(lost, key=lambda base: base.path or "").entry if lost else None
 
 

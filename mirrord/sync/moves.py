@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from mirrord.domain.entry import EntryId
 from mirrord.mirror.label import parked_name
-from mirrord.mirror.layout import parent_of
+from mirrord.mirror.layout import carried, parent_of
 
 Key = tuple[EntryId, bool]  # whose it is; whether it is the entry's directory, not its file
 
@@ -222,18 +222,15 @@ class _Board:
     def _step(self, act: Act, wish: Wish, target: str) -> None:
         source = self._at[wish.key]
         self._steps.append(Step(act, wish.key, source, target, wish.target))
-        carried = {key: new for key, path in self._at.items() if (new := _carried(path, source, target, act)) != path}
-        for key in carried:
+        moved = {key: new for key, path in self._at.items() if (new := _carried(path, source, target, act)) != path}
+        for key in moved:
             self._holder.pop(self._ground.fold(self._at[key]), None)
-        for key, path in carried.items():
+        for key, path in moved.items():
             self._at[key] = path
             self._holder[self._ground.fold(path)] = key
 
 
 def _carried(path: str, source: str, target: str, act: Act) -> str:
     """Where what was at *path* is after one step."""
-    if path == source or path.startswith(source + "/"):
-        return target + path[len(source) :]
-    if act is Act.EXCHANGE and (path == target or path.startswith(target + "/")):
-        return source + path[len(target) :]
-    return path
+    there = carried(path, source, target)
+    return carried(path, target, source) if there == path and act is Act.EXCHANGE else there

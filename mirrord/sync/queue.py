@@ -9,7 +9,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.mirror.layout import parent_of
+from mirrord.mirror.layout import carried, lineage
 from mirrord.sync.observe import Dirty
 from mirrord.sync.paths import by_depth
 
@@ -174,12 +174,8 @@ def _followed(dirty: Dirty, renamed: Mapping[str, str]) -> Dirty:
 
 
 def _renamed(path: str, renamed: Mapping[str, str]) -> str | None:
-    above = path
-    while above:
-        if above in renamed:
-            return renamed[above] + path[len(above) :]
-        above = parent_of(above)
-    return None
+    above = next((above for above in lineage(path) if above in renamed), None)
+    return carried(path, above, renamed[above]) if above is not None else None
 
 
 def _places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, parse_id
 from mirrord.domain.state import NO_TEXT, Base
-from mirrord.mirror.layout import parent_of
+from mirrord.mirror.layout import lineage, parent_of
 from mirrord.sync.evidence import Found, Memory, fits
 from mirrord.sync.likeness import is_unlike, share
 
@@ -155,9 +155,4 @@ def _is_proven(chain: set[str], came: Mapping[str, Base], proof: set[str]) -> bo
 
 def _below(paths: Iterable[str], chain: set[str]) -> Iterator[tuple[str, str]]:
     """Each path with those of the chain that it is below."""
-    return ((path, above) for path in paths for above in _lineage(path) if above in chain)
-
-
-def _lineage(path: str) -> Iterator[str]:
-    while path := parent_of(path):
-        yield path
+    return ((path, above) for path in paths for above in lineage(parent_of(path)) if above in chain)
