@@ -26,7 +26,7 @@ LIMITS = {
 }
 RULE = (
     "flat: the median of the last third is at most that of the second third, and "
-    "10 % and 5 MB for memory, 12 for descriptors, 4 for threads"
+    "10 % and 5 MB for memory, 12 for descriptors, 4 for threads; judged from ten minutes on"
 )
 
 
