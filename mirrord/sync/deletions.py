@@ -4,22 +4,20 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirrord.db.attention import Problem
-from mirrord.db.writes import Statement, Text, run
+from mirrord.db.writes import Statement, run
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
-from mirrord.domain.place import name_key
 from mirrord.domain.state import NO_TEXT, File
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.lock import lock_for
-from mirrord.sync.decision import Decision
+from mirrord.sync.decision import Decision, Step
 from mirrord.sync.guard import QUIET, RECENT
-from mirrord.sync.paths import by_depth
 from mirrord.sync.plan import Move
-from mirrord.sync.rows import Outcome, new_base
+from mirrord.sync.rows import Outcome, to_rows
 from mirrord.sync.sides import Sides
 
 SIDES = ("file", "row", "emptied", "vanished")
@@ -108,21 +106,18 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     statements = [sides.writer.forget(one.state.entry) for one in outcome.done]
     # something mirrord does not sync, or does not know yet, is still in there: the folder lives on
     left = [one for one in bare if _file(one).path not in removed | failed.keys()]
-    kept = [one for one in left if one.state.row is not None]
-    statements += [_revive_folder(sides, one) for one in sorted(kept, key=lambda one: by_depth(_file(one).path))]
     outcome.stale += [one for one in left if one.state.row is None]
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run(connection, statements)
+    outcome.add(await to_rows(sides, [_kept(one) for one in left if one.state.row is not None], {}))
     return outcome
 
 
-def _revive_folder(sides: Sides, decision: Decision) -> Statement:
-    file, row = _file(decision), decision.state.row
-    assert row is not None
-    base, text, key = new_base(decision.state, file), Text(None, file.place.name), name_key(file.place.name)
-    if row.purged:
-        return sides.writer.insert(base, file.place, key, text)
-    return sides.writer.revive(base, row.version, file.place, key, text)
+def _kept(decision: Decision) -> Decision:
+    """The folder's row lives again; what has its name by now keeps that."""
+    row = decision.state.row
+    move = Move.REINSERT if row is not None and row.purged else Move.REVIVE
+    return replace(decision, step=Step.ROW, move=move)
 
 
 async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> None:

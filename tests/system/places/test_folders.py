@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
-from tests.system.entries import add_folder, add_page, change, delete, value
+import pytest
+
+from mirrord.sync import deletions
+from tests.system.entries import add_folder, add_page, change, delete, place, value
 from tests.system.mirrors import Mirror
-from tests.system.rows import page_of
+from tests.system.rows import Connection, page_of
 
 MANY = 1_000
 
@@ -171,3 +174,23 @@ async def test_a_new_page_with_the_name_a_folder_gets_in_its_row_takes_nothing_o
     assert mirror.files() == {"New/page.md": "page\n", "New (2).md": "new\n"}
     assert mirror.ids("New", "New/page") == [box, page]
     assert mirror.rows() == {"New": None, "New/page": "page\n", "New (2)": "new\n"}
+
+
+async def test_f4_a_folder_that_stays_gives_its_name_up_to_a_new_one(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, daemon_connection: Connection
+) -> None:
+    mirror.write({"Box/a.md": "a\n", "Box/keep.bin": "not synced\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    (box,) = mirror.ids("Box")
+    monkeypatch.setattr(deletions, "QUIET", 3600.0)
+    delete(mirror.app, box)
+    mirror.engine.ring()
+    await mirror.work()
+    new = add_folder(mirror.app, name="Box")
+    place(daemon_connection, new, "Box")  # by another mirror, and not heard of here
+    monkeypatch.setattr(deletions, "QUIET", 0.0)
+    await mirror.work()
+    await mirror.settle()
+    assert mirror.ids("Box", "Box (2)") == [new, box]
+    assert mirror.files() == {"Box (2)/keep.bin": "not synced\n", "Kept.md": "kept\n"}
+    assert (mirror.root / "Box").is_dir()
