@@ -26,6 +26,19 @@ async def texts(connection: Connection, tenant: TenantId, questions: Sequence[Qu
     return frozenset((entry, digest) for entry, digest in await cursor.fetchall()) & frozenset(questions)
 
 
+async def places(
+    connection: Connection, tenant: TenantId, questions: Sequence[Question]
+) -> list[tuple[EntryId, Digest, EntryId | None, str]]:
+    """Where pages were (parent, name) while they had the bytes asked for."""
+    cursor = await connection.execute(
+        "SELECT DISTINCT r.page_id, r.digest, r.parent_id, r.name FROM mirrord.page_revision AS r "
+        "WHERE r.tenant_id = %s AND r.page_id = ANY (%s) AND r.digest = ANY (%s)",
+        (tenant, [entry for entry, _ in questions], [digest for _, digest in questions]),
+    )
+    asked = set(questions)
+    return [(entry, digest, *place) for entry, digest, *place in await cursor.fetchall() if (entry, digest) in asked]
+
+
 async def of_attachments(connection: Connection, tenant: TenantId, questions: Sequence[Question]) -> dict[EntryId, int]:
     """The same for attachments."""
     return await _versions(connection, tenant, questions, "attachment_revision AS r", "attachment_id")

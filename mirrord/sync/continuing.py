@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from mirrord.codec.text import decode
-from mirrord.db import states, views
+from mirrord.db import sightings, states, views
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import EMPTY, EntryId, Kind, parse_id
+from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.sync.assembly import Assembly
 from mirrord.sync.evidence import Found, Memory
@@ -18,23 +18,34 @@ MOST = 100  # lost pages, and files, whose texts are compared: among more of the
 
 
 async def continued(
-    connection: Connection, sides: Sides, look: Look, memory: Memory, owners: dict[str, EntryId]
+    connection: Connection,
+    sides: Sides,
+    look: Look,
+    memory: Memory,
+    owners: dict[str, EntryId],
+    rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
     """
     *owners*, with strangers made continuations of what is lost or has no file.
 
     A file that says most of what a lost page said is that page: it was renamed, and saved anew before we looked.
-    New pages at the place of a tombstone, or of a row that has no file here yet, continue that row.
+    New pages at the place of a tombstone, or of a row that has no file here yet, continue that row. One with the very
+    bytes of such a row of *rows*, where that was when it had them, was written for it by a daemon that did not live to
+    record it, before the row was renamed.
 
     So do those at the place of a page whose file is missing: its folder was renamed, and it was saved anew. In a tree
     that meets its rows just now a directory's own row comes first, then what lies in it: so from the root down.
     """
     owners = owners | await _made_of_lost(connection, sides, look, memory, owners)
+    waiting = {row.entry: row.digest for row in rows.values() if row.entry not in memory.of_entry and not row.deleted}
     asked: set[_Place] = set()
     while True:
         places = Assembly(sides.looker.index, look, memory, owners)
         strangers = {place: path for place, path in _strangers(places).items() if place not in asked}
-        continued = await _rows_at(connection, sides, strangers, memory, set(owners.values())) if strangers else {}
+        taken = set(owners.values())
+        continued = await _rows_at(connection, sides, strangers, memory, taken) if strangers else {}
+        if unrecorded := {entry: digest for entry, digest in waiting.items() if entry not in taken}:
+            continued = await _written_for(connection, sides, look, strangers, unrecorded) | continued
         if not continued:
             return owners
         owners = owners | continued
@@ -69,6 +80,21 @@ async def _rows_at(
     free = [one for one in found if one.entry not in taken]
     places = [((one.kind is Kind.ATTACHMENT, one.place.parent, one.place.name), one.entry) for one in free]
     return {strangers[place]: entry for place, entry in places if place in strangers}
+
+
+async def _written_for(
+    connection: Connection,
+    sides: Sides,
+    look: Look,
+    strangers: Mapping[_Place, str],
+    rows: Mapping[EntryId, Digest | None],
+) -> dict[str, EntryId]:
+    """By path, the row whose file it is. Bytes alone would not do: they may come from a template."""
+    digests = {look.found[path].digest for path in strangers.values()} - {EMPTY, NO_TEXT}
+    questions = [(entry, digest) for entry, digest in rows.items() if digest in digests]
+    found = await sightings.places(connection, sides.tenant, questions) if questions else []
+    at = [(strangers.get((False, parent, name)), entry, digest) for entry, digest, parent, name in found]
+    return {path: entry for path, entry, digest in at if path is not None and look.found[path].digest == digest}
 
 
 async def _made_of_lost(

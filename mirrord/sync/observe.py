@@ -96,7 +96,7 @@ async def observe(
         if suspects := unproven(look.found.values(), memory):
             memory.texts = await views.texts_of_digests(connection, sides.tenant, suspects)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
-        owners = await continued(connection, sides, look, memory, owners)
+        owners = await continued(connection, sides, look, memory, owners, rows)
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
         rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
         if left := entries - asked:

@@ -2,12 +2,13 @@
 
 from itertools import product
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from mirrord.db.connect import Database
-from mirrord.domain.entry import TenantId
+from mirrord.db.writes import run
+from mirrord.domain.entry import EntryId, TenantId
 from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection, page_of
@@ -133,3 +134,34 @@ async def test_children_of_a_new_page_wait_while_the_file_of_another_has_its_nam
     below = {"Alpha/Child"} | ({"Alpha/Child.md", "Alpha/Child/Grandchild.md"} if child == "page" else set())
     assert shown == {"Alpha.md", "Alpha (2).md", "Kept.md", "Alpha"} | below
     assert mirror.ids("Alpha", "Alpha (2)") == [fresh, alpha]
+
+
+async def killed_before_it_recorded(mirror: Mirror) -> UUID:
+    """A page without an id, whose file nobody recorded; its row was renamed since."""
+    mirror.write({"Page.md": "page\n"})
+    await mirror.settle()
+    (page,) = mirror.ids("Page")
+    sides = mirror.engine.sides
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+        await run(connection, [sides.writer.forget(EntryId(page))])
+    sides.looker.index.forget("Page.md")
+    change(mirror.app, page, name="Renamed")
+    return page
+
+
+async def test_a_file_written_for_a_row_that_was_renamed_before_that_was_recorded_is_of_it(mirror: Mirror) -> None:
+    page = await killed_before_it_recorded(mirror)
+    mirror.engine.compare_soon()
+    await mirror.settle()
+    assert mirror.ids("Renamed") == [page]
+    assert mirror.files() == {"Renamed.md": "page\n"}
+    assert mirror.count_living() == 1
+
+
+async def test_a_new_file_with_the_bytes_of_a_row_that_has_no_file_yet_is_another_page(mirror: Mirror) -> None:
+    page = await killed_before_it_recorded(mirror)
+    mirror.rename(("Page.md", "From a template.md"))
+    mirror.engine.compare_soon()
+    await mirror.settle()
+    assert mirror.ids("Renamed") == [page]
+    assert mirror.files() == {"Renamed.md": "page\n", "From a template.md": "page\n"}
