@@ -341,14 +341,15 @@ class Engine:
                 await self._take_in_hand()
             await self.passes.finish()
             entries |= self.brake.gathered.take()
-            await self._delete_what_is_gone(entries, allowed)
+            paths = frozenset(path for path in entries.values() if path is not None)
+            dirty = Dirty(paths, frozenset(entries), paths)
+            await self.passes.delete(dirty, self._delete_what_is_gone(dirty, allowed))
         except (Unavailable, Fenced):
             self.brake.gathered.add(entries)
             raise
 
-    async def _delete_what_is_gone(self, entries: dict[EntryId, str | None], allowed: Sequence[EntryId]) -> None:
-        paths = frozenset(path for path in entries.values() if path is not None)
-        observation = await self.passes.observe(Dirty(paths, frozenset(entries), paths))
+    async def _delete_what_is_gone(self, dirty: Dirty, allowed: Sequence[EntryId]) -> None:
+        observation = await self.passes.observe(dirty)
         decisions = self.doubts.decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
         others = [one.state for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)]

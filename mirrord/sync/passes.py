@@ -125,7 +125,11 @@ class Passes:
             self._look_everywhere()
         await self._guarded(dirty, self._pass_expanded(dirty, look))
 
-    async def _guarded(self, dirty: Dirty, work: Awaitable[None]) -> None:
+    async def delete(self, dirty: Dirty, work: Awaitable[None]) -> None:
+        """Do *work*, which carries deletions of *dirty* over, together or not at all."""
+        await self._guarded(dirty, work, together=True)
+
+    async def _guarded(self, dirty: Dirty, work: Awaitable[None], *, together: bool = False) -> None:
         """Do *work*, which is all that is to be done for *dirty*; what fails is marked again."""
         try:
             await work
@@ -137,7 +141,7 @@ class Passes:
             raise
         except Exception:  # one item must not stop the others
             log.exception("pass_failed", extra={"tenant": self._sides.name})
-            await self._work_on_each(dirty)
+            await (self._put_off(dirty) if together else self._work_on_each(dirty))
 
     async def _work_on_each(self, dirty: Dirty) -> None:
         """A pass failed as nobody foresaw: find the one item that does it, and list that as a problem."""
@@ -147,9 +151,13 @@ class Passes:
             for item in items:
                 await self._work_on(item)
             return
-        where = printable(next(iter(dirty.paths), "")) or str(next(iter(dirty.entries)))
+        await self._put_off(dirty)
+
+    async def _put_off(self, dirty: Dirty) -> None:
+        entry = min(dirty.entries, default=None)
+        where = printable(min(dirty.paths, default="")) or str(entry)
         sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
-        await self._problems.change([Problem(where, "internal", sentence)], [])
+        await self._problems.change([Problem(where, "internal", sentence, entry)], [])
         self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
     async def _pass_expanded(self, dirty: Dirty, look: Look | None) -> None:

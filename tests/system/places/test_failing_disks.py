@@ -9,6 +9,8 @@ import pytest
 
 from mirrord.errors import Unavailable
 from mirrord.mirror import kernel
+from mirrord.sync import deletions, passes
+from mirrord.sync.rows import Outcome
 from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror
 
@@ -141,3 +143,27 @@ async def test_a_file_whose_record_failed_is_found_again_though_its_row_moved_me
     assert mirror.files().keys() == {"Box/Page.md"}
     assert mirror.ids("Box/Page") == [page]
     assert mirror.count_living() == 2
+
+
+async def test_deletions_on_which_mirrord_itself_fails_are_listed_and_tried_again(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    mirror.write({"Gone.md": "gone\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    entomb = deletions.entomb
+
+    async def failing(*_: object) -> Outcome:
+        monkeypatch.setattr(deletions, "entomb", entomb)
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(deletions, "entomb", failing)
+    monkeypatch.setattr(passes, "FAILED", 0.2)
+    (mirror.root / "Gone.md").unlink()
+    mirror.engine.look_everywhere()
+    while "pass_failed" not in caplog.messages:
+        await mirror.work()
+    assert [code for _, code in mirror.problems()] == ["internal"]
+    mirror.write({"New.md": "new\n"})
+    await mirror.settle()
+    assert mirror.rows() == {"Kept": "kept\n", "New": "new\n"}
+    assert mirror.problems() == {}
