@@ -109,7 +109,7 @@ class Bursts:
             return self._taken(step=INSTANT, patience=INSTANT)
         if not self._in_vain and (found := self._begun()):
             return found
-        found = self._taken(step=STEP, patience=LAG + LOOKS * STEP)
+        found = self._taken(step=STEP, patience=LAG)
         self._in_vain = not found
         return found
 
@@ -123,8 +123,16 @@ class Bursts:
 
     def _taken(self, *, step: int, patience: float) -> set[str]:
         """Where something changed, a moment's worth; nothing if nothing did within *patience*, in milliseconds."""
+        if not step:
+            return self._seen(0, _Patience(patience, self._ending, LOOKS))
+        # what came with the last step is looked for at once: its signals are forgotten soon
+        return self._seen(step, _Patience(patience, self._ending, 0)) or self._seen(
+            0, _Patience(0, self._ending, LOOKS)
+        )
+
+    def _seen(self, step: int, patience: "_Patience") -> set[str]:
         try:
-            found = self._watcher.watch(2 * STEP, step, FOREVER, _Patience(patience, self._ending))
+            found = self._watcher.watch(2 * STEP, step, FOREVER, patience)
         except _Over:
             return set()
         return set() if isinstance(found, str) else {path for _, path in found}
@@ -142,14 +150,15 @@ class _Patience:
     next question.
     """
 
-    def __init__(self, milliseconds: float, ending: threading.Event) -> None:
+    def __init__(self, milliseconds: float, ending: threading.Event, looks: int) -> None:
+        """looks: how often the watcher sees what there is, in any case."""
         self._end = time.monotonic() + milliseconds / 1000
-        self._looks = -1  # it asks before it looks
+        self._left = looks
         self._ending = ending
 
     def is_set(self) -> bool:
-        """Raises _Over when the time is over, but lets the watcher see news twice first: it waits for their end."""
-        self._looks += 1
-        if self._ending.is_set() or (self._looks >= LOOKS and time.monotonic() >= self._end):
+        """Raises _Over when the time is over. It asks before it looks."""
+        if self._ending.is_set() or (self._left <= 0 and time.monotonic() >= self._end):
             raise _Over
+        self._left -= 1
         return False
