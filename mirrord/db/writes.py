@@ -101,6 +101,28 @@ dropped AS (
     DELETE FROM mirrord.mirror_base USING written
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
 SELECT version FROM written"""
+# Where the page has just gone to the folder's place. A child that would have another's name is placed anew.
+_SUCCEED = """
+WITH folder AS (
+    SELECT folder.id FROM mirrord.page AS folder JOIN mirrord.page AS heir USING (tenant_id, parent_key, name_key)
+    WHERE tenant_id = %(tenant)s AND folder.id = %(folder)s AND folder.kind = 'folder' AND heir.id = %(entry)s),
+pages AS (
+    UPDATE mirrord.page AS child SET parent_id = %(entry)s, name_key = CASE WHEN EXISTS (
+            SELECT FROM mirrord.page AS other
+            WHERE other.tenant_id = %(tenant)s AND other.parent_id = %(entry)s AND other.name_key = child.name_key)
+        THEN NULL ELSE name_key END
+    FROM folder WHERE tenant_id = %(tenant)s AND parent_id = folder.id AND deleted_at IS NULL),
+attachments AS (
+    UPDATE mirrord.attachment AS child SET parent_id = %(entry)s, name_key = CASE WHEN EXISTS (
+            SELECT FROM mirrord.attachment AS other
+            WHERE other.tenant_id = %(tenant)s AND other.parent_id = %(entry)s AND other.name_key = child.name_key)
+        THEN NULL ELSE name_key END
+    FROM folder WHERE tenant_id = %(tenant)s AND parent_id = folder.id AND deleted_at IS NULL),
+dropped AS (
+    DELETE FROM mirrord.mirror_base USING folder
+    WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = folder.id)
+UPDATE mirrord.page SET deleted_at = clock_timestamp() FROM folder
+WHERE tenant_id = %(tenant)s AND page.id = folder.id RETURNING version"""
 _RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {UPSERT_AGREED}"
 _TOGETHER = {_INSERT_PAGE: INSERT_PAGES, _UPDATE_TEXT: UPDATE_TEXTS}
 _DROP_BASE = """
@@ -206,6 +228,14 @@ class Writer:
     def entomb(self, base: Base, expected: int) -> Statement:
         """The row of version *expected* becomes a tombstone; the base goes."""
         return Statement(_ENTOMB.format(table=table_of(base.kind)), self._entry(base.entry) | {"expected": expected})
+
+    def succeed(self, entry: EntryId, folder: EntryId) -> Statement:
+        """
+        *folder*, which has no text, gives its name and children to the page *entry*, which just came there.
+
+        To be run with names deferred; where the folder is elsewhere by now, or has a text, nothing happens.
+        """
+        return Statement(_SUCCEED, self._entry(entry) | {"folder": folder})
 
     def record(self, base: Base) -> Statement:
         """What both sides now agree on."""

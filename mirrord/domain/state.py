@@ -34,6 +34,7 @@ class File:
 
     data: None where it was not read again. contested: another entry's base still says that this path is its own.
     held: a program has had it open for writing for long; this is what was in it at one moment.
+    succeeds: the folder without a page file to whose directory this page came: its name and children become this one's.
     """
 
     kind: Kind
@@ -44,6 +45,7 @@ class File:
     data: bytes | None = None
     contested: bool = False
     held: bool = False
+    succeeds: EntryId | None = None
 
 
 @dataclass(frozen=True, slots=True)

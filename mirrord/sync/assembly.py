@@ -16,6 +16,11 @@ def owner_paths(directory: str) -> list[str]:
     return [f"{directory}/_index.md", f"{directory}.md", directory] if directory else []
 
 
+def is_owned(directory: str, index: Index) -> bool:
+    """Whether a page is there whose directory it is: `D/_index.md`, or the folder note `D.md`."""
+    return any(path in index for path in owner_paths(directory)[:2])
+
+
 @dataclass(slots=True)
 class Assembly:
     """
@@ -72,8 +77,20 @@ class Assembly:
                 return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
             place = base.place
         here = self.memory.at_path.get(found.path)
-        contested = here is not None and here is not base
-        return File(spot.kind, found.path, place, found.digest, found.claimed, found.data, contested, found.held)
+        return File(
+            *(spot.kind, found.path, place, found.digest, found.claimed, found.data),
+            contested=here is not None and here is not base,
+            held=found.held,
+            succeeds=self._folder_there(found, base),
+        )
+
+    def _folder_there(self, found: Found, base: Base | None) -> EntryId | None:
+        """The folder that had the directory to which the file of another page came."""
+        if base is None or found.spot.kind is not Kind.PAGE:
+            return None
+        there = self.memory.at_path.get(directory_of(found.path, Kind.PAGE))
+        is_other = there is not None and there is not base and there.kind is Kind.FOLDER
+        return there.entry if there is not None and is_other else None
 
     def _has_page(self, base: Base) -> bool:
         """Whether a folder's directory has become the directory of a page."""
@@ -85,11 +102,7 @@ class Assembly:
             return None
         directory = directory_of(base.path, Kind.PAGE)
         spot = spot_of_directory(directory)
-        if (
-            spot is None
-            or directory not in self.index
-            or any(path in self.index for path in owner_paths(directory)[:2])
-        ):
+        if spot is None or directory not in self.index or is_owned(directory, self.index):
             return None
         place = Place(base.place.parent, base.place.name)
         return File(Kind.FOLDER, directory, place, NO_TEXT)

@@ -50,12 +50,11 @@ class Brake:
         self.halted = bool(halts)
         return [halt for halt in halts if halt.decision is not None]
 
-    async def close(self, halts: Sequence[Halt]) -> None:
+    async def close(self, halt: Halt) -> None:
         """What was decided has been done."""
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-            for halt in halts:
-                await attention.close_halt(connection, sides.tenant, halt.id)
+            await attention.close_halt(connection, sides.tenant, halt.id)
         self.halted = bool(await self._open_halts())
 
     async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:

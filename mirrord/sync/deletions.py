@@ -14,6 +14,7 @@ from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.lock import lock_for
+from mirrord.sync.assembly import is_owned
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.guard import QUIET, RECENT
 from mirrord.sync.plan import Move
@@ -28,11 +29,13 @@ class Gathered:
     """
     Entries of which one side is gone, since when nothing was added, and how many went lately (per side).
 
-    entries: with the path where its file was, None if that is what is gone.
+    entries: with the path where its file was, None if that is what is gone. resting: until when an attempt that
+    failed is not repeated.
     """
 
     entries: dict[EntryId, str | None] = field(default_factory=dict)
     added: float = 0.0
+    resting: float = 0.0
     recent: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: {side: deque() for side in SIDES})
 
     def add(self, entries: Mapping[EntryId, str | None]) -> None:
@@ -41,10 +44,21 @@ class Gathered:
             self.added = time.monotonic()
         self.entries |= entries
 
+    def put_back(self, entries: Mapping[EntryId, str | None], seconds: float = 0.0) -> None:
+        """They could not be carried over: after *seconds* once more, with what is gone by then."""
+        self.add(entries)
+        self.resting = time.monotonic() + seconds
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there are any, and it is too early to carry them over: more may come, or an attempt failed."""
+        now = time.monotonic()
+        return bool(self.entries) and (now - self.added < QUIET or now < self.resting)
+
     @property
     def due(self) -> bool:
         """Whether the set is complete: nothing was added for a while."""
-        return bool(self.entries) and time.monotonic() - self.added >= QUIET
+        return bool(self.entries) and not self.is_waiting
 
     def take(self) -> dict[EntryId, str | None]:
         """All of them; there are none afterwards."""
@@ -98,6 +112,7 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     folders = sorted({_directory(one) for one in decisions} - {""}, key=lambda path: -path.count("/"))
     failed = {_file(one).path: "something in it cannot be removed yet." for one in outcome.later}
     removed = {path for path in folders if await asyncio.to_thread(_remove_directory, sides, path, failed)}
+    removed |= {path for path in folders if path not in failed and is_owned(path, sides.looker.index)}  # by a page now
     bare = [one for one in decisions if _file(one).digest == NO_TEXT]
     outcome.done += [one for one in bare if _file(one).path in removed]
     for decision in bare:

@@ -225,10 +225,10 @@ class Engine:
                 return
             if not self.intake.is_ready and self.adoption.active:
                 await self._end_adoption()
+            if self.brake.halted and not self.brake.gathered.is_waiting:
+                await self._carry_out_decisions()
             if self.brake.gathered.due:
                 await self._delete(self.brake.gathered.take())
-            if self.brake.halted:
-                await self._carry_out_decisions()
             self.queue.mark(entries=await self.recovery.absorb_pending())
             if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
                 await self._acknowledge()
@@ -333,8 +333,8 @@ class Engine:
         looker.index.prune()
         return found, looker.differing(found), look
 
-    async def _delete(self, entries: dict[EntryId, str | None], allowed: Sequence[EntryId] = ()) -> None:
-        """Carry deletions over, after a look everywhere: what moved is found by then."""
+    async def _delete(self, entries: dict[EntryId, str | None], allowed: Sequence[EntryId] = ()) -> bool:
+        """Carry deletions over, after a look everywhere: what moved is found by then. False: they wait for that."""
         try:
             await self._scan()
             while self.intake.is_ready:
@@ -343,10 +343,13 @@ class Engine:
             entries |= self.brake.gathered.take()
             paths = frozenset(path for path in entries.values() if path is not None)
             dirty = Dirty(paths, frozenset(entries), paths)
-            await self.passes.delete(dirty, self._delete_what_is_gone(dirty, allowed))
+            rest = await self.passes.delete(dirty, self._delete_what_is_gone(dirty, allowed))
         except (Unavailable, Fenced):
-            self.brake.gathered.add(entries)
+            self.brake.gathered.put_back(entries)
             raise
+        if rest:
+            self.brake.gathered.put_back(entries, rest)
+        return not rest
 
     async def _delete_what_is_gone(self, dirty: Dirty, allowed: Sequence[EntryId]) -> None:
         observation = await self.passes.observe(dirty)
@@ -359,16 +362,19 @@ class Engine:
         await self.conclusion.conclude(observation, applied)
 
     async def _carry_out_decisions(self) -> None:
-        decided = await self.brake.take_decisions()
-        for halt in decided:
-            if halt.side is None:
-                await self._go_on(halt)
-            elif halt.decision == "apply":
-                await self._delete(dict.fromkeys(halt.entries), halt.entries)
-            else:
-                await self._discard(halt.entries)
-        if decided:
-            await self.brake.close(decided)
+        for halt in await self.brake.take_decisions():
+            if not await self._carry_out(halt):
+                return  # it stands until that is possible
+            await self.brake.close(halt)
+
+    async def _carry_out(self, halt: Halt) -> bool:
+        if halt.side is not None and halt.decision == "apply":
+            return await self._delete(dict.fromkeys(halt.entries), halt.entries)
+        if halt.side is None:
+            await self._go_on(halt)
+        else:
+            await self._discard(halt.entries)
+        return True
 
     async def _go_on(self, halt: Halt) -> None:
         """After a rewind: deletions spread again, or first everything is compared once more by the same rules."""

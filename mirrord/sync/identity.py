@@ -41,7 +41,9 @@ def identify(
 
 def _entry_of(found: Found, memory: Memory) -> EntryId | None:
     here = _base_here(found, memory)
-    if here is not None and (here.claimed == found.claimed or here.kind is Kind.FOLDER):
+    if here is not None and here.kind is Kind.FOLDER:
+        return _page_come_here(found, memory, here) or here.entry
+    if here is not None and here.claimed == found.claimed:
         return here.entry
     return (
         _by_id(found, memory, here)
@@ -51,6 +53,13 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
         or _by_writer(found, memory)
         or _by_note(found, memory)
     )
+
+
+def _page_come_here(found: Found, memory: Memory, folder: Base) -> EntryId | None:
+    """The page whose file came to the directory of *folder*, which had none: it stays that page."""
+    entry = _by_id(found, memory, folder) or _by_inode(found, memory) or _by_digest(found, memory)
+    base = memory.of_entry.get(entry) if entry is not None else None
+    return entry if base is not None and base.kind is Kind.PAGE else None
 
 
 def _entry_elsewhere(found: Found, memory: Memory) -> EntryId | None:

@@ -13,7 +13,7 @@ from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror import copies
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of
-from mirrord.sync.assembly import Assembly, owner_paths
+from mirrord.sync.assembly import Assembly, is_owned, owner_paths
 from mirrord.sync.continuing import continued
 from mirrord.sync.evidence import Found, Memory
 from mirrord.sync.identity import identify, late_save
@@ -162,7 +162,7 @@ async def _with_purged(sides: Sides, assembled: list[State]) -> dict[EntryId, St
 def _leave_out_owned(look: Look, index: Index) -> None:
     """A directory that a page owns is no folder of its own."""
     for path, found in list(look.found.items()):
-        if found.spot.kind is Kind.FOLDER and _is_owned(path, index):
+        if found.spot.kind is Kind.FOLDER and is_owned(path, index):
             index.settle(path)
             del look.found[path]
 
@@ -273,8 +273,3 @@ async def _seen_others(connection: Connection, sides: Sides, assembled: list[Sta
     folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
     asked = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
     return folders | (await sightings.of_attachments(connection, sides.tenant, asked) if asked else {})
-
-
-def _is_owned(directory: str, index: Index) -> bool:
-    """Whether a page is there whose directory it is: `D/_index.md`, or the folder note `D.md`."""
-    return any(path in index for path in owner_paths(directory)[:2])

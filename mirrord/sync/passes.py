@@ -125,23 +125,41 @@ class Passes:
             self._look_everywhere()
         await self._guarded(dirty, self._pass_expanded(dirty, look))
 
-    async def delete(self, dirty: Dirty, work: Awaitable[None]) -> None:
-        """Do *work*, which carries deletions of *dirty* over, together or not at all."""
-        await self._guarded(dirty, work, together=True)
+    async def delete(self, dirty: Dirty, work: Awaitable[None]) -> float:
+        """Do *work*, which carries deletions of *dirty* over; seconds until it is to be tried again, 0: it is done."""
+        try:
+            if await self._is_done(work):
+                return 0.0
+        except Locked:
+            return FIRST_DELAY
+        except (Unavailable, Fenced):
+            self._look_everywhere()  # for what was moved and not recorded
+            raise
+        await self._list(dirty)
+        return FAILED
 
-    async def _guarded(self, dirty: Dirty, work: Awaitable[None], *, together: bool = False) -> None:
+    async def _guarded(self, dirty: Dirty, work: Awaitable[None]) -> None:
         """Do *work*, which is all that is to be done for *dirty*; what fails is marked again."""
         try:
-            await work
+            if not await self._is_done(work):
+                await self._work_on_each(dirty)
         except Locked:
             self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
         except (Unavailable, Fenced):
             self._queue.put_back(dirty)
             self._look_everywhere()  # for what was written and not recorded
             raise
+
+    async def _is_done(self, work: Awaitable[None]) -> bool:
+        """False: it failed as nobody foresaw."""
+        try:
+            await work
+        except (Unavailable, Fenced):
+            raise
         except Exception:  # one item must not stop the others
             log.exception("pass_failed", extra={"tenant": self._sides.name})
-            await (self._put_off(dirty) if together else self._work_on_each(dirty))
+            return False
+        return True
 
     async def _work_on_each(self, dirty: Dirty) -> None:
         """A pass failed as nobody foresaw: find the one item that does it, and list that as a problem."""
@@ -151,14 +169,14 @@ class Passes:
             for item in items:
                 await self._work_on(item)
             return
-        await self._put_off(dirty)
+        await self._list(dirty)
+        self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
-    async def _put_off(self, dirty: Dirty) -> None:
+    async def _list(self, dirty: Dirty) -> None:
         entry = min(dirty.entries, default=None)
         where = printable(min(dirty.paths, default="")) or str(entry)
         sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
         await self._problems.change([Problem(where, "internal", sentence, entry)], [])
-        self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
     async def _pass_expanded(self, dirty: Dirty, look: Look | None) -> None:
         if not dirty.paths - dirty.forced:
@@ -199,7 +217,8 @@ class Passes:
 
         It moves together with those pages: one may have gone below itself otherwise, or want a name that is not free.
         """
-        taken = [one for one in observation.states.values() if isinstance(one.file, File) and one.file.contested]
+        files = [(one, one.file) for one in observation.states.values() if isinstance(one.file, File)]
+        taken = [one for one, file in files if file.contested or file.succeeds]
         beside = beside_renamed(self._sides.looker.index, taken) - observation.look.found.keys()
         return frozenset(beside) if len(beside) <= MOST_BESIDE else frozenset()
 

@@ -248,10 +248,12 @@ def _twin(decision: Decision, file: File, name: str) -> Problem:
 async def _write(sides: Sides, prepared: Sequence[_Prepared], name: str | None = None) -> Outcome:
     """name: of the row, if it is one and may not have its file's."""
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
-        if len(prepared) > 1 and any(one.decision.place is PlaceMove.TO_ROW for one in prepared):
+        moves = [one for one in prepared if one.decision.place is PlaceMove.TO_ROW]
+        succeeding = _successions(sides.writer, moves)
+        if moves and (succeeding or len(prepared) > 1):
             await defer_names(connection)  # one may take the name that another gives up
         groups = [await _statements(connection, sides, one, name) for one in prepared]
-        results = await run(connection, [statement for group in groups for statement in group])
+        results = await run(connection, [*(statement for group in groups for statement in group), *succeeding])
     outcome = Outcome()
     at = 0
     for one, group in zip(prepared, groups, strict=True):
@@ -277,6 +279,12 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, name
     if isinstance(one.body, Bytes):
         await blobs.store(connection, sides.tenant, base.digest, one.data)
     return [*_before(writer, base, file), _content_statement(sides, one, base, row, name)]
+
+
+def _successions(writer: Writer, moves: Sequence[_Prepared]) -> list[Statement]:
+    """For pages that came to directories of folders; after all moves, because then their names tell."""
+    came = ((one.decision.state.entry, one.decision.state.file) for one in moves)
+    return [writer.succeed(entry, file.succeeds) for entry, file in came if isinstance(file, File) and file.succeeds]
 
 
 def _before(writer: Writer, base: Base, file: File) -> list[Statement]:

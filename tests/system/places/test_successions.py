@@ -1,0 +1,146 @@
+"""A page whose file comes to the directory of a folder stays that page, and what is in there becomes its own."""
+
+from uuid import UUID
+
+import pytest
+
+from tests.system.entries import add_page, change, lives
+from tests.system.mirrors import Mirror
+from tests.system.rows import Connection
+
+FORMS = pytest.mark.parametrize("form", ["W.md", "W/_index.md"])
+
+
+async def folder_and_page(mirror: Mirror, page: str = "X.md") -> tuple[UUID, UUID, list[UUID]]:
+    """The folder W with a child, a picture and a folder in it; a page at *page*; the ids of all, the children last."""
+    mirror.write({"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"})
+    mirror.write({page: "the page\n"})
+    await mirror.settle()
+    folder, child, leaf, known = mirror.ids("W", "W/Child", "W/Sub/Leaf", page.removesuffix(".md"))
+    return folder, known, [child, leaf]
+
+
+def parents_of_pictures(mirror: Mirror) -> list[UUID]:
+    query = "SELECT parent_id FROM mirrord.attachment WHERE deleted_at IS NULL"
+    return [parent for (parent,) in mirror.app.execute(query)]
+
+
+async def assert_succeeded(mirror: Mirror, page: UUID, children: list[UUID], more: dict[str, str]) -> None:
+    """Of the folder nothing is left but its name; *more* files than its children's."""
+    held = {"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"}
+    for _ in range(2):
+        assert mirror.files() == held | more
+        assert mirror.ids("W", "W/Child", "W/Sub/Leaf") == [page, *children]
+        assert (parents_of_pictures(mirror), mirror.problems()) == ([page], {})
+        versions = mirror.versions()
+        await mirror.settle()
+        assert mirror.versions() == versions
+
+
+@FORMS
+@pytest.mark.parametrize("was", ["X.md", "W/X.md", "W/Sub/X.md", "Other/Deep/X.md"])
+async def test_wherever_it_came_from(mirror: Mirror, form: str, was: str) -> None:
+    folder, page, children = await folder_and_page(mirror, was)
+    mirror.rename((was, form))
+    await mirror.settle()
+    assert not lives(mirror.app, folder)
+    await assert_succeeded(mirror, page, children, {form: "the page\n"})
+
+
+@FORMS
+async def test_though_it_was_edited_on_both_sides_meanwhile(mirror: Mirror, form: str) -> None:
+    mirror.write({"X.md": "one\n\ntwo\n\nthree\n"})
+    await mirror.settle()
+    mirror.write({"W/Child.md": "the child\n"})
+    await mirror.settle()
+    page, child = mirror.ids("X", "W/Child")
+    mirror.rename(("X.md", form))
+    mirror.write({form: "one, by a person\n\ntwo\n\nthree\n"})
+    change(mirror.app, page, markdown="one\n\ntwo\n\nthree, by an app\n")
+    await mirror.settle()
+    merged = "one, by a person\n\ntwo\n\nthree, by an app\n"
+    assert mirror.files() == {form: merged, "W/Child.md": "the child\n"}
+    assert mirror.ids("W", "W/Child") == [page, child]
+    assert (mirror.rows(), mirror.count_living()) == ({"W": merged, "W/Child": "the child\n"}, 2)
+
+
+async def test_and_leaves_a_directory_whose_children_have_the_names_of_its_new_ones(mirror: Mirror) -> None:
+    _, page, children = await folder_and_page(mirror)
+    mirror.write({"X/Child.md": "its child\n"})
+    await mirror.settle()
+    (own,) = mirror.ids("X/Child")
+    mirror.rename(("X.md", "W.md"))
+    await mirror.settle()
+    await assert_succeeded(mirror, page, children, {"W.md": "the page\n", "X/Child.md": "its child\n"})
+    assert mirror.ids("X/Child") == [own]
+    assert mirror.page("X").kind == "folder"
+
+
+async def test_with_what_an_app_put_into_the_folder_just_now(mirror: Mirror) -> None:
+    folder, page, (child, leaf) = await folder_and_page(mirror)
+    mirror.rename(("X.md", "W.md"))
+    new = add_page(mirror.app, name="New", markdown="new\n", parent_id=folder)
+    same = add_page(mirror.app, name="Child", markdown="of the page's\n", parent_id=page)
+    await mirror.settle()
+    assert not lives(mirror.app, folder)
+    assert mirror.ids("W", "W/New", "W/Sub/Leaf") == [page, new, leaf]
+    assert set(mirror.ids("W/Child", "W/Child (2)")) == {child, same}
+    assert mirror.files().keys() == {"W.md", *(f"W/{name}" for name in ("New.md", "Child.md", "Child (2).md"))} | {
+        "W/Sub/Leaf.md",
+        "W/assets/picture.png",
+    }
+
+
+async def test_and_back_again(mirror: Mirror) -> None:
+    mirror.write({"W.md": "the page\n", "W/Child.md": "the child\n"})
+    await mirror.settle()
+    page, child = mirror.ids("W", "W/Child")
+    for old, new in (("W.md", "X.md"), ("X.md", "W.md")):
+        mirror.rename((old, new))
+        await mirror.settle()
+        assert mirror.ids(new.removesuffix(".md"), "W/Child") == [page, child]
+    assert mirror.rows() == {"W": "the page\n", "W/Child": "the child\n"}
+    assert mirror.files() == {"W.md": "the page\n", "W/Child.md": "the child\n"}
+
+
+async def test_but_not_of_a_folder_that_an_app_renamed_meanwhile(mirror: Mirror) -> None:
+    folder, page, children = await folder_and_page(mirror)
+    mirror.rename(("X.md", "W.md"))
+    change(mirror.app, folder, name="Elsewhere")
+    await mirror.settle()
+    assert mirror.ids("W", "Elsewhere") == [page, folder]
+    assert {row.rpartition("/")[2]: text for row, text in mirror.rows().items() if text is not None} == {
+        "W": "the page\n",
+        "Child": "the child\n",
+        "Leaf": "the leaf\n",
+    }
+    assert all(lives(mirror.app, one) for one in children)
+
+
+async def test_but_not_of_a_folder_to_which_an_app_gave_a_text_meanwhile(mirror: Mirror) -> None:
+    folder, page, children = await folder_and_page(mirror)
+    mirror.rename(("X.md", "W.md"))
+    change(mirror.app, folder, markdown="from an app\n")
+    await mirror.settle()
+    assert all(lives(mirror.app, one) for one in (folder, page, *children))
+    texts = sorted(text for text in mirror.rows().values() if text is not None)
+    assert texts == ["from an app\n", "the child\n", "the leaf\n", "the page\n"]
+    assert sorted(text for path, text in mirror.files().items() if path.endswith(".md")) == texts
+
+
+@FORMS
+async def test_in_another_tree_too(mirror: Mirror, daemon_connection: Connection, form: str) -> None:
+    folder, page, children = await folder_and_page(mirror)
+    succeed_in_rows(daemon_connection, folder, page, index=form != "W.md")
+    await mirror.settle()
+    await assert_succeeded(mirror, page, children, {form: "the page\n"})
+
+
+def succeed_in_rows(daemon: Connection, folder: UUID, page: UUID, *, index: bool) -> None:
+    """What the daemon of another mirror writes."""
+    with daemon.transaction():
+        daemon.execute("SET CONSTRAINTS ALL DEFERRED")
+        for table in ("page", "attachment"):
+            daemon.execute(f"UPDATE mirrord.{table} SET parent_id = %s WHERE parent_id = %s".encode(), (page, folder))
+        change(daemon, page, name="W", name_key="w", index=index)
+        change(daemon, folder, deleted_at="now")
