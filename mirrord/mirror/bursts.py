@@ -123,12 +123,9 @@ class Bursts:
 
     def _taken(self, *, step: int, patience: float) -> set[str]:
         """Where something changed, a moment's worth; nothing if nothing did within *patience*, in milliseconds."""
-        if not step:
-            return self._seen(0, _Patience(patience, self._ending, LOOKS))
+        found = self._seen(step, _Patience(patience, self._ending, 0)) if step else set()
         # what came with the last step is looked for at once: its signals are forgotten soon
-        return self._seen(step, _Patience(patience, self._ending, 0)) or self._seen(
-            0, _Patience(0, self._ending, LOOKS)
-        )
+        return found or self._seen(0, _Patience(0 if step else patience, self._ending, LOOKS))
 
     def _seen(self, step: int, patience: "_Patience") -> set[str]:
         try:
