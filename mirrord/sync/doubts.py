@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from mirrord.domain.entry import EMPTY, EntryId
+from mirrord.domain.entry import EMPTY, EntryId, Kind
 from mirrord.domain.state import NO_TEXT, File, Row, State, Unknown
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.decision import Decision, Step, decide
@@ -119,11 +119,14 @@ def _half_seen(decision: Decision, observation: Observation) -> str | None:
     """
     A path where more may have happened than was seen, if that matters.
 
-    A file that is gone while its row changed may have another name by now; so may one at whose path another file is.
+    A file that is gone while its row changed may have another name by now; so may one at whose path another file is,
+    and one that left its directory behind.
     """
     file, base = decision.state.file, decision.state.base
     if file is None and base is not None and decision.move is Move.CREATE:
         return base.path
-    if isinstance(file, File) and file.path in observation.overtaken and decision.step is not Step.NOTHING:
-        return file.path
-    return None
+    if not isinstance(file, File) or decision.step is Step.NOTHING:
+        return None
+    if base is not None and base.kind is Kind.PAGE and file.kind is Kind.FOLDER:
+        return base.path
+    return file.path if file.path in observation.overtaken else None

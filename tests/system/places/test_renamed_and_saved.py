@@ -34,6 +34,28 @@ async def test_what_an_app_wrote_meanwhile_is_merged_into_it(mirror: Mirror) -> 
     assert mirror.page("New").id == page.id
 
 
+@pytest.mark.parametrize("new", ["Box/Sub/_index.md", "Box/Sub.md", "Other.md"])
+@pytest.mark.parametrize("edited", [True, False], ids=["edited", "moved"])
+async def test_a_row_that_is_heard_of_before_its_file_left_the_directory_stays_that_page(
+    mirror: Mirror, new: str, edited: bool
+) -> None:
+    mirror.write({"Box/_index.md": TEXT, "Box/Sub/Leaf.md": "leaf\n"})
+    await mirror.settle()
+    page, leaf = mirror.ids("Box", "Box/Sub/Leaf")
+    mirror.rename(("Box/_index.md", new))
+    if edited:
+        change(mirror.app, page, markdown=TEXT + MORE)
+    mirror.engine.queue.mark(entries=[page])
+    while not mirror.engine.idle:
+        await mirror.work()
+    await mirror.settle()
+    text = TEXT + MORE if edited else TEXT
+    assert mirror.files() == {new: text, "Box/Sub/Leaf.md": "leaf\n"}
+    assert mirror.page(new.removesuffix("/_index.md").removesuffix(".md")).id == page
+    assert mirror.ids("Box/Sub/Leaf") == [leaf]
+    assert [one for one in mirror.rows().values() if one is not None] == [text, "leaf\n"]
+
+
 async def test_a_row_that_is_heard_of_before_the_rename_of_its_file_makes_no_second_file(mirror: Mirror) -> None:
     mirror.write({"Plan.md": TEXT})
     await mirror.settle()
