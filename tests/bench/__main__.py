@@ -29,8 +29,8 @@ def main() -> int:
     file = asked.json or (record.place() if asked.scale == 1 else None)
     measured = _measured(parts, asked.scale, file)
     Console(width=140).print(figures.shown((one.part, one.figures) for one in measured))
-    worst = pace.sentence(max(one.stolen for one in measured), max(one.load for one in measured))
-    Console(width=140).print(worst, style="dim")
+    worst = [max(getattr(one, name) for one in measured) for name in ("stolen", "load", "turning")]
+    Console(width=140).print(pace.sentence(*worst), style="dim")
     return 1 if any(one.failure for one in measured) else 0
 
 
@@ -71,7 +71,8 @@ def _measured(parts: list[Part], scale: float, file: Path | None) -> list[Measur
 def _measure(part: Part, made: Ground) -> Measured:
     """If it fails, the others are measured all the same."""
     _said.print(f"measuring {part.name}: {part.what} …", style="dim")
-    before, began, failure, load = pace.Times.now(), time.monotonic(), None, os.getloadavg()[0]
+    load, turning = os.getloadavg()[0], pace.turning()
+    before, began, failure = pace.Times.now(), time.monotonic(), None
     taken: list[figures.Figure] = []
     try:
         taken = part.act(made)
@@ -79,7 +80,7 @@ def _measure(part: Part, made: Ground) -> Measured:
         failure = f"{type(error).__name__}: {error}"
         _said.print(f"! {part.name}: {failure}", markup=False)
     stolen = pace.Times.now().stolen_since(before)
-    return Measured(part.name, taken, time.monotonic() - began, stolen, load, failure)
+    return Measured(part.name, taken, time.monotonic() - began, stolen, load, turning, failure)
 
 
 if __name__ == "__main__":

@@ -44,26 +44,26 @@ def _agents(ground: Ground) -> list[Figure]:
 
 PARTS = (
     Part("import-1k", "a tree of 1,000 files, beside a raw COPY", SMALL, 0.1, imports.import_tree),
-    Part("latency", "edit → row, beside a bare loop", SMALL, 0.5, latency.edits_to_rows),
-    Part("files", "row → file, beside a bare loop", SMALL, 0.7, _rows_to_files),
-    Part("tools", "an agent's write → row", SMALL, 0.3, tools.writes_to_rows),
-    Part("burst", "1,000 files changed at once", SMALL, 0.5, burst.changes_at_once),
+    Part("latency", "edit → row, beside a bare loop", SMALL, 0.2, latency.edits_to_rows),
+    Part("files", "row → file, beside a bare loop", SMALL, 0.3, _rows_to_files),
+    Part("tools", "an agent's write → row", SMALL, 0.2, tools.writes_to_rows),
+    Part("burst", "1,000 files changed at once", SMALL, 0.3, burst.changes_at_once),
     Part("import", "a tree of 10,000 files, beside a raw COPY", LARGE, 0.2, imports.import_tree),
-    Part("restart", "a start on 10,000 files that did not change", LARGE, 0.4, imports.restart),
+    Part("restart", "a start on 10,000 files that did not change", LARGE, 0.2, imports.restart),
     Part("idle", "memory and CPU with nothing to do, 10,000 pages", LARGE, 2.5, _idle),
-    Part("latency-10k", "edit → row among 10,000 pages", LARGE, 0.5, latency.edits_to_rows),
-    Part("finding", "lists, links and searches, beside a walk and rg", LARGE, 0.3, _finding),
+    Part("latency-10k", "edit → row among 10,000 pages", LARGE, 0.2, latency.edits_to_rows),
+    Part("finding", "lists, links and searches, beside a walk and rg", LARGE, 0.2, _finding),
     Part("console", "a large tenant and a long page in a browser, beside plain pages", LARGE, 0.8, browsing.measure),
-    Part("export", "10,000 rows into a new tree", LARGE, 0.5, export.rows_to_tree),
-    Part("agents", "the server for agents, beside an empty one", 0, 1.5, _agents),
-    Part("tenants", "100 tenants × 100 pages, and a noisy one", 0, 6.0, tenants.hundred),
-    Part("tenants-1000", "edit → row beside 1,000 tenants", 0, 8.0, tenants.thousand),
+    Part("export", "10,000 rows into a new tree", LARGE, 0.2, export.rows_to_tree),
+    Part("agents", "the server for agents, beside an empty one", 0, 0.7, _agents),
+    Part("tenants", "100 tenants × 100 pages, and a noisy one", 0, 3.0, tenants.hundred),
+    Part("tenants-1000", "edit → row beside 1,000 tenants", 0, 4.5, tenants.thousand),
     Part("import-100k", "a tree of 100,000 files", HUGE, 0.5, imports.import_tree),
-    Part("restart-100k", "a start on 100,000 files that did not change", HUGE, 2.0, imports.restart),
-    Part("idle-100k", "memory and CPU with nothing to do, 100,000 pages", HUGE, 4.0, _idle),
-    Part("latency-100k", "edit → row among 100,000 pages", HUGE, 1.0, latency.edits_to_rows),
+    Part("restart-100k", "a start on 100,000 files that did not change", HUGE, 0.6, imports.restart),
+    Part("idle-100k", "memory and CPU with nothing to do, 100,000 pages", HUGE, 2.7, _idle),
+    Part("latency-100k", "edit → row among 100,000 pages", HUGE, 0.3, latency.edits_to_rows),
 )
-IMPORT_MINUTES = {SMALL: 0.3, LARGE: 2.5, HUGE: 20.0}  # by the number of pages
+IMPORT_MINUTES = {SMALL: 0.2, LARGE: 0.7, HUGE: 4.0}  # by the number of pages
 
 
 def minutes(parts: Sequence[Part]) -> float:

@@ -23,7 +23,7 @@ class Measured:
     One part.
 
     stolen: the host's share, as tests.bench.pace counts it. load: processes that wanted a core before it began.
-    failure: why there are no figures.
+    turning: how quick a core was then, as pace has it. failure: why there are no figures.
     """
 
     part: str
@@ -31,6 +31,7 @@ class Measured:
     seconds: float
     stolen: float
     load: float
+    turning: float
     failure: str | None = None
 
 
@@ -56,6 +57,7 @@ def _as_json(measured: Measured) -> dict[str, Any]:
         "seconds": round(measured.seconds, 1),
         "stolen": round(measured.stolen, 3),
         "load": round(measured.load, 1),
+        "turning": round(measured.turning, 3),
         "failure": measured.failure,
         "figures": figures.as_json(measured.figures),
     }

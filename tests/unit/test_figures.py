@@ -40,7 +40,9 @@ def test_a_part_measured_anew_replaces_itself_in_the_record_and_nothing_else(tmp
     file, order = tmp_path / "1.json", ["one", "two"]
 
     for part, value in (("two", 1.0), ("one", 2.0), ("two", 3.0)):
-        record.add(file, Measured(part, [Figure("a", value, "s")], seconds=1.0, stolen=0.0, load=0.0), order)
+        record.add(
+            file, Measured(part, [Figure("a", value, "s")], seconds=1.0, stolen=0.0, load=0.0, turning=0.2), order
+        )
 
     parts = json.loads(file.read_text(encoding="utf-8"))["parts"]
     assert [(name, one["figures"][0]["value"]) for name, one in parts.items()] == [("one", 2.0), ("two", 3.0)]

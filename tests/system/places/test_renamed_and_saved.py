@@ -2,6 +2,7 @@
 
 import pytest
 
+from mirrord.domain.entry import EntryId
 from tests.system.editors import save
 from tests.system.entries import change
 from tests.system.mirrors import Mirror
@@ -45,7 +46,7 @@ async def test_a_row_that_is_heard_of_before_its_file_left_the_directory_stays_t
     mirror.rename(("Box/_index.md", new))
     if edited:
         change(mirror.app, page, markdown=TEXT + MORE)
-    mirror.engine.queue.mark(entries=[page])
+    mirror.engine.queue.mark(entries=[EntryId(page)])
     while not mirror.engine.idle:
         await mirror.work()
     await mirror.settle()
