@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mirrord.domain.entry import EMPTY, EntryId, Kind
 from mirrord.domain.state import NO_TEXT, File, Row, State, Unknown
+from mirrord.mirror.layout import directory_of
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.decision import Decision, Step, decide
 from mirrord.sync.guard import QUIET
@@ -127,6 +128,11 @@ def _half_seen(decision: Decision, observation: Observation) -> str | None:
         return base.path
     if not isinstance(file, File) or decision.step is Step.NOTHING:
         return None
-    if base is not None and base.kind is Kind.PAGE and file.kind is Kind.FOLDER:
+    if base is not None and base.path is not None and _left_directory(file, base.path):
         return base.path
     return file.path if file.path in observation.overtaken else None
+
+
+def _left_directory(file: File, path: str) -> bool:
+    """Whether of the page at *path* only its directory is there; elsewhere such a one is as it was found."""
+    return file.kind is Kind.FOLDER and file.path != path and file.path == directory_of(path, Kind.PAGE)

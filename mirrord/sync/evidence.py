@@ -63,6 +63,12 @@ class Memory:
         """Whether nothing is where the file of *base* was, or another one, or it has no path any more."""
         return base.path is None or base.path in self.missing
 
+    def at_inode(self, found: Found) -> Base | None:
+        """The base of the path where this inode was. A directory that has what was a file's is new, and the reverse."""
+        base = self.at_path.get(self.old_path.get(found.inode, ""))
+        is_same = base is not None and (base.kind is Kind.FOLDER) == (found.spot.kind is Kind.FOLDER)
+        return base if is_same else None
+
 
 def fits(base: Base, found: Found) -> bool:
     """Whether a file may be what *base* is of. A record of another sort is another record."""

@@ -125,11 +125,10 @@ def _carrier(found: Found, memory: Memory) -> EntryId | None:
 
 
 def _by_inode(found: Found, memory: Memory) -> EntryId | None:
-    path = memory.old_path.get(found.inode)
-    if path is None or path == found.path or path not in memory.missing:
+    base = memory.at_inode(found)
+    if base is None or base.path == found.path or base.path not in memory.missing:
         return None
-    base = memory.at_path.get(path)
-    return base.entry if base is not None and fits(base, found) else None
+    return base.entry if fits(base, found) else None
 
 
 def _by_digest(found: Found, memory: Memory) -> EntryId | None:

@@ -101,7 +101,7 @@ def _came_from(found: Found, memory: Memory) -> Base | None:
     """The base of another path that had this inode; of an inode never seen, the only one that had these bytes."""
     old = memory.old_path.get(found.inode)
     if old is not None:
-        base = memory.at_path.get(old) if old != found.path else None
+        base = memory.at_inode(found) if old != found.path else None
     elif found.digest in (EMPTY, NO_TEXT):
         base = None
     else:

@@ -158,6 +158,18 @@ def test_a_chain_of_renames_ends_at_a_new_name() -> None:
     assert owners(chain, PAIR, missing=["a.md"], inodes={1: "a.md", 2: "b.md"}) == {"b.md": A, "c.md": B}
 
 
+def test_a_directory_that_got_the_inode_of_a_page_that_is_gone_is_not_that_page() -> None:
+    founds = [found("Crate", None, inode=1), found("Crate/leaf.md", "leaf")]
+    made = owners(founds, [base(A, "a.md", "alpha")], missing=["a.md"], inodes={1: "a.md"})
+    assert is_new(made["Crate"], "Crate")
+    assert is_new(made["Crate/leaf.md"], "Crate/leaf.md")
+
+
+def test_a_page_that_got_the_inode_of_a_folder_that_is_gone_is_not_that_folder() -> None:
+    made = owners([found("b.md", "beta", inode=1)], [base(A, "Crate", None)], missing=["Crate"], inodes={1: "Crate"})
+    assert is_new(made["b.md"], "b.md")
+
+
 def test_inodes_that_saves_gave_round_say_nothing() -> None:
     edited = [found("a.md", "alpha edited", inode=2), found("b.md", "beta edited", inode=1)]
     assert owners(edited, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": A, "b.md": B}

@@ -57,6 +57,25 @@ async def test_a_row_that_is_heard_of_before_its_file_left_the_directory_stays_t
     assert [one for one in mirror.rows().values() if one is not None] == [text, "leaf\n"]
 
 
+@pytest.mark.parametrize("edited", [True, False])
+async def test_a_page_that_lost_its_file_when_its_folder_was_renamed_leaves_its_children_where_they_are(
+    mirror: Mirror, edited: bool
+) -> None:
+    mirror.write({"Old/Box.md": TEXT, "Old/Box/Leaf.md": "leaf\n"})
+    await mirror.settle()
+    page, leaf = mirror.ids("Old/Box", "Old/Box/Leaf")
+    mirror.rename(("Old", "New"))
+    mirror.write({"New/Box/More.md": "more\n"})
+    (mirror.root / "New/Box.md").unlink()
+    if edited:
+        change(mirror.app, page, markdown=TEXT + MORE)
+    await mirror.settle()
+    assert mirror.ids("New/Box/Leaf") == [leaf]
+    pages = {f"{path}.md": text for path, text in mirror.rows().items() if text is not None}
+    assert mirror.files() == pages
+    assert [text for text in pages.values() if TEXT in text] == ([TEXT + MORE] if edited else [])
+
+
 async def test_a_row_that_is_heard_of_before_the_rename_of_its_file_makes_no_second_file(mirror: Mirror) -> None:
     mirror.write({"Plan.md": TEXT})
     await mirror.settle()
