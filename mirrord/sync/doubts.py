@@ -120,11 +120,11 @@ def _half_seen(decision: Decision, observation: Observation) -> str | None:
     """
     A path where more may have happened than was seen, if that matters.
 
-    A file that is gone while its row changed may have another name by now; so may one at whose path another file is,
-    and one that left its directory behind.
+    A file that is gone while its row changed, or went, may have another name by now; so may one at whose path another
+    file is, and one that left its directory behind.
     """
     file, base = decision.state.file, decision.state.base
-    if file is None and base is not None and decision.move is Move.CREATE:
+    if file is None and base is not None and decision.move in (Move.CREATE, Move.FORGET):
         return base.path
     if not isinstance(file, File) or decision.step is Step.NOTHING:
         return None

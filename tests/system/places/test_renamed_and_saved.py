@@ -4,7 +4,7 @@ import pytest
 
 from mirrord.domain.entry import EntryId
 from tests.system.editors import save
-from tests.system.entries import change
+from tests.system.entries import change, delete
 from tests.system.mirrors import Mirror
 
 TEXT = "# The plan\n\nWe sow in spring.\n\nWe harvest in autumn.\n"
@@ -74,6 +74,27 @@ async def test_a_page_that_lost_its_file_when_its_folder_was_renamed_leaves_its_
     pages = {f"{path}.md": text for path, text in mirror.rows().items() if text is not None}
     assert mirror.files() == pages
     assert [text for text in pages.values() if TEXT in text] == ([TEXT + MORE] if edited else [])
+
+
+@pytest.mark.parametrize("restored", [True, False])
+async def test_a_deletion_that_is_heard_of_before_the_rename_of_the_file_ends_no_page(
+    mirror: Mirror, restored: bool
+) -> None:
+    mirror.write({"Plan.md": TEXT, "Box/Other.md": "other\n"})
+    await mirror.settle()
+    (page,) = mirror.ids("Plan")
+    mirror.rename(("Plan.md", "Box/Plan.md"))
+    save(mirror.root / "Box/Plan.md", TEXT + MORE)
+    delete(mirror.app, page)
+    mirror.engine.queue.mark(entries=[EntryId(page)])
+    while len(mirror.engine.queue):
+        await mirror.work()
+    if restored:
+        change(mirror.app, page, deleted_at=None)
+    await mirror.settle()
+    assert mirror.files() == {"Box/Plan.md": TEXT + MORE, "Box/Other.md": "other\n"}
+    assert mirror.ids("Box/Plan") == [page]
+    assert [text for text in mirror.rows().values() if text is not None] == ["other\n", TEXT + MORE]
 
 
 async def test_a_row_that_is_heard_of_before_the_rename_of_its_file_makes_no_second_file(mirror: Mirror) -> None:
