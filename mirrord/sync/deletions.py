@@ -50,15 +50,14 @@ class Gathered:
         self.resting = time.monotonic() + seconds
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether there are any, and it is too early to carry them over: more may come, or an attempt failed."""
-        now = time.monotonic()
-        return bool(self.entries) and (now - self.added < QUIET or now < self.resting)
+    def is_resting(self) -> bool:
+        """Whether an attempt failed a moment ago."""
+        return time.monotonic() < self.resting
 
     @property
     def due(self) -> bool:
         """Whether the set is complete: nothing was added for a while."""
-        return bool(self.entries) and not self.is_waiting
+        return bool(self.entries) and time.monotonic() - self.added >= QUIET and not self.is_resting
 
     def take(self) -> dict[EntryId, str | None]:
         """All of them; there are none afterwards."""

@@ -225,7 +225,7 @@ class Engine:
                 return
             if not self.intake.is_ready and self.adoption.active:
                 await self._end_adoption()
-            if self.brake.halted and not self.brake.gathered.is_waiting:
+            if self.brake.halted and not self.brake.gathered.is_resting:
                 await self._carry_out_decisions()
             if self.brake.gathered.due:
                 await self._delete(self.brake.gathered.take())

@@ -54,6 +54,16 @@ async def test_while_an_app_holds_one_of_the_rows(decided: Mirror) -> None:
     await assert_carried_out(decided, more=1)
 
 
+async def test_while_deletions_go_on(decided: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletions, "QUIET", 3600.0)
+    (decided.root / f"Page {GONE:02}.md").unlink()
+    decided.engine.look_everywhere()
+    async with asyncio.timeout(20):
+        while count_halts(decided) == 1 and decided.count_living() == PAGES:
+            await decided.work()
+    assert decided.count_living() == PAGES - GONE
+
+
 async def test_when_mirrord_itself_fails_on_one(
     decided: Mirror, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
