@@ -28,7 +28,7 @@ IDLE_IN_TRANSACTION_TIMEOUT = 5  # seconds; a Flush of the pipeline disarms it, 
 TRANSACTION_TIMEOUT = 30  # seconds; many times what the largest batch takes
 _KNOWS_TRANSACTION_TIMEOUT = 170000  # Postgres 17
 STATEMENT_TIMEOUT = 30  # seconds; a full compare of a million rows takes a few
-LOCK_TIMEOUT = 2  # seconds; well below a lease, whose row a waiting transaction holds
+LOCK_TIMEOUT = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction
 POOL_TIMEOUT = 3.0  # seconds; whoever needs a connection tries again himself
 # of refusals that end
 _PASSING = ("starting up", "shutting down", "recovery", "connection slots", "too many", "terminating connection")
@@ -109,7 +109,7 @@ def acting_dsn(dsn: str, role: str) -> str:
     settings = (
         f"role={role}",
         f"statement_timeout={STATEMENT_TIMEOUT}s",
-        f"lock_timeout={LOCK_TIMEOUT}s",
+        f"lock_timeout={LOCK_TIMEOUT}ms",
         "plan_cache_mode=force_generic_plan",
         f"idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT}s",
     )
