@@ -102,22 +102,18 @@ dropped AS (
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
 SELECT version FROM written"""
 # Where the page has just gone to the folder's place. A child that would have another's name is placed anew.
-_SUCCEED = """
+_INHERIT = """
+    UPDATE mirrord.{table} AS child SET parent_id = %(entry)s, name_key = CASE WHEN EXISTS (
+            SELECT FROM mirrord.{table} AS other
+            WHERE other.tenant_id = %(tenant)s AND other.parent_id = %(entry)s AND other.name_key = child.name_key)
+        THEN NULL ELSE name_key END
+    FROM folder WHERE tenant_id = %(tenant)s AND parent_id = folder.id AND deleted_at IS NULL"""
+_SUCCEED = f"""
 WITH folder AS (
     SELECT folder.id FROM mirrord.page AS folder JOIN mirrord.page AS heir USING (tenant_id, parent_key, name_key)
     WHERE tenant_id = %(tenant)s AND folder.id = %(folder)s AND folder.kind = 'folder' AND heir.id = %(entry)s),
-pages AS (
-    UPDATE mirrord.page AS child SET parent_id = %(entry)s, name_key = CASE WHEN EXISTS (
-            SELECT FROM mirrord.page AS other
-            WHERE other.tenant_id = %(tenant)s AND other.parent_id = %(entry)s AND other.name_key = child.name_key)
-        THEN NULL ELSE name_key END
-    FROM folder WHERE tenant_id = %(tenant)s AND parent_id = folder.id AND deleted_at IS NULL),
-attachments AS (
-    UPDATE mirrord.attachment AS child SET parent_id = %(entry)s, name_key = CASE WHEN EXISTS (
-            SELECT FROM mirrord.attachment AS other
-            WHERE other.tenant_id = %(tenant)s AND other.parent_id = %(entry)s AND other.name_key = child.name_key)
-        THEN NULL ELSE name_key END
-    FROM folder WHERE tenant_id = %(tenant)s AND parent_id = folder.id AND deleted_at IS NULL),
+pages AS ({_INHERIT.format(table="page")}),
+attachments AS ({_INHERIT.format(table="attachment")}),
 dropped AS (
     DELETE FROM mirrord.mirror_base USING folder
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = folder.id)

@@ -25,12 +25,17 @@ ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 
 class Brake:
-    """Decides whether deletions of one mirror may spread. While a halt stands, none do."""
+    """
+    Decides whether deletions of one mirror may spread. While a halt stands, none do.
+
+    resting: until when decisions are not tried again that could not be carried out, by the monotonic clock.
+    """
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self.gathered = Gathered()
         self.halted = False
+        self.resting = 0.0
 
     async def load(self) -> None:
         """See whether a halt of an earlier daemon still stands."""

@@ -29,13 +29,11 @@ class Gathered:
     """
     Entries of which one side is gone, since when nothing was added, and how many went lately (per side).
 
-    entries: with the path where its file was, None if that is what is gone. resting: until when an attempt that
-    failed is not repeated.
+    entries: with the path where its file was, None if that is what is gone.
     """
 
     entries: dict[EntryId, str | None] = field(default_factory=dict)
     added: float = 0.0
-    resting: float = 0.0
     recent: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: {side: deque() for side in SIDES})
 
     def add(self, entries: Mapping[EntryId, str | None]) -> None:
@@ -44,20 +42,10 @@ class Gathered:
             self.added = time.monotonic()
         self.entries |= entries
 
-    def put_back(self, entries: Mapping[EntryId, str | None], seconds: float = 0.0) -> None:
-        """They could not be carried over: after *seconds* once more, with what is gone by then."""
-        self.add(entries)
-        self.resting = time.monotonic() + seconds
-
-    @property
-    def is_resting(self) -> bool:
-        """Whether an attempt failed a moment ago."""
-        return time.monotonic() < self.resting
-
     @property
     def due(self) -> bool:
         """Whether the set is complete: nothing was added for a while."""
-        return bool(self.entries) and time.monotonic() - self.added >= QUIET and not self.is_resting
+        return bool(self.entries) and time.monotonic() - self.added >= QUIET
 
     def take(self) -> dict[EntryId, str | None]:
         """All of them; there are none afterwards."""

@@ -225,7 +225,7 @@ class Engine:
                 return
             if not self.intake.is_ready and self.adoption.active:
                 await self._end_adoption()
-            if self.brake.halted and not self.brake.gathered.is_resting:
+            if self.brake.halted and time.monotonic() >= self.brake.resting:
                 await self._carry_out_decisions()
             if self.brake.gathered.due:
                 await self._delete(self.brake.gathered.take())
@@ -334,7 +334,7 @@ class Engine:
         return found, looker.differing(found), look
 
     async def _delete(self, entries: dict[EntryId, str | None], allowed: Sequence[EntryId] = ()) -> bool:
-        """Carry deletions over, after a look everywhere: what moved is found by then. False: they wait for that."""
+        """Carry deletions over, after a look everywhere: what moved is found by then. False: to be tried again."""
         try:
             await self._scan()
             while self.intake.is_ready:
@@ -345,11 +345,19 @@ class Engine:
             dirty = Dirty(paths, frozenset(entries), paths)
             rest = await self.passes.delete(dirty, self._delete_what_is_gone(dirty, allowed))
         except (Unavailable, Fenced):
-            self.brake.gathered.put_back(entries)
+            self.brake.gathered.add(entries)
             raise
         if rest:
-            self.brake.gathered.put_back(entries, rest)
+            self._put_off(entries, frozenset(allowed), rest)
         return not rest
+
+    def _put_off(self, entries: dict[EntryId, str | None], allowed: frozenset[EntryId], rest: float) -> None:
+        """Deletions could not be carried over: what a person decided about waits with its halt, others alone."""
+        if allowed:
+            self.brake.resting = time.monotonic() + rest
+        others = entries.keys() - allowed
+        paths = [path for entry in others if (path := entries[entry]) is not None]
+        self.queue.mark(paths, others, forced=True, delay=rest)
 
     async def _delete_what_is_gone(self, dirty: Dirty, allowed: Sequence[EntryId]) -> None:
         observation = await self.passes.observe(dirty)
@@ -363,9 +371,8 @@ class Engine:
 
     async def _carry_out_decisions(self) -> None:
         for halt in await self.brake.take_decisions():
-            if not await self._carry_out(halt):
-                return  # it stands until that is possible
-            await self.brake.close(halt)
+            if await self._carry_out(halt):  # else it stands until that is possible
+                await self.brake.close(halt)
 
     async def _carry_out(self, halt: Halt) -> bool:
         if halt.side is not None and halt.decision == "apply":

@@ -47,7 +47,7 @@ MUTANTS = (
     Mutant(
         "an absence is a deletion at once",
         "sync/deletions.py",
-        "return bool(self.entries) and time.monotonic() - self.added >= QUIET and not self.is_resting",
+        "return bool(self.entries) and time.monotonic() - self.added >= QUIET",
         "return bool(self.entries)",
         f"{_GUARDS}::test_a_file_that_is_away_for_a_moment_was_never_deleted",
     ),

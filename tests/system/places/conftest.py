@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,10 @@ from mirrord.domain.entry import TenantId
 from mirrord.domain.place import name_key
 from mirrord.mirror import kernel
 from mirrord.mirror.process import prepare_process
-from mirrord.sync import deletions
+from mirrord.sync import deletions, passes
+from mirrord.sync.decision import Decision
+from mirrord.sync.rows import Outcome
+from mirrord.sync.sides import Sides
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
 
@@ -67,3 +70,18 @@ async def mirror(
     monkeypatch.setattr(deletions, "QUIET", 0.05)
     async with opened_mirror(database, app_connection, tmp_path / "mirror", tenant) as opened:
         yield opened
+
+
+@pytest.fixture
+def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Paths of files: mirrord itself fails on deletions with one of them, and tries again soon."""
+    paths, entomb = set[str](), deletions.entomb
+
+    async def failing(sides: Sides, gone: Sequence[Decision]) -> Outcome:
+        if any(one.state.base is not None and one.state.base.path in paths for one in gone):
+            raise RuntimeError("nobody foresaw this")
+        return await entomb(sides, gone)
+
+    monkeypatch.setattr(deletions, "entomb", failing)
+    monkeypatch.setattr(passes, "FAILED", 0.2)
+    return paths

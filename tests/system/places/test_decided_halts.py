@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from mirrord.sync import deletions, passes
-from mirrord.sync.rows import Outcome
+from mirrord.sync import deletions
 from tests.system.entries import value
 from tests.system.mirrors import Mirror
 
@@ -64,18 +63,9 @@ async def test_while_deletions_go_on(decided: Mirror, monkeypatch: pytest.Monkey
     assert decided.count_living() == PAGES - GONE
 
 
-async def test_when_mirrord_itself_fails_on_one(
-    decided: Mirror, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    entomb = deletions.entomb
-
-    async def failing(*_: object) -> Outcome:
-        monkeypatch.setattr(deletions, "entomb", entomb)
-        raise RuntimeError("nobody foresaw this")
-
-    monkeypatch.setattr(deletions, "entomb", failing)
-    monkeypatch.setattr(passes, "FAILED", 0.2)
+async def test_when_mirrord_itself_fails_on_one(decided: Mirror, poison: set[str]) -> None:
+    poison.add("Page 07.md")
     await decided.work()
-    assert "pass_failed" in caplog.messages
     assert (count_halts(decided), [code for _, code in decided.problems()]) == (1, ["internal"])
+    poison.clear()
     await assert_carried_out(decided)

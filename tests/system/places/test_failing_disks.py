@@ -1,5 +1,6 @@
 """Calls that fail while directories are made, moved and removed: the item waits, everything else goes on."""
 
+import asyncio
 import errno
 import os
 from collections.abc import Callable
@@ -9,8 +10,7 @@ import pytest
 
 from mirrord.errors import Unavailable
 from mirrord.mirror import kernel
-from mirrord.sync import deletions, passes
-from mirrord.sync.rows import Outcome
+from mirrord.sync import passes
 from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror
 
@@ -146,24 +146,39 @@ async def test_a_file_whose_record_failed_is_found_again_though_its_row_moved_me
 
 
 async def test_deletions_on_which_mirrord_itself_fails_are_listed_and_tried_again(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    mirror: Mirror, poison: set[str]
 ) -> None:
     mirror.write({"Gone.md": "gone\n", "Kept.md": "kept\n"})
     await mirror.settle()
-    entomb = deletions.entomb
-
-    async def failing(*_: object) -> Outcome:
-        monkeypatch.setattr(deletions, "entomb", entomb)
-        raise RuntimeError("nobody foresaw this")
-
-    monkeypatch.setattr(deletions, "entomb", failing)
-    monkeypatch.setattr(passes, "FAILED", 0.2)
-    (mirror.root / "Gone.md").unlink()
-    mirror.engine.look_everywhere()
-    while "pass_failed" not in caplog.messages:
-        await mirror.work()
+    poison.add("Gone.md")
+    await _deleted_in_vain(mirror, "Gone.md")
     assert [code for _, code in mirror.problems()] == ["internal"]
+    poison.clear()
     mirror.write({"New.md": "new\n"})
     await mirror.settle()
     assert mirror.rows() == {"Kept": "kept\n", "New": "new\n"}
     assert mirror.problems() == {}
+
+
+async def test_a_deletion_on_which_mirrord_itself_fails_holds_up_no_later_one(
+    mirror: Mirror, poison: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.write({"Gone.md": "gone\n", "Later.md": "later\n", "Kept.md": "kept\n"})
+    await mirror.settle()
+    poison.add("Gone.md")
+    monkeypatch.setattr(passes, "FAILED", 3600.0)
+    await _deleted_in_vain(mirror, "Gone.md")
+    (mirror.root / "Later.md").unlink()
+    mirror.engine.look_everywhere()
+    async with asyncio.timeout(10):
+        while "Later" in mirror.rows():
+            await mirror.work()
+    assert mirror.rows() == {"Gone": "gone\n", "Kept": "kept\n"}
+
+
+async def _deleted_in_vain(mirror: Mirror, path: str) -> None:
+    (mirror.root / path).unlink()
+    mirror.engine.look_everywhere()
+    async with asyncio.timeout(10):
+        while not mirror.problems():
+            await mirror.work()

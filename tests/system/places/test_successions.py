@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from mirrord.sync import passes
 from tests.system.entries import add_page, change, lives
 from tests.system.mirrors import Mirror
 from tests.system.rows import Connection
@@ -44,6 +45,17 @@ async def test_wherever_it_came_from(mirror: Mirror, form: str, was: str) -> Non
     mirror.rename((was, form))
     await mirror.settle()
     assert not lives(mirror.app, folder)
+    await assert_succeeded(mirror, page, children, {form: "the page\n"})
+
+
+@FORMS
+async def test_of_a_folder_so_large_that_its_children_are_not_read(
+    mirror: Mirror, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "MOST_BESIDE", 0)
+    _, page, children = await folder_and_page(mirror)
+    mirror.rename(("X.md", form))
+    await mirror.settle()
     await assert_succeeded(mirror, page, children, {form: "the page\n"})
 
 
