@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from mirrord.codec.fences import Parts, fenced, inner, split
 from mirrord.codec.properties import REMOVED, Json, Removed, load, same
-from mirrord.codec.rewriting import rewritten
+from mirrord.codec.rewriting import is_plain, rewritten
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
 
@@ -36,8 +36,13 @@ def with_keys(text: str, changes: Mapping[str, Json | Removed]) -> str:
     if not real:
         return text
     result = _changed(parts, real, newline(parts.head or parts.body))
-    _check(parts, split(result), {**before, **real})
+    if parts.head or not _are_plain(real):  # what stands alone and for itself need not be read back
+        _check(parts, split(result), {**before, **real})
     return result
+
+
+def _are_plain(changes: Mapping[str, Json | Removed]) -> bool:
+    return all(is_plain(key) and isinstance(value, str) and is_plain(value) for key, value in changes.items())
 
 
 def _changed(parts: Parts, changes: Mapping[str, Json | Removed], ending: str) -> str:

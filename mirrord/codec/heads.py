@@ -64,7 +64,7 @@ def head_of(text: str) -> Head:
     return (_plain_head(source) if len(source) <= _PLAIN_LENGTH else None) or _any_head(text)
 
 
-@lru_cache(maxsize=512)  # a page that is written was mostly read just before
+@lru_cache(maxsize=2048)  # a page that is written was mostly read before, and others were listed since
 def _plain_head(source: str) -> Head | None:
     found = _plain(source)
     if found is None:
