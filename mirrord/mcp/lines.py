@@ -5,6 +5,7 @@ The SDK's own transport hands each line read, each line written and each flush t
 tell when they can be read, and take a short line at once.
 """
 
+import asyncio
 import fcntl
 import os
 import select
@@ -24,7 +25,7 @@ _AT_ONCE = select.PIPE_BUF  # bytes that whatever is ready to be written to take
 
 
 class _Stream:
-    """What both have in common: nothing to close, since whoever opened the descriptors does that."""
+    """What both have in common. Whoever opened the descriptors closes them."""
 
     async def aclose(self) -> None:
         pass
@@ -35,21 +36,31 @@ class _Stream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        pass
+        await self.aclose()
 
 
 class Incoming(_Stream):
-    """Messages from a descriptor; an exception stands for a line that is none."""
+    """
+    Messages from a descriptor; an exception stands for a line that is none.
+
+    The loop goes on watching the descriptor between two messages, and reads at once: asking it anew for each takes as
+    long as reading one does. What is not taken yet stays with the sender.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lines: list[bytes] = []  # the next one last
         self._rest = bytearray()
+        self._ended = False
+        self._is_watched = False
+        self._news: asyncio.Future[None] | None = None  # of somebody who waits for lines
 
     async def receive(self) -> SessionMessage | Exception:
         """The next one. Raises EndOfStream after the last."""
         while not self._lines:
-            await self._read()
+            if self._ended:
+                raise anyio.EndOfStream
+            await self._wait()
         line = self._lines.pop().decode("utf-8", "replace")
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
@@ -65,19 +76,52 @@ class Incoming(_Stream):
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def _read(self) -> None:
+    async def aclose(self) -> None:
+        """Watch no longer."""
+        self._look_away()
+
+    async def _wait(self) -> None:
+        """Until more was read, or there is no more."""
+        loop = asyncio.get_running_loop()
+        if not self._is_watched:
+            try:
+                loop.add_reader(self._descriptor, self._arrived)
+            except PermissionError:  # a regular file, which is always ready
+                await anyio.lowlevel.checkpoint()
+                self._read()
+                return
+            self._is_watched = True
+        self._news = loop.create_future()
+        await self._news
+
+    def _arrived(self) -> None:
+        if self._lines:
+            self._look_away()
+            return
+        self._read()
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def _look_away(self) -> None:
+        if self._is_watched:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            self._is_watched = False
+
+    def _read(self) -> None:
         try:
-            await anyio.wait_readable(self._descriptor)
-        except PermissionError:  # a regular file, which is always ready
-            await anyio.lowlevel.checkpoint()
-        piece = os.read(self._descriptor, _PIECE)
-        if not piece and not self._rest:
-            raise anyio.EndOfStream
+            piece = os.read(self._descriptor, _PIECE)
+        except BlockingIOError:  # somebody who shares it was quicker
+            return
+        except ConnectionResetError:  # a socket's other end went without having read all that we said
+            piece = b""
         whole, newline, rest = piece.rpartition(b"\n")
-        if newline or not piece:
+        if newline or (self._rest and not piece):
             self._lines = [*reversed((bytes(self._rest) + whole).split(b"\n"))]
             self._rest.clear()
         self._rest += rest
+        if not piece:
+            self._ended = True
+            self._look_away()
 
 
 class Outgoing(_Stream):
@@ -85,7 +129,7 @@ class Outgoing(_Stream):
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._turn = anyio.Lock()
+        self._turn = anyio.Lock(fast_acquire=True)  # free, it is taken without a turn of the loop
         self._ready = select.poll()
         self._ready.register(descriptor, select.POLLOUT)
 

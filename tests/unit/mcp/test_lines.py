@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -67,6 +68,44 @@ async def test_what_is_no_message_is_told_and_does_not_end_the_stream(ends: tupl
         *wrong, last = await all_of(Incoming(ends[0]))
     assert [isinstance(one, Exception) for one in wrong] == [True, True, True]
     assert isinstance(last, SessionMessage)
+
+
+async def test_what_nobody_takes_stays_with_its_sender_and_comes_later(ends: tuple[int, int]) -> None:
+    incoming, found = Incoming(ends[0]), list[SessionMessage | Exception]()
+    os.set_blocking(ends[1], False)
+    os.write(ends[1], PLAIN)
+    with anyio.fail_after(20):
+        found.append(await incoming.receive())
+        sent = 0
+        with suppress(BlockingIOError):
+            while sent < 1_000_000:
+                os.write(ends[1], PLAIN)
+                sent += 1
+                await anyio.lowlevel.checkpoint()
+        assert sent < 1_000_000
+        found += [await incoming.receive() for _ in range(sent)]
+    assert all(isinstance(one, SessionMessage) for one in found)
+
+
+async def test_a_client_that_goes_without_reading_its_answers_ends_the_stream() -> None:
+    one, other = socket.socketpair()
+    with one, anyio.fail_after(5):
+        incoming = Incoming(one.fileno())
+        os.write(one.fileno(), PLAIN)
+        other.send(PLAIN)
+        other.close()
+        assert isinstance(await incoming.receive(), SessionMessage)
+        assert await all_of(incoming) == []
+
+
+async def test_a_stream_that_was_closed_is_watched_no_longer(ends: tuple[int, int]) -> None:
+    async with Incoming(ends[0]) as incoming:
+        os.write(ends[1], PLAIN)
+        assert isinstance(await incoming.receive(), SessionMessage)
+    os.write(ends[1], PLAIN)
+    for _ in range(3):
+        await anyio.lowlevel.checkpoint()
+    assert os.read(ends[0], 1_000) == PLAIN
 
 
 @pytest.mark.parametrize("content", [b"", PLAIN, PLAIN[:-1]])
