@@ -1,13 +1,14 @@
 """What commands did, appended to the tenant's event files, where sync takes it up; also what this actor did lately."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, new_id
 from mirrord.domain.event import Event, Type, decode, encode, file_of
-from mirrord.mirror.appending import append
+from mirrord.mirror.appending import append, appending
 
 OWN = timedelta(hours=1)  # how long what an actor wrote counts as seen by it
 _TAIL = 256 << 10  # bytes of an event file that are looked at for that
@@ -17,6 +18,14 @@ def record(session: Session, kind: Type, data: Mapping[str, object]) -> None:
     """Append that *session*'s actor did something, durably; under the write lock. data: as Type says."""
     file, text = lines(session, [(kind, data)])
     append(session.tree, file, text.encode())
+
+
+def recording(
+    session: Session, kind: Type, data: Mapping[str, object]
+) -> AbstractContextManager[Callable[[], Sequence[int]]]:
+    """The same, of this moment; what it yields belongs beside the write that it tells of (see `appending`)."""
+    file, text = lines(session, [(kind, data)])
+    return appending(session.tree, file, text.encode())
 
 
 def lines(session: Session, happened: Sequence[tuple[Type, Mapping[str, object]]]) -> tuple[str, str]:

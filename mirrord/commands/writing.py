@@ -1,10 +1,10 @@
 """How commands write pages: only over what was seen, never over what somebody saved meanwhile, and never forgotten."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
-from mirrord.codec.frontmatter import split, with_keys
+from mirrord.codec.fences import source_of
+from mirrord.codec.frontmatter import with_keys
 from mirrord.codec.heads import Head, head_of
 from mirrord.codec.text import decode
 from mirrord.codec.views import views_of
@@ -115,9 +115,9 @@ def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tupl
     entry, digest = page_id(session, page), digest_of(data)
     if digest != page.digest:
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
-        told = partial(events.record, session, Type.PAGE_WRITTEN, facts)
         try:
-            put(session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, told)
+            with events.recording(session, Type.PAGE_WRITTEN, facts) as told:
+                put(session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, told)
         except Stale:
             raise modified(page.path, digest_now(session, page.path)) from None
     session.saw(page.path, digest)
@@ -155,7 +155,8 @@ _MEND = "Write the text without it."
 
 def check_front_matter(text: str, before: str = "") -> None:
     """Raises Failed if the front matter of *text* cannot be read, unless that was so *before*."""
-    if split(text).head == split(before).head:
+    source = source_of(text)
+    if not source or source == source_of(before):
         return
     error = views_of(text).error
     if error is not None and views_of(before).error is None:
@@ -169,12 +170,12 @@ def put(
     data: bytes,
     label: Label,
     seen: Stat | None = None,
-    told: Callable[[], None] = replace.nothing,
+    told: replace.Beside = replace.nothing,
 ) -> None:
     """
     Make *data*, which *label* tells of, the whole of a file, and keep a copy of it. Call it inside `writing()`.
 
-    seen, told: `seen` and `beside` of replace.write(), for a file that is replaced.
+    seen, told: `seen` and `beside` of replace.write().
 
     Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved at that moment.
     """
@@ -197,7 +198,7 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
 
 def kept_id(page: Page, text: str) -> str:
     """*text* with the UUID in `id:` that the page has; a key of the user's own is the text's."""
-    if split(text).head == split(page.text).head:
+    if source_of(text) == source_of(page.text):
         return text
     shown = page.head.id
     if parse_id(shown) is None or head_of(text).id == shown:

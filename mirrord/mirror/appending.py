@@ -2,6 +2,9 @@
 
 import os
 import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from mirrord.errors import Refused
 from mirrord.mirror import access, kernel
@@ -17,29 +20,50 @@ def append(tree: Tree, path: str, line: bytes) -> None:
 
     Raises Refused if something else than a regular file is there.
     """
-    try:
-        with tree.opened(path, _FLAGS) as descriptor:
-            _add(descriptor, path, line)
-    except FileNotFoundError:
-        _begin(tree, path, line)
+    with appending(tree, path, line) as add:
+        for descriptor in add():
+            kernel.fsync(descriptor)
 
 
-def _begin(tree: Tree, path: str, line: bytes) -> None:
+@contextmanager
+def appending(tree: Tree, path: str, line: bytes) -> Iterator[Callable[[], Sequence[int]]]:
+    """The same, done when what this yields is called: the descriptors it returns have then to be synced."""
+    with ExitStack() as stack:
+        descriptor: int | None = None
+        try:
+            descriptor = stack.enter_context(tree.opened(path, _FLAGS))
+        except IsADirectoryError:
+            raise _refused(path) from None
+        except FileNotFoundError:
+            pass
+        else:
+            _check(descriptor, path)
+        yield partial(_begin, tree, path, line) if descriptor is None else partial(_add, descriptor, line)
+
+
+def _begin(tree: Tree, path: str, line: bytes) -> Sequence[int]:
     tree.make_directories(parent_of(path))
     with tree.directory(parent_of(path)) as directory:
         name = path.rpartition("/")[2]
         with Opened(os.open(name, _FLAGS | os.O_CREAT, access.FILE_MODE, dir_fd=directory)) as descriptor:
+            _check(descriptor, path)
             access.inherit(descriptor, directory)
-            _add(descriptor, path, line)
-        kernel.fsync(directory)
+            kernel.fsync_all(*_add(descriptor, line), directory)
+    return ()
 
 
-def _add(descriptor: int, path: str, line: bytes) -> None:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{printable(path)!r} is not a regular file; nothing is added to it.")
-    kernel.write(descriptor, _after(descriptor, found.st_size) + line)
-    kernel.fsync(descriptor)
+def _check(descriptor: int, path: str) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise _refused(path)
+
+
+def _refused(path: str) -> Refused:
+    return Refused(f"{printable(path)!r} is not a regular file; nothing is added to it.")
+
+
+def _add(descriptor: int, line: bytes) -> Sequence[int]:
+    kernel.write(descriptor, _after(descriptor, os.fstat(descriptor).st_size) + line)
+    return (descriptor,)
 
 
 def _after(descriptor: int, size_bytes: int) -> bytes:

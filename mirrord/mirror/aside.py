@@ -96,6 +96,6 @@ def drop_if(journal: Journal, name: str, ours: Digest) -> bool:
     return True
 
 
-def sync(place: Place, journal: Journal) -> None:
-    kernel.fsync(place.directory)
-    kernel.fsync(journal.descriptor)
+def sync(place: Place, journal: Journal, *also: int) -> None:
+    """Make durable where a file went, and what else these descriptors are of."""
+    kernel.fsync_all(place.directory, journal.descriptor, *also)

@@ -4,7 +4,6 @@ The system calls of this room, in one place: those Python lacks, and every one t
 Whoever enumerates kills and errors at system calls has to look nowhere else. Linux only.
 """
 
-import contextlib
 import ctypes
 import errno
 import fcntl
@@ -14,13 +13,10 @@ import platform
 import signal
 import stat as modes
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mirrord.errors import UserError
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from mirrord.mirror import aio
 
 _OPENAT2 = ctypes.c_long(437)  # the same on every architecture
 _RENAMEAT2 = {"x86_64": ctypes.c_long(316), "aarch64": ctypes.c_long(276)}
@@ -159,31 +155,25 @@ def fsync(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-@contextlib.contextmanager
-def fsyncing(*descriptors: int) -> Iterator[None]:
+def fsync_all(*descriptors: int) -> None:
     """
-    Make files or directories durable, all at once, beside what is done in the `with`; when that ends they are.
+    Make files or directories durable, all at once: a disk flushes for several as quickly as for one.
 
-    A disk flushes for several as quickly as for one.
+    Raises OSError if one is not; the others are then.
     """
-    working = [_flushers().submit(fsync, one) for one in descriptors]
+    *others, last = descriptors
+    begun = aio.Begun(others)  # the kernel does what it can beside us
+    failed = [*map(_failure, (*others[begun.count :], last)), begun.end()]
+    for error in filter(None, failed):
+        raise error
+
+
+def _failure(descriptor: int) -> OSError | None:
     try:
-        yield
-    finally:
-        failed = [error for one in working if (error := one.exception()) is not None]
-    if failed:
-        raise failed[0]
-
-
-@functools.cache
-def _flushers() -> "ThreadPoolExecutor":
-    """Threads that wait for the disk, started when they are needed."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (many commands only read, and start without)
-
-    return ThreadPoolExecutor(16, "flush")
-
-
-os.register_at_fork(after_in_child=_flushers.cache_clear)  # threads are not forked
+        fsync(descriptor)
+    except OSError as error:
+        return error
+    return None
 
 
 def syncfs(descriptor: int) -> None:

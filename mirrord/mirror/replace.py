@@ -7,7 +7,7 @@ therefore looked at afterwards: if it is not what we expected, it is somebody's 
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -21,7 +21,9 @@ from mirrord.mirror.label import Label, label_of
 from mirrord.mirror.layout import parent_of, printable
 from mirrord.mirror.tree import Tree, check_entry
 
-__all__ = ["Displaced", "Written", "nothing", "remove", "retract", "write"]
+__all__ = ["Beside", "Displaced", "Written", "nothing", "remove", "retract", "write"]
+
+Beside = Callable[[], Sequence[int]]  # see write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class Written:
     displaced: Displaced | None = None
 
 
-def nothing() -> None:
+def nothing() -> Sequence[int]:
     """What is done beside most writes."""
+    return ()
 
 
 def write(
@@ -51,14 +54,15 @@ def write(
     over: Digest | None,
     mode: int | None = None,
     seen: Stat | None = None,
-    beside: Callable[[], None] = nothing,
+    beside: Beside = nothing,
 ) -> Written:
     """
     Make *data* the whole content of the file at *path*, whose directory exists.
 
     over: digest the file must have; None: it must not exist.
     seen: of the file, taken when it was *over*; while it has that, it is not read again beforehand.
-    beside: done while a replaced file's place becomes durable, once it is sure that nobody's save was displaced.
+    beside: done once a text is in place and displaced nobody's save; what has to be durable with it, as descriptors: of
+        all that is synced at once a journal of the file system makes one transaction.
     mode: None: 0660 less the umask for a new file, the old file's for a replaced one.
 
     Raises:
@@ -73,7 +77,7 @@ def write(
     with tree.directory(parent_of(path)) as directory:
         place = Place(tree, path, directory, _name(path))
         if over is None:
-            return _create(place, journal, label, data, mode)
+            return _create(place, journal, label, data, mode, beside)
         return _replace(place, journal, label, data, mode, seen, beside)
 
 
@@ -134,7 +138,7 @@ def remove(
         return None
 
 
-def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None) -> Written:
+def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None, beside: Beside) -> Written:
     if place.tree.stat(place.path):
         raise Stale(f"{printable(place.path)!r} exists already.")
 
@@ -151,7 +155,7 @@ def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int
             if isinstance(error, FileExistsError):
                 raise Stale(f"{printable(place.path)!r} exists already.") from None
             raise
-        aside.sync(place, journal)
+        aside.sync(place, journal, *beside())
     return Written(_still(place, made))
 
 
@@ -162,7 +166,7 @@ def _replace(
     data: bytes,
     mode: int | None,
     seen: Stat | None,
-    beside: Callable[[], None],
+    beside: Beside,
 ) -> Written:
     assert label.expected is not None
     with ExitStack() as stack:
@@ -178,9 +182,7 @@ def _replace(
         return swap(place, journal, label, name, made, beside)
 
 
-def _exchange(
-    place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Callable[[], None]
-) -> Written:
+def _exchange(place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Beside) -> Written:
     try:
         kernel.exchange(journal.descriptor, name, place.directory, place.name)
     except OSError as error:
@@ -188,12 +190,10 @@ def _exchange(
         if isinstance(error, FileNotFoundError):
             raise Stale(f"{printable(place.path)!r} is no longer there.") from None
         raise
-    with kernel.fsyncing(place.directory, journal.descriptor):
-        if not stat_of(os.stat(name, dir_fd=journal.descriptor, follow_symlinks=False)).is_file:
-            _swap_back(place, journal, label, name)
-        displaced = aside.displaced(journal, label, name)
-        if displaced is None:
-            beside()
+    if not stat_of(os.stat(name, dir_fd=journal.descriptor, follow_symlinks=False)).is_file:
+        _swap_back(place, journal, label, name)
+    displaced = aside.displaced(journal, label, name)
+    aside.sync(place, journal, *(beside() if displaced is None else ()))
     if displaced is None:
         journal.settle(name, keep=True)  # out of the journal only when it is there for good
     return Written(_still(place, made), displaced)
@@ -207,9 +207,7 @@ def _swap_back(place: Place, journal: Journal, label: Label, name: str) -> None:
     raise Stale(f"{printable(place.path)!r} is no longer a regular file.")
 
 
-def _stepwise(
-    place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Callable[[], None]
-) -> Written:
+def _stepwise(place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Beside) -> Written:
     """Where names cannot be exchanged: move aside, verify, then put the new text where nothing may be."""
     assert label.expected is not None
     with journal.aside(label, place.path) as old:
@@ -226,7 +224,7 @@ def _stepwise(
         journal.settle(old, keep=True)
         if not arrived:
             raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
-        beside()
+        aside.sync(place, journal, *beside())
     return Written(_still(place, made) if arrived else None, displaced)
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 # the later one.
 WRITES = ("write", "pwrite64", "ftruncate", "sendto")
 OPENS = ("openat", "openat2")
-SYNCS = ("fsync", "fdatasync")
+SYNCS = ("fsync", "fdatasync", "io_submit", "io_getevents")
 NAMES = ("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir")
 CALLS = (*WRITES, *OPENS, *SYNCS, *NAMES)
 ERRORS = {  # what may fail, and how
     "ENOSPC": ("write", "pwrite64", "openat", "mkdirat", "renameat2", "fsync"),
-    "EIO": ("write", "pwrite64", "fsync", "fdatasync", "openat2", "renameat2", "unlinkat"),
+    "EIO": ("write", "pwrite64", *SYNCS, "openat2", "renameat2", "unlinkat"),
     "EMFILE": ("openat", "openat2"),
 }
 

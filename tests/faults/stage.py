@@ -4,11 +4,10 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -18,7 +17,6 @@ from mirrord.config import Config
 from mirrord.db.connect import Database, app_dsn
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
-from mirrord.mirror import kernel
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.sides import Sides
@@ -107,35 +105,10 @@ class Stage:
         async def converged() -> None:
             # One thread for files: a run makes the same calls in the same order as the run before.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-            with _syncs_in_order():
-                async with Database(self.dsn, size=2) as database:
-                    await _converge(self, database, opened)
+            async with Database(self.dsn, size=2) as database:
+                await _converge(self, database, opened)
 
         asyncio.run(converged())
-
-
-class _AtOnce(Executor):
-    """Does what it is given before it returns."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        try:
-            done.set_result(fn(*args, **kwargs))
-        except OSError as error:
-            done.set_exception(error)
-        return done
-
-
-@contextmanager
-def _syncs_in_order() -> Iterator[None]:
-    """strace counts the calls of each thread by itself: what runs side by side is made one after the other."""
-    assert hasattr(kernel, "_flushers"), "kernel syncs in another way now"
-    before = vars(kernel)["_flushers"]
-    vars(kernel)["_flushers"] = _AtOnce
-    try:
-        yield
-    finally:
-        vars(kernel)["_flushers"] = before
 
 
 @contextmanager

@@ -193,8 +193,9 @@ def test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it
         r"fsync\(.*tmp/daemon/p\.",
         r"renameat2\(.*RENAME_EXCHANGE",
     )
-    syncs = (  # side by side
-        r"fsync\(\d+<[^>]*/scenario-\d+>\)",  # the folder of the page, named as its tenant
+    syncs = (  # side by side, where the kernel syncs beside us
+        # the folder of the page, named as its tenant
+        r"fsync\(\d+<[^>]*/scenario-\d+>\)|FSYNC, aio_fildes=\d+<[^>]*/scenario-\d+>(?:.*\n)*?.*io_getevents\(",
         r"fsync\(\d+<[^>]*tmp/daemon>\)",
     )
     at = 0

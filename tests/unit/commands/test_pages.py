@@ -330,6 +330,24 @@ def _save_before_the_exchange(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(kernel, "exchange", saved)
 
 
+def test_a_write_that_could_not_be_told_afterwards_is_not_done(root: Path, session: Session) -> None:
+    page(root, "A.md", "old")
+    page(root, "B.md", "old")
+    read_page(session, "A")
+    read_page(session, "B")
+    write_page(session, "A", "new")
+    (told,) = (root / ".records/events").iterdir()
+    told.unlink()
+    told.mkdir()
+    with pytest.raises(Failed):
+        write_page(session, "B", "new")
+    assert (root / "B.md").read_text() == "old"
+    assert [path.name[:2] for path in (root / ".mirrord/tmp").rglob("*") if path.is_file()] == ["a."]
+    told.rmdir()
+    write_page(session, "B", "new")
+    assert (root / "B.md").read_text() == "new"
+
+
 def test_what_the_system_refuses_is_a_failure_without_places_of_this_machine(
     root: Path, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

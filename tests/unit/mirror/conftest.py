@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.mirror import kernel
+from mirrord.mirror import aio, kernel
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
@@ -56,6 +56,7 @@ def tree(request: pytest.FixtureRequest, root: Path, monkeypatch: pytest.MonkeyP
     if request.param != "everything":
         monkeypatch.setattr(kernel, "_OPENAT2", 99_999)
         monkeypatch.setattr(kernel, "_RENAMEAT2", {})
+        monkeypatch.setattr(aio, "_NUMBERS", None)
     made = Tree(root)
     yield made
     made.close()

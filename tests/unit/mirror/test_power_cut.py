@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import digest_of, new_id
-from mirrord.mirror import kernel, replace
+from mirrord.mirror import aio, kernel, replace
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.tree import Tree
 
@@ -32,6 +32,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
         return call
 
+    monkeypatch.setattr(aio, "_NUMBERS", None)  # every sync is a call
     for name in CALLS:
         monkeypatch.setattr(kernel, name, recorded(name))
     return made

@@ -9,7 +9,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror import aside, kernel, replace, trash
+from mirrord.mirror import aio, aside, kernel, replace, trash
 from mirrord.mirror.journal import Journal, Leftover
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.tree import Tree
@@ -371,13 +371,15 @@ def test_a_writer_that_does_not_let_go_leaves_its_file_in_the_journal(
 def test_what_is_done_beside_a_write_finds_the_new_text_in_place(tree: Tree, journal: Journal, root: Path) -> None:
     (root / "A.md").write_bytes(b"old")
     found: list[bytes] = []
-    replace.write(
-        *(tree, journal, "A.md", b"new"),
-        entry=ENTRY,
-        over=digest_of(b"old"),
-        beside=lambda: found.append((root / "A.md").read_bytes()),
-    )
-    assert found == [b"new"]
+
+    def look() -> tuple[()]:
+        found.append((root / "A.md").read_bytes())
+        return ()
+
+    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), beside=look)
+    (root / "A.md").unlink()
+    replace.write(tree, journal, "A.md", b"made", entry=ENTRY, over=None, beside=look)
+    assert found == [b"new", b"made"]
 
 
 def test_nothing_is_done_beside_a_write_that_displaced_a_save(
@@ -388,12 +390,12 @@ def test_nothing_is_done_beside_a_write_that_displaced_a_save(
         intruder.before("exchange", lambda: save_by_rename(root, b"their save"))
     else:
         intruder.before("link", lambda: save_to_what_was_moved_aside(root, b"their save"))
-    done: list[bool] = []
-    written = replace.write(
-        *(tree, journal, "A.md", b"new"), entry=ENTRY, over=digest_of(b"old"), beside=lambda: done.append(True)
-    )
+
+    def fail() -> tuple[()]:
+        raise AssertionError("done")
+
+    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), beside=fail)
     assert written.displaced is not None
-    assert done == []
 
 
 def test_what_fails_beside_a_write_leaves_the_new_text_and_what_it_replaced(
@@ -401,7 +403,7 @@ def test_what_fails_beside_a_write_leaves_the_new_text_and_what_it_replaced(
 ) -> None:
     (root / "A.md").write_bytes(b"old")
 
-    def fail() -> None:
+    def fail() -> tuple[()]:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
@@ -445,6 +447,7 @@ CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link",
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     """Let the call with this *number* fail; the calls made are listed."""
     made: list[str] = []
+    monkeypatch.setattr(aio, "_NUMBERS", None)  # every sync is a call
     for call in CALLS:
         original = getattr(kernel, call)
 
