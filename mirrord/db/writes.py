@@ -110,8 +110,9 @@ _INHERIT = """
     FROM folder WHERE tenant_id = %(tenant)s AND parent_id = folder.id AND deleted_at IS NULL"""
 _SUCCEED = f"""
 WITH folder AS (
-    SELECT folder.id FROM mirrord.page AS folder JOIN mirrord.page AS heir USING (tenant_id, parent_key, name_key)
-    WHERE tenant_id = %(tenant)s AND folder.id = %(folder)s AND folder.kind = 'folder' AND heir.id = %(entry)s),
+    SELECT folder.id FROM mirrord.page AS folder JOIN mirrord.page AS heir USING (tenant_id, name_key)
+    WHERE tenant_id = %(tenant)s AND folder.id = %(folder)s AND folder.kind = 'folder' AND heir.id = %(entry)s
+    AND (folder.parent_key = heir.parent_key OR folder.parent_id = heir.id)),
 pages AS ({_INHERIT.format(table="page")}),
 attachments AS ({_INHERIT.format(table="attachment")}),
 dropped AS (
@@ -229,7 +230,8 @@ class Writer:
         """
         *folder*, which has no text, gives its name and children to the page *entry*, which just came there.
 
-        To be run with names deferred; where the folder is elsewhere by now, or has a text, nothing happens.
+        It may be a child of that page, which came to a folder in its own directory. To be run with names deferred;
+        where the folder is elsewhere by now, or has a text, nothing happens.
         """
         return Statement(_SUCCEED, self._entry(entry) | {"folder": folder})
 

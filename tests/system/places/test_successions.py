@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from mirrord.sync import passes
-from tests.system.entries import add_page, change, lives
+from tests.system.entries import add_folder, add_page, change, lives
 from tests.system.mirrors import Mirror
 from tests.system.rows import Connection
 
@@ -156,3 +156,40 @@ def succeed_in_rows(daemon: Connection, folder: UUID, page: UUID, *, index: bool
             daemon.execute(f"UPDATE mirrord.{table} SET parent_id = %s WHERE parent_id = %s".encode(), (page, folder))
         change(daemon, page, name="W", name_key="w", index=index)
         change(daemon, folder, deleted_at="now")
+
+
+@pytest.mark.parametrize("form", ["Box/W.md", "Box/W/_index.md"])
+@pytest.mark.parametrize("held", [{}, {"Box/W/Child.md": "the child\n"}])
+async def test_of_a_folder_in_its_own_directory(mirror: Mirror, form: str, held: dict[str, str]) -> None:
+    beside = {"Box/Other.md": "the other\n"}
+    mirror.write({"Box.md": "the page\n", **beside, **held})
+    (mirror.root / "Box/W").mkdir(exist_ok=True)
+    await mirror.settle()
+    page, folder = mirror.ids("Box", "Box/W")
+    mirror.rename(("Box.md", form))
+    await mirror.settle()
+    assert mirror.files() == {form: "the page\n", **beside, **held}
+    assert mirror.ids("Box/W") == [page]
+    assert not lives(mirror.app, folder)
+    assert mirror.page("Box").kind == "folder"
+    assert mirror.rows().keys() == {name.removesuffix(".md") for name in [*beside, *held]} | {"Box", "Box/W"}
+    assert mirror.problems() == {}
+
+
+async def test_of_a_folder_in_its_own_directory_in_another_tree_too(
+    mirror: Mirror, daemon_connection: Connection
+) -> None:
+    mirror.write({"Box.md": "the page\n", "Box/Other.md": "the other\n", "Box/W/Child.md": "the child\n"})
+    await mirror.settle()
+    page, folder, other, child = mirror.ids("Box", "Box/W", "Box/Other", "Box/W/Child")
+    with daemon_connection.transaction():
+        daemon_connection.execute("SET CONSTRAINTS ALL DEFERRED")
+        box = add_folder(daemon_connection, name="Box", name_key="box")
+        change(daemon_connection, other, parent_id=box)
+        change(daemon_connection, page, parent_id=box, name="W", name_key="w")
+        change(daemon_connection, child, parent_id=page)
+        change(daemon_connection, folder, deleted_at="now")
+    await mirror.settle()
+    assert mirror.files() == {"Box/W.md": "the page\n", "Box/Other.md": "the other\n", "Box/W/Child.md": "the child\n"}
+    assert mirror.ids("Box", "Box/W", "Box/Other", "Box/W/Child") == [box, page, other, child]
+    assert (mirror.count_living(), mirror.problems()) == (4, {})
