@@ -8,6 +8,8 @@ from mirrord.codec.rewriting import is_plain, rewritten
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
 
+_SHORT = 500  # characters: of such a front matter no key is too long for YAML, and no limit of `properties` is near
+
 __all__ = ["REMOVED", "Json", "Parts", "Removed", "inner", "same", "split", "values", "with_keys"]
 
 
@@ -36,7 +38,8 @@ def with_keys(text: str, changes: Mapping[str, Json | Removed]) -> str:
     if not real:
         return text
     result = _changed(parts, real, newline(parts.head or parts.body))
-    if parts.head or not _are_plain(real):  # what stands alone and for itself need not be read back
+    surely = len(result) - len(text) <= _SHORT and _are_plain(real)
+    if parts.head or not surely:  # what stands alone and for itself need not be read back
         _check(parts, split(result), {**before, **real})
     return result
 

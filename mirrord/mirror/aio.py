@@ -100,7 +100,7 @@ class Begun:
     """
 
     def __init__(self, descriptors: Sequence[int]) -> None:
-        self._context = _borrowed()
+        self._context = _borrowed() if descriptors else None
         self.count = 0
         if self._context is not None:
             with contextlib.suppress(OSError):

@@ -21,8 +21,7 @@ def append(tree: Tree, path: str, line: bytes) -> None:
     Raises Refused if something else than a regular file is there.
     """
     with appending(tree, path, line) as add:
-        for descriptor in add():
-            kernel.fsync(descriptor)
+        kernel.fsync_all(*add())
 
 
 @contextmanager

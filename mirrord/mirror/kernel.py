@@ -159,11 +159,10 @@ def fsync_all(*descriptors: int) -> None:
     """
     Make files or directories durable, all at once: a disk flushes for several as quickly as for one.
 
-    Raises OSError if one is not; the others are then.
+    Raises OSError unless all are; each is tried.
     """
-    *others, last = descriptors
-    begun = aio.Begun(others)  # the kernel does what it can beside us
-    failed = [*map(_failure, (*others[begun.count :], last)), begun.end()]
+    begun = aio.Begun(descriptors[:-1])  # the kernel does what it can beside us
+    failed = [*map(_failure, descriptors[begun.count :]), begun.end()]
     for error in filter(None, failed):
         raise error
 

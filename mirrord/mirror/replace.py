@@ -224,7 +224,7 @@ def _stepwise(place: Place, journal: Journal, label: Label, name: str, made: Sta
         journal.settle(old, keep=True)
         if not arrived:
             raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
-        aside.sync(place, journal, *beside())
+        kernel.fsync_all(*beside())
     return Written(_still(place, made) if arrived else None, displaced)
 
 

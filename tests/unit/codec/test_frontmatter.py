@@ -161,6 +161,14 @@ def test_what_cannot_be_changed_without_harm_is_refused(text: str) -> None:
         with_keys(text, {"a": 2, "new": 3})
 
 
+@pytest.mark.parametrize(
+    "changes", [{"title": "a" * 70_000}, {"k" * 1_100: "v"}, {f"k{number}": "v" for number in range(4_000)}]
+)
+def test_a_front_matter_that_no_reader_takes_is_refused_though_it_is_new_and_plain(changes: dict[str, Json]) -> None:
+    with pytest.raises(Damaged):
+        with_keys("text\n", changes)
+
+
 def test_true_is_not_one() -> None:
     assert not same({"a": [True]}, {"a": [1]})
     assert same({"a": [1.0]}, {"a": [1]})

@@ -61,6 +61,7 @@ def test_a_replacing_text_is_durable_before_it_is_in_place_and_its_place_before_
         assert names[-1] == "rename"  # of what was replaced, out of the journal
     else:
         placed = max(index for index, name in enumerate(names) if name in ("rename", "rename_new", "link"))
+        assert ("fsync", "tree") not in calls[placed:]  # the last rename is into the trash: the place is durable
     assert written < durable < placed
 
 
