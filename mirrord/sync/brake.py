@@ -26,7 +26,7 @@ ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 class Brake:
     """
-    Decides whether deletions of one mirror may spread. While a halt stands, none do.
+    Decides whether deletions of one mirror may spread. While a halt waits for a person, no others do.
 
     resting: until when decisions are not tried again that could not be carried out, by the monotonic clock.
     """
@@ -34,16 +34,22 @@ class Brake:
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self.gathered = Gathered()
-        self.halted = False
         self.resting = 0.0
+        self._open: list[Halt] = []
+
+    @property
+    def halted(self) -> bool:
+        """Whether a halt stands, decided or not."""
+        return bool(self._open)
 
     async def load(self) -> None:
-        """See whether a halt of an earlier daemon still stands."""
-        self.halted = bool(await self._open_halts())
+        """See what halts stand, and what was decided about them."""
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            self._open = await attention.halts(connection, self._sides.tenant, self._sides.mirror)
 
-    async def carry_over(self, gone: Sequence[Decision], allowed: Iterable[EntryId] = ()) -> Outcome:
+    async def carry_over(self, gone: Sequence[Decision], allowed: frozenset[EntryId] = frozenset()) -> Outcome:
         """Carry deletions over to the other side, or halt. allowed: entries a person has decided about."""
-        outcome, allowed = Outcome(), frozenset(allowed)
+        outcome = Outcome()
         for side in deletions.SIDES:
             of_side = [one for one in gone if deletions.side_of(one) == side]
             outcome.add(await self._carry_over(side, of_side, allowed))
@@ -51,16 +57,15 @@ class Brake:
 
     async def take_decisions(self) -> list[Halt]:
         """Halts a person has decided about; call close() when that is carried out."""
-        halts = await self._open_halts()
-        self.halted = bool(halts)
-        return [halt for halt in halts if halt.decision is not None]
+        await self.load()
+        return [halt for halt in self._open if halt.decision is not None]
 
     async def close(self, halt: Halt) -> None:
         """What was decided has been done."""
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             await attention.close_halt(connection, sides.tenant, halt.id)
-        self.halted = bool(await self._open_halts())
+        await self.load()
 
     async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:
         """A side went back in time and has been settled with the other: say what was done; no deletion spreads."""
@@ -70,6 +75,8 @@ class Brake:
             await self._halt(Alarm(rewind.value, text), None, entries)
 
     async def _carry_over(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
+        waiting = self._waiting(side) - allowed
+        gone = [one for one in gone if one.state.entry not in waiting]
         asked = [one.state.entry for one in gone if one.state.entry not in allowed]
         uncounted = allowed | await following(self._sides, gone)
         counted = [entry for entry in asked if entry not in uncounted]
@@ -97,8 +104,8 @@ class Brake:
     async def _alarm(self, side: str, asked: Sequence[EntryId], files: int) -> Alarm | None:
         if not asked:
             return None
-        if self.halted:
-            return Alarm("halted", f"{len(asked)} more deletions wait, because deletions of this tenant are halted.")
+        if any(halt.decision is None for halt in self._open):  # those that are decided delay nothing else
+            return Alarm("halted", "More deletions wait, because deletions of this tenant are halted.")
         seen, hidden = await self._count_based()  # `rm -rf *` spares the records, and is an accident all the same
         if side == "file" and (alarm := check_emptied(self._count_files(), seen)):
             return alarm
@@ -112,12 +119,12 @@ class Brake:
             await attention.add_halt(
                 connection, sides.tenant, sides.mirror, alarm.reason, side, alarm.sentence + ADVICE, entries
             )
-        self.halted = True
+        await self.load()
         log.warning("halted", extra={"tenant": sides.name, "reason": alarm.reason, "entries": len(entries)})
 
-    async def _open_halts(self) -> list[Halt]:
-        async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await attention.halts(connection, self._sides.tenant, self._sides.mirror)
+    def _waiting(self, side: str) -> frozenset[EntryId]:
+        """Deletions that wait for a person, or to be carried out: nobody is asked about them twice."""
+        return frozenset(entry for halt in self._open if halt.side == side for entry in halt.entries)
 
     async def _count_based(self) -> tuple[int, int]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mirrord.db.attention import Problem
@@ -47,10 +47,11 @@ class Gathered:
         """Whether the set is complete: nothing was added for a while."""
         return bool(self.entries) and time.monotonic() - self.added >= QUIET
 
-    def take(self) -> dict[EntryId, str | None]:
-        """All of them; there are none afterwards."""
-        entries, self.entries = self.entries, {}
-        return entries
+    def take(self, only: Collection[EntryId] = ()) -> dict[EntryId, str | None]:
+        """Take them, or *only* these of them."""
+        taken = {entry: path for entry, path in self.entries.items() if not only or entry in only}
+        self.entries = {entry: path for entry, path in self.entries.items() if entry not in taken}
+        return taken
 
     def count_recent(self, side: str) -> int:
         """Deletions seen on *side* within the last ten minutes."""

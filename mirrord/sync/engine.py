@@ -333,33 +333,31 @@ class Engine:
         looker.index.prune()
         return found, looker.differing(found), look
 
-    async def _delete(self, entries: dict[EntryId, str | None], allowed: Sequence[EntryId] = ()) -> bool:
-        """Carry deletions over, after a look everywhere: what moved is found by then. False: to be tried again."""
+    async def _delete(self, entries: dict[EntryId, str | None], allowed: frozenset[EntryId] = frozenset()) -> bool:
+        """
+        Carry deletions over, after a look everywhere: what moved is found by then. False: to be tried again.
+
+        allowed: what a person decided about, alone; others go on being gathered meanwhile.
+        """
         try:
             await self._scan()
             while self.intake.is_ready:
                 await self._take_in_hand()
             await self.passes.finish()
-            entries |= self.brake.gathered.take()
+            entries |= self.brake.gathered.take(allowed)
             paths = frozenset(path for path in entries.values() if path is not None)
             dirty = Dirty(paths, frozenset(entries), paths)
             rest = await self.passes.delete(dirty, self._delete_what_is_gone(dirty, allowed))
         except (Unavailable, Fenced):
             self.brake.gathered.add(entries)
             raise
-        if rest:
-            self._put_off(entries, frozenset(allowed), rest)
+        if rest and allowed:  # it waits with its halt
+            self.brake.resting = time.monotonic() + rest
+        elif rest:
+            self.queue.mark(paths, entries, forced=True, delay=rest)
         return not rest
 
-    def _put_off(self, entries: dict[EntryId, str | None], allowed: frozenset[EntryId], rest: float) -> None:
-        """Deletions could not be carried over: what a person decided about waits with its halt, others alone."""
-        if allowed:
-            self.brake.resting = time.monotonic() + rest
-        others = entries.keys() - allowed
-        paths = [path for entry in others if (path := entries[entry]) is not None]
-        self.queue.mark(paths, others, forced=True, delay=rest)
-
-    async def _delete_what_is_gone(self, dirty: Dirty, allowed: Sequence[EntryId]) -> None:
+    async def _delete_what_is_gone(self, dirty: Dirty, allowed: frozenset[EntryId]) -> None:
         observation = await self.passes.observe(dirty)
         decisions = self.doubts.decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
@@ -376,7 +374,7 @@ class Engine:
 
     async def _carry_out(self, halt: Halt) -> bool:
         if halt.side is not None and halt.decision == "apply":
-            return await self._delete(dict.fromkeys(halt.entries), halt.entries)
+            return await self._delete(dict.fromkeys(halt.entries), frozenset(halt.entries))
         if halt.side is None:
             await self._go_on(halt)
         else:

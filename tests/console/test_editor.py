@@ -440,7 +440,8 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
     await reader.sees("The end.")
     took = await busy(watch) - before
     begin, end = reader.text.locator("h2").first, reader.text.locator("p").last
-    await reader.text.focus()
+    # ProseMirror takes a caret at the beginning for the browser's doing, 0.2 s after a focus without a click
+    await begin.click()
     for key, corner in (("Control+End", end), ("Control+Home", begin), ("Control+End", end)):
         await reader.press(key)
         await expect(corner).to_be_in_viewport()

@@ -81,10 +81,10 @@ class Quick(Mirrord):
                 raise Late(str(error)) from error
             raise
 
-    def settle(self) -> None:
-        """Return when the daemon has nothing more to do."""
+    def settle(self, watch: Callable[[], None] = lambda: None) -> None:
+        """Return when the daemon has nothing more to do. watch: is called again and again until then."""
         eventually(Heartbeat(self.mirror).alive, "the first beat of a daemon", PATIENCE)
-        ask_flush(self.mirror, PATIENCE)
+        ask_flush(self.mirror, PATIENCE, watch)
 
     def whole_log(self) -> str:
         """Everything all daemons started here have said."""
@@ -227,8 +227,12 @@ class World:
         for mirror in self.mirrors:
             mirror.wait_ready()
 
-    def quiesce(self) -> None:
-        """Everything runs, nothing is frozen, and no daemon has anything to do on account of another."""
+    def quiesce(self, watch: Callable[[], None] = lambda: None) -> None:
+        """
+        Everything runs, nothing is frozen, and no daemon has anything to do on account of another.
+
+        watch: is called again and again until then.
+        """
         for mirror in self.mirrors:
             mirror.wake()
             mirror.begin()
@@ -240,7 +244,7 @@ class World:
             rounds += 1
             assert rounds <= 20, "after 20 rounds of `flush` the rows still change: the daemons answer each other"
             for mirror in self.mirrors:
-                mirror.settle()
+                mirror.settle(watch)
             before, now = now, self._seq()
 
     def close(self) -> None:

@@ -50,6 +50,7 @@ class _Soak:
     ledger: Diary = field(default_factory=Diary)
     done: Counter[str] = field(default_factory=Counter)
     halts: int = 0
+    looked_in: float = 0.0
 
     def touch_file(self) -> None:
         self._take(acts.in_files(self.world, self.chance, self.pages))
@@ -68,6 +69,12 @@ class _Soak:
                 done = self.world.mirrors[0].run("resume", str(halt), "--apply", "--tenant", TENANT)
                 assert done.returncode == 0, f"`mirrord resume` failed: {done.stderr}"
                 self.halts += 1
+
+    def look_in(self) -> None:
+        """Decide, at most every few seconds."""
+        if time.monotonic() - self.looked_in > DECIDE:
+            self.looked_in = time.monotonic()
+            self.decide()
 
     def open_halts(self) -> list[tuple[int, str | None]]:
         """Their numbers, and what was decided; None: nothing yet."""
@@ -143,7 +150,7 @@ def _end(soak: _Soak, gauges: list[Gauge]) -> list[str]:
     world = soak.world
     leave_no_halves(world, soak.ledger)
     for _ in range(10):  # what is decided brings more deletions to light
-        world.quiesce()
+        world.quiesce(soak.look_in)  # a change may wait for what is halted
         if not soak.open_halts():
             break
         soak.decide()

@@ -1,4 +1,4 @@
-"""What a person decided about a halt stands until it has been carried out."""
+"""A halt waits for a person; what was decided about it stands until it has been carried out."""
 
 import asyncio
 
@@ -12,16 +12,22 @@ PAGES, GONE = 40, 30
 
 
 @pytest.fixture
-async def decided(mirror: Mirror) -> Mirror:
-    """A mirror with one halt: most of its files went, and somebody said that this was meant."""
+async def halted(mirror: Mirror) -> Mirror:
+    """A mirror with one halt: most of its files went."""
     mirror.write({f"Page {number:02}.md": f"{number}\n" for number in range(PAGES)})
     await mirror.settle()
     for number in range(GONE):
         (mirror.root / f"Page {number:02}.md").unlink()
     await mirror.settle()
     assert (count_halts(mirror), mirror.count_living()) == (1, PAGES)
-    mirror.app.execute("SELECT mirrord.decide_halt(id, 'apply') FROM mirrord.halt")
     return mirror
+
+
+@pytest.fixture
+async def decided(halted: Mirror) -> Mirror:
+    """Somebody said that this was meant."""
+    halted.app.execute("SELECT mirrord.decide_halt(id, 'apply') FROM mirrord.halt")
+    return halted
 
 
 def count_halts(mirror: Mirror) -> int:
@@ -35,7 +41,7 @@ async def assert_carried_out(mirror: Mirror, more: int = 0) -> None:
         while count_halts(mirror):
             await mirror.work()
     assert mirror.count_living() == PAGES - GONE + more
-    await mirror.settle()
+    await mirror.settle()  # what was gathered meanwhile is carried over now
     closed = value(mirror.app, "SELECT count(*) FROM mirrord.halt")
     assert (closed, mirror.problems()) == (1, {})
 
@@ -68,4 +74,37 @@ async def test_when_mirrord_itself_fails_on_one(decided: Mirror, poison: set[str
     await decided.work()
     assert (count_halts(decided), [code for _, code in decided.problems()]) == (1, ["internal"])
     poison.clear()
+    await assert_carried_out(decided)
+
+
+async def test_what_waits_is_asked_about_once_however_often_everything_is_compared(halted: Mirror) -> None:
+    for _ in range(2):
+        halted.engine.compare_soon()
+        await halted.settle()
+    assert (count_halts(halted), halted.count_living()) == (1, PAGES)
+
+
+async def test_later_deletions_are_asked_about_together(halted: Mirror) -> None:
+    for number in (GONE, GONE + 1):
+        (halted.root / f"Page {number:02}.md").unlink()
+        await halted.settle()
+    found = halted.app.execute("SELECT sentence, cardinality(entries) AS n FROM mirrord.halt ORDER BY id").fetchall()
+    assert [count for _, count in found] == [GONE, 2]
+    assert found[1][0].startswith("More deletions wait, ")
+
+
+async def test_others_are_weighed_by_themselves_while_what_was_decided_is_carried_out(decided: Mirror) -> None:
+    (decided.root / f"Page {GONE:02}.md").unlink()
+    decided.engine.look_everywhere()
+    await assert_carried_out(decided)
+    assert decided.count_living() == PAGES - GONE - 1
+
+
+async def test_while_everything_is_compared_and_an_app_holds_one_of_the_rows(decided: Mirror) -> None:
+    with decided.app.transaction():
+        decided.app.execute("SELECT FROM mirrord.page WHERE name = 'Page 07' FOR UPDATE")
+        await decided.work()
+        decided.engine.compare_soon()
+        for _ in range(3):
+            await decided.work()
     await assert_carried_out(decided)

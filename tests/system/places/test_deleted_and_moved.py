@@ -75,5 +75,5 @@ async def test_when_a_person_renamed_one_and_somebody_decided_about_a_halt(
     entries = list(mirror.engine.brake.gathered.take())
     await rename_file(mirror, "Box", "Crate")
     mirror.engine.brake.gathered.take()
-    await mirror.engine._delete(dict.fromkeys(entries), entries)  # as after `mirrord resume --apply`
+    await mirror.engine._delete(dict.fromkeys(entries), frozenset(entries))  # as after `mirrord resume --apply`
     await assert_carried_over(mirror, monkeypatch, "Crate")
