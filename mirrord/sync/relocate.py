@@ -15,12 +15,20 @@ from mirrord.domain.state import Base, File, Row
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import directory_of, page_path, parent_of, printable, spot_of_directory, spot_of_file
+from mirrord.mirror.layout import (
+    INDEX_FILE,
+    directory_of,
+    page_path,
+    parent_of,
+    printable,
+    spot_of_directory,
+    spot_of_file,
+)
 from mirrord.mirror.lock import lock_for
 from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
-from mirrord.sync.paths import directory_above, moved_base, path_in
+from mirrord.sync.paths import by_depth, directory_above, moved_base, path_in
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
 
@@ -39,6 +47,17 @@ class _Errand:
     base: Base
     target: str
     apart: bool
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether its file is where it belongs, and only its parent is another one."""
+        return self.file.path == self.target
+
+    @property
+    def above(self) -> tuple[EntryId | None, str]:
+        """Its parent, and the directory that has to be the parent's."""
+        index = self.target.rpartition("/")[2] == INDEX_FILE
+        return self.row.place.parent, directory_above(self.target, self.file.kind, index=index)
 
     def wishes(self, index: Index) -> Iterator[Wish]:
         """Its directory, if it has one, and its file, where that does not come along."""
@@ -210,10 +229,13 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
     outcome.unsure |= walk.unsure
     waiting = {wish.key: wish for wish in walk.plan.waiting}
     statements = [statement for step in walk.steps for statement in _repathed(sides, step)]
-    for errand in errands:
+    arrived = await _directories_of_parents(sides, errands)
+    for errand in sorted(errands, key=lambda one: by_depth(one.target)):
         entry, index = errand.row.entry, sides.looker.index
         keys, wishes = {(entry, True), (entry, False)}, list(errand.wishes(index))
-        if wishes[-1].key in walk.gone:
+        if errand.is_in_place and errand.row.place.parent is not None and errand.above not in arrived:
+            outcome.stale.append(errand.decision)  # its directory is another page's until its parent comes to it
+        elif wishes[-1].key in walk.gone:
             outcome.stale.append(errand.decision)
         elif hindered := keys & waiting.keys():
             target = waiting[hindered.pop()].target
@@ -226,10 +248,22 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
             agreed = _agreed(errand)
             statements += [sides.writer.yield_path(agreed), sides.writer.record(agreed)]
             outcome.done.append(errand.decision)
+            arrived.add((entry, directory_of(errand.target, errand.file.kind)))
             outcome.reformed |= {errand.target} if errand.file.kind is not agreed.kind else set()
             outcome.renamed += [(wish.source, wish.target) for wish in wishes]
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run(connection, statements)
+
+
+async def _directories_of_parents(sides: Sides, errands: Sequence[_Errand]) -> set[tuple[EntryId | None, str]]:
+    """Of those that do not move themselves, where only the parent of what is below changes."""
+    moving = {errand.row.entry for errand in errands}
+    parents = {errand.row.place.parent for errand in errands if errand.is_in_place} - moving
+    if not (wanted := [parent for parent in parents if parent is not None]):
+        return set()
+    async with sides.database.transaction(sides.tenant) as connection:
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(entries=wanted))
+    return {(base.entry, directory_of(base.path, base.kind)) for base in bases if base.path is not None}
 
 
 def _list(errand: _Errand, why: str, outcome: Outcome) -> None:

@@ -1,11 +1,13 @@
 """A page whose file comes to the directory of a folder stays that page, and what is in there becomes its own."""
 
+import asyncio
+import os
 from uuid import UUID
 
 import pytest
 
 from mirrord.sync import passes
-from tests.system.entries import add_folder, add_page, change, lives
+from tests.system.entries import add_folder, add_page, change, lives, row_of
 from tests.system.mirrors import Mirror
 from tests.system.rows import Connection
 
@@ -146,6 +148,30 @@ async def test_in_another_tree_too(mirror: Mirror, daemon_connection: Connection
     succeed_in_rows(daemon_connection, folder, page, index=form != "W.md")
     await mirror.settle()
     await assert_succeeded(mirror, page, children, {form: "the page\n"})
+
+
+@pytest.mark.parametrize("form", ["W.md", "W/_index.md"])
+async def test_in_another_tree_where_something_is_in_the_way_and_the_children_are_edited_meanwhile(
+    mirror: Mirror, daemon_connection: Connection, form: str
+) -> None:
+    folder, page, children = await folder_and_page(mirror)
+    os.mkfifo(mirror.root / form)
+    succeed_in_rows(daemon_connection, folder, page, index=form != "W.md")
+    mirror.engine.ring()
+    async with asyncio.timeout(20):
+        while ("X.md", "in-the-way") not in mirror.problems():
+            await mirror.work()
+        for name in ("Child.md", "Leaf.md"):
+            next(mirror.root.rglob(name)).write_text("edited\n", encoding="utf-8")
+        mirror.engine.look_everywhere()
+        while any(row_of(mirror.app, child)["markdown"] != "edited\n" for child in children):
+            await mirror.work()
+    (mirror.root / form).unlink()
+    await mirror.settle()
+    held = {"W/Child.md": "edited\n", "W/Sub/Leaf.md": "edited\n", "W/assets/picture.png": "picture"}
+    assert mirror.files() == held | {form: "the page\n"}
+    assert mirror.ids("W", "W/Child", "W/Sub/Leaf") == [page, *children]
+    assert (parents_of_pictures(mirror), mirror.problems()) == ([page], {})
 
 
 def succeed_in_rows(daemon: Connection, folder: UUID, page: UUID, *, index: bool) -> None:
