@@ -16,7 +16,7 @@ from mirrord.domain.state import NO_TEXT, Base, File, Row
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import parent_of
+from mirrord.mirror.layout import page_path, parent_of
 from mirrord.mirror.lock import lock_for
 from mirrord.mirror.replace import Displaced, Written
 from mirrord.mirror.state import Seen
@@ -47,8 +47,10 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
     """Carry out decisions for files, parents first. texts: what is known already of what their rows say."""
     outcome = FileOutcome()
     moves = [decision for decision in decisions if decision.place is PlaceMove.TO_FILE]
+    moves, evicted = await _with_own_directories(sides, moves)
     writes = [decision for decision in decisions if decision.place is not PlaceMove.TO_FILE]
-    folders = [decision for decision in writes if _row(decision).digest == NO_TEXT]
+    folders = [decision for decision in writes if _row(decision).digest == NO_TEXT] + evicted
+    outcome.unsure |= {one.state.file.path for one in evicted if isinstance(one.state.file, File)}
     contents = [decision for decision in writes if _row(decision).digest != NO_TEXT]
     if sides.crowded is not None:
         outcome.later, contents = contents, []
@@ -66,12 +68,25 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
     if moves:
         await move_files(sides, moves, paths, outcome)
         async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait is where it was
-            paths = await target_paths(connection, sides, _rows_of(writes))
-    paths = await without_guests(sides, _rows_of(writes), paths)
+            paths = await target_paths(connection, sides, _rows_of([*writes, *evicted]))
+    paths = await without_guests(sides, _rows_of([*writes, *evicted]), paths)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
     await _write_all(sides, sorted(contents, key=by_depth), paths, data, outcome)
     return outcome
+
+
+async def _with_own_directories(sides: Sides, moves: Sequence[Decision]) -> tuple[list[Decision], list[Decision]]:
+    """Those that move; and folders in whose directory another page's `_index.md` is: they get a new one instead."""
+    evicted = []
+    for one in moves:
+        file, row = one.state.file, _row(one)
+        if not isinstance(file, File) or not (file.kind is row.kind is Kind.FOLDER):
+            continue
+        path = page_path("", file.path, index=True)
+        if path in sides.looker.index and await _holders(sides, path, row.entry):
+            evicted.append(one)
+    return [one for one in moves if one not in evicted], evicted
 
 
 async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:

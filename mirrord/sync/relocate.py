@@ -188,8 +188,8 @@ def _safely(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) ->
 
 def _held(sides: Sides, wishes: Sequence[Wish], sources: Mapping[Key, Stat]) -> tuple[dict[Key, Key | None], bool]:
     """Whose targets are taken, by whom; and whether the file system takes two spellings for one name."""
-    owner = {(stat.device, stat.inode): key for key, stat in sources.items()}
     source = {wish.key: wish.source for wish in wishes}
+    owner = {(stat.device, stat.inode): key for key, stat in sources.items() if key in source}
     held: dict[Key, Key | None] = {}
     ignores_case = False
     for key, path in landings(wishes).items():

@@ -117,18 +117,31 @@ async def test_and_back_again(mirror: Mirror) -> None:
     assert mirror.files() == {"W.md": "the page\n", "W/Child.md": "the child\n"}
 
 
-async def test_but_not_of_a_folder_that_an_app_renamed_meanwhile(mirror: Mirror) -> None:
+@FORMS
+async def test_but_not_of_a_folder_that_an_app_renamed_meanwhile(mirror: Mirror, form: str) -> None:
     folder, page, children = await folder_and_page(mirror)
-    mirror.rename(("X.md", "W.md"))
+    mirror.rename(("X.md", form))
     change(mirror.app, folder, name="Elsewhere")
     await mirror.settle()
     assert mirror.ids("W", "Elsewhere") == [page, folder]
+    assert mirror.files()[form] == "the page\n"
     assert {row.rpartition("/")[2]: text for row, text in mirror.rows().items() if text is not None} == {
         "W": "the page\n",
         "Child": "the child\n",
         "Leaf": "the leaf\n",
     }
     assert all(lives(mirror.app, one) for one in children)
+
+
+async def test_nor_does_such_a_folder_take_the_file_along(mirror: Mirror) -> None:
+    folder, page, children = await folder_and_page(mirror)
+    mirror.rename(("X.md", "W/_index.md"))
+    change(mirror.app, folder, name="Elsewhere")
+    await mirror.settle()
+    assert mirror.ids("Elsewhere", "W", "W/Child", "W/Sub/Leaf") == [folder, page, *children]
+    held = {"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"}
+    assert (mirror.files(), mirror.problems()) == (held | {"W/_index.md": "the page\n"}, {})
+    assert (mirror.root / "Elsewhere").is_dir()
 
 
 async def test_but_not_of_a_folder_to_which_an_app_gave_a_text_meanwhile(mirror: Mirror) -> None:
