@@ -95,9 +95,9 @@ async def test_later_deletions_are_asked_about_together(halted: Mirror) -> None:
 
 async def test_others_are_weighed_by_themselves_while_what_was_decided_is_carried_out(decided: Mirror) -> None:
     (decided.root / f"Page {GONE:02}.md").unlink()
-    decided.engine.look_everywhere()
-    await assert_carried_out(decided)
-    assert decided.count_living() == PAGES - GONE - 1
+    await decided.settle()  # the one may be carried over before or after the halt is closed
+    assert (count_halts(decided), decided.count_living()) == (0, PAGES - GONE - 1)
+    assert value(decided.app, "SELECT count(*) FROM mirrord.halt") == 1
 
 
 async def test_while_everything_is_compared_and_an_app_holds_one_of_the_rows(decided: Mirror) -> None:
