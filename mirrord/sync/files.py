@@ -47,10 +47,10 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
     """Carry out decisions for files, parents first. texts: what is known already of what their rows say."""
     outcome = FileOutcome()
     moves = [decision for decision in decisions if decision.place is PlaceMove.TO_FILE]
-    moves, evicted = await _with_own_directories(sides, moves)
-    writes = [decision for decision in decisions if decision.place is not PlaceMove.TO_FILE]
-    folders = [decision for decision in writes if _row(decision).digest == NO_TEXT] + evicted
-    outcome.unsure |= {one.state.file.path for one in evicted if isinstance(one.state.file, File)}
+    evicted = await _evicted(sides, moves)
+    moves = [decision for decision in moves if decision.state.entry not in evicted]
+    writes = [one for one in decisions if one.place is not PlaceMove.TO_FILE or one.state.entry in evicted]
+    folders = [decision for decision in writes if _row(decision).digest == NO_TEXT]
     contents = [decision for decision in writes if _row(decision).digest != NO_TEXT]
     if sides.crowded is not None:
         outcome.later, contents = contents, []
@@ -68,25 +68,25 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
     if moves:
         await move_files(sides, moves, paths, outcome)
         async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait is where it was
-            paths = await target_paths(connection, sides, _rows_of([*writes, *evicted]))
-    paths = await without_guests(sides, _rows_of([*writes, *evicted]), paths)
+            paths = await target_paths(connection, sides, _rows_of(writes))
+    paths = await without_guests(sides, _rows_of(writes), paths)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
     await _write_all(sides, sorted(contents, key=by_depth), paths, data, outcome)
     return outcome
 
 
-async def _with_own_directories(sides: Sides, moves: Sequence[Decision]) -> tuple[list[Decision], list[Decision]]:
-    """Those that move; and folders in whose directory another page's `_index.md` is: they get a new one instead."""
-    evicted = []
+async def _evicted(sides: Sides, moves: Sequence[Decision]) -> set[EntryId]:
+    """Folders in whose directory another page's `_index.md` is by now: they do not take it along, but get a new one."""
+    found = set()
     for one in moves:
         file, row = one.state.file, _row(one)
         if not isinstance(file, File) or not (file.kind is row.kind is Kind.FOLDER):
             continue
         path = page_path("", file.path, index=True)
         if path in sides.looker.index and await _holders(sides, path, row.entry):
-            evicted.append(one)
-    return [one for one in moves if one not in evicted], evicted
+            found.add(row.entry)
+    return found
 
 
 async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:

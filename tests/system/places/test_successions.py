@@ -117,14 +117,12 @@ async def test_and_back_again(mirror: Mirror) -> None:
     assert mirror.files() == {"W.md": "the page\n", "W/Child.md": "the child\n"}
 
 
-@FORMS
-async def test_but_not_of_a_folder_that_an_app_renamed_meanwhile(mirror: Mirror, form: str) -> None:
+async def test_but_not_of_a_folder_that_an_app_renamed_meanwhile(mirror: Mirror) -> None:
     folder, page, children = await folder_and_page(mirror)
-    mirror.rename(("X.md", form))
+    mirror.rename(("X.md", "W.md"))
     change(mirror.app, folder, name="Elsewhere")
     await mirror.settle()
     assert mirror.ids("W", "Elsewhere") == [page, folder]
-    assert mirror.files()[form] == "the page\n"
     assert {row.rpartition("/")[2]: text for row, text in mirror.rows().items() if text is not None} == {
         "W": "the page\n",
         "Child": "the child\n",
@@ -163,7 +161,7 @@ async def test_in_another_tree_too(mirror: Mirror, daemon_connection: Connection
     await assert_succeeded(mirror, page, children, {form: "the page\n"})
 
 
-@pytest.mark.parametrize("form", ["W.md", "W/_index.md"])
+@FORMS
 async def test_in_another_tree_where_something_is_in_the_way_and_the_children_are_edited_meanwhile(
     mirror: Mirror, daemon_connection: Connection, form: str
 ) -> None:
@@ -185,6 +183,25 @@ async def test_in_another_tree_where_something_is_in_the_way_and_the_children_ar
     assert mirror.files() == held | {form: "the page\n"}
     assert mirror.ids("W", "W/Child", "W/Sub/Leaf") == [page, *children]
     assert (parents_of_pictures(mirror), mirror.problems()) == ([page], {})
+
+
+async def test_in_another_tree_where_a_child_has_the_inode_of_what_another_page_is_to_be(
+    mirror: Mirror, daemon_connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    mirror.write({"Z.md": "the other\n"})
+    folder, page, children = await folder_and_page(mirror)
+    (other,) = mirror.ids("Z")
+    (mirror.root / "W/Other.md").hardlink_to(mirror.root / "W/Child.md")
+    with daemon_connection.transaction():
+        succeed_in_rows(daemon_connection, folder, page, index=False)
+        change(daemon_connection, other, parent_id=page, name="Other", name_key="other")
+    mirror.engine.ring()
+    await mirror.settle()
+    assert "pass_failed" not in caplog.messages
+    assert mirror.ids("W", "W/Child", "W/Sub/Leaf", "W/Other") == [page, *children, other]
+    assert sorted(text for path, text in mirror.files().items() if path.endswith(".md")) == sorted(
+        ["the page\n", "the child\n", "the child\n", "the leaf\n", "the other\n"]
+    )
 
 
 def succeed_in_rows(daemon: Connection, folder: UUID, page: UUID, *, index: bool) -> None:
