@@ -4,7 +4,7 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.faults import canaries, coverage, cuts, machine, planner, syscalls
@@ -119,7 +119,7 @@ def shrink_machine(run: Run) -> Outcome:
     told, outcome, numbers = machine.history(run.seed), Outcome(), itertools.count()
 
     def fails(steps: Iterable[machine.Step]) -> bool:
-        fewer = machine.History(told.seed, told.silent, tuple(steps))
+        fewer = replace(told, steps=tuple(steps))
         names = [f"shrink-{run.seed}-{next(numbers)}" for _ in range(2)]
         return any(_fails(run, fewer, name) for name in names)
 

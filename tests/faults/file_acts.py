@@ -13,7 +13,12 @@ from tests.system.trees import directories, files
 
 NAMES = ("Alpha", "beta", "Gamma delta", "Über", "note (2)")
 FOLDERS = ("Box", "Crate/Inner")
-LEFTOVERS = ("~", "___jb_old___", "swapping.tmp")  # the only place of a page's bytes while its editor works
+LEFTOVERS = (
+    "~",
+    "___jb_old___",
+    "___jb_tmp___",
+    "swapping.tmp",
+)  # the only place of a page's bytes while its editor works
 
 Act = Callable[[World, Ledger, int, int], None]
 
@@ -36,7 +41,7 @@ def _is_visible(path: Path, root: Path) -> bool:
     return not any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
-def _one_file(world: World, number: int) -> Path:
+def select_file(world: World, number: int) -> Path:
     """Raises FileNotFoundError where there is none. Keep.md is never chosen: a tree that loses all its files halts."""
     found = [path for path in files_of(world, number % 2) if path.name != "Keep.md"]
     if not found:
@@ -44,14 +49,15 @@ def _one_file(world: World, number: int) -> Path:
     return found[number // 2 % len(found)]
 
 
-def _one_folder(world: World, number: int) -> Path:
+def select_folder(world: World, number: int) -> Path:
+    """Raises FileNotFoundError where there is none."""
     found = folders_of(world, number % 2)
     if not found:
         raise FileNotFoundError
     return found[number // 2 % len(found)]
 
 
-def _free(path: Path) -> Path:
+def free_path(path: Path) -> Path:
     """Raises FileExistsError: people do not overwrite what they see."""
     if path.exists():
         raise FileExistsError(path)
@@ -61,7 +67,7 @@ def _free(path: Path) -> Path:
 def make(world: World, ledger: Ledger, first: int, second: int) -> None:
     root = world.mirrors[first % 2].root
     folder = (root, *(root / name for name in FOLDERS), *folders_of(world, first % 2))[first // 2 % 7 % 3]
-    path = _free(folder / f"{NAMES[second % len(NAMES)]}.md")
+    path = free_path(folder / f"{NAMES[second % len(NAMES)]}.md")
     token = ledger.token()
     path.parent.mkdir(parents=True, exist_ok=True)
     head = f"---\ntitle: {path.stem}\n---\n" if second % 3 == 0 else ""
@@ -70,7 +76,7 @@ def make(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 
 def edit(world: World, ledger: Ledger, first: int, second: int) -> None:
-    path, save = _one_file(world, first), SAVES[second % len(SAVES)]
+    path, save = select_file(world, first), SAVES[second % len(SAVES)]
     before = path.read_bytes()
     token = ledger.token()
     line = f"A line {token} of an editor.\n".encode()
@@ -80,7 +86,7 @@ def edit(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 
 def rewrite(world: World, ledger: Ledger, first: int, second: int) -> None:
-    path, save = _one_file(world, first), SAVES[second % len(SAVES)]
+    path, save = select_file(world, first), SAVES[second % len(SAVES)]
     ledger.destroy(world, path.read_bytes())
     token = ledger.token()
     save(path, f"Everything is new {token}.\n".encode())
@@ -88,34 +94,34 @@ def rewrite(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 
 def rename(world: World, ledger: Ledger, first: int, second: int) -> None:
-    path = _one_file(world, first)
-    path.rename(_free(path.with_name(f"{NAMES[second % len(NAMES)]}.md")))
+    path = select_file(world, first)
+    path.rename(free_path(path.with_name(f"{NAMES[second % len(NAMES)]}.md")))
     ledger.touched()
 
 
 def move(world: World, ledger: Ledger, first: int, second: int) -> None:
-    path, folder = _one_file(world, first), _one_folder(world, first % 2 + 2 * second)
-    path.rename(_free(folder / path.name))
+    path, folder = select_file(world, first), select_folder(world, first % 2 + 2 * second)
+    path.rename(free_path(folder / path.name))
     ledger.touched()
 
 
 def remove(world: World, ledger: Ledger, first: int, _: int) -> None:
-    path = _one_file(world, first)
+    path = select_file(world, first)
     ledger.destroy(world, path.read_bytes())
     path.unlink()
     ledger.touched()
 
 
 def copy(world: World, ledger: Ledger, first: int, second: int) -> None:
-    path = _one_file(world, first)
-    target, data = _free(path.with_name(f"Copy {second % 5}.md")), path.read_bytes()
+    path = select_file(world, first)
+    target, data = free_path(path.with_name(f"Copy {second % 5}.md")), path.read_bytes()
     target.write_bytes(data)
     ledger.copied |= tokens_in(data)
     ledger.touched()
 
 
 def swap(world: World, ledger: Ledger, first: int, second: int) -> None:
-    one, other = _one_file(world, first), _one_file(world, first % 2 + 2 * second)
+    one, other = select_file(world, first), select_file(world, first % 2 + 2 * second)
     aside = one.with_name("swapping.tmp")
     one.rename(aside)
     with suppress(FileNotFoundError):
@@ -125,22 +131,22 @@ def swap(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 
 def rename_folder(world: World, ledger: Ledger, first: int, second: int) -> None:
-    folder = _one_folder(world, first)
-    folder.rename(_free(folder.with_name(f"Folder {second % 4}")))
+    folder = select_folder(world, first)
+    folder.rename(free_path(folder.with_name(f"Folder {second % 4}")))
     ledger.touched(_below(folder))
 
 
 def move_folder(world: World, ledger: Ledger, first: int, second: int) -> None:
-    folder, into = _one_folder(world, first), _one_folder(world, first % 2 + 2 * second)
+    folder, into = select_folder(world, first), select_folder(world, first % 2 + 2 * second)
     if into.is_relative_to(folder):
         return
-    folder.rename(_free(into / folder.name))
+    folder.rename(free_path(into / folder.name))
     ledger.touched(_below(folder))
 
 
 def remove_folder(world: World, ledger: Ledger, first: int, _: int) -> None:
     """`rm -r`: one file after the other, then the directories; what somebody makes meanwhile stays."""
-    folder = _one_folder(world, first)
+    folder = select_folder(world, first)
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir():
             path.rmdir()
@@ -198,6 +204,8 @@ MISSED = (OSError, psycopg.Error)
 
 def leave_no_halves(world: World, ledger: Ledger) -> None:
     """What an editor left under a name of its own when it failed half-way goes where its user would put it."""
+    while ledger.held:
+        ledger.held.pop()[1].close()
     for mirror in world.mirrors:
         for path in list(mirror.root.rglob("*")):
             if path.name.endswith(LEFTOVERS) and _is_visible(path, mirror.root):

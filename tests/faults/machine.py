@@ -13,9 +13,11 @@ from tests.faults.oracle import restlessness, violations
 from tests.faults.record_acts import RECORD_ACTS
 from tests.faults.row_acts import ROW_ACTS
 from tests.faults.tokens import Ledger
+from tests.faults.tool_acts import TOOL_ACTS
 from tests.faults.world import Cluster, Late, World
 
-STEPS = 30
+STEPS = 40
+FIRST_PAGES = (0, 6, 14)  # fewer than the 25 deletions at once that halt
 
 
 def _kill(world: World, _: Ledger, first: int, second: int) -> None:
@@ -70,9 +72,10 @@ def _pause(_: World, __: Ledger, first: int, second: int) -> None:
     time.sleep(first % 10 * 0.02)
 
 
-def _settle(world: World, _: Ledger, first: int, second: int) -> None:
+def _settle(world: World, ledger: Ledger, first: int, second: int) -> None:
+    """A page that a program has open for writing is never at rest, so nobody waits then."""
     mirror = world.mirrors[first % 2]
-    if mirror.running and not mirror.asleep:
+    if mirror.running and not mirror.asleep and not ledger.held:
         mirror.wait_ready()
         mirror.settle()
 
@@ -91,7 +94,7 @@ FAULTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts
     "pause": (14, _pause),
     "settle": (8, _settle),
 }
-ACTS: dict[str, tuple[int, Act]] = {**FILE_ACTS, **ROW_ACTS, **RECORD_ACTS, **FAULTS}
+ACTS: dict[str, tuple[int, Act]] = {**FILE_ACTS, **TOOL_ACTS, **ROW_ACTS, **RECORD_ACTS, **FAULTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What one seed stands for. silent: no commit of anybody rings a bell."""
+    """
+    What one seed stands for.
+
+    silent: no commit of anybody rings a bell. first_pages: how many pages the first tree has at the start.
+    """
 
     seed: int
     silent: bool
+    first_pages: int
     steps: tuple[Step, ...]
 
 
@@ -119,7 +127,7 @@ def history(seed: int, length: int = STEPS) -> History:
     steps = tuple(
         Step(name, chance.randrange(840), chance.randrange(840)) for name in chance.choices(names, weights, k=length)
     )
-    return History(seed, chance.random() < 0.2, steps)
+    return History(seed, chance.random() < 0.2, chance.choice(FIRST_PAGES), steps)
 
 
 def play(cluster: Cluster, directory: Path, name: str, told: History, say: Callable[[str], None] = print) -> list[str]:
@@ -131,7 +139,7 @@ def play(cluster: Cluster, directory: Path, name: str, told: History, say: Calla
     directory.mkdir(parents=True)
     world, ledger = World(cluster, directory, name, silent=told.silent), Ledger()
     try:
-        _begin(world, ledger)
+        _begin(world, ledger, told.first_pages)
         for step in told.steps:
             _take(world, ledger, step, say)
         found = _end(world, ledger)
@@ -146,12 +154,17 @@ def play(cluster: Cluster, directory: Path, name: str, told: History, say: Calla
     return found
 
 
-def _begin(world: World, ledger: Ledger) -> None:
+def _begin(world: World, ledger: Ledger, first_pages: int) -> None:
     """A page that stays: a tree that loses all its files halts, which is right and ends the story."""
     root = world.mirrors[0].root
     root.mkdir(parents=True)
     (root / "Keep.md").write_text("This page stays.\n", encoding="utf-8")
     ledger.touched()
+    for number in range(first_pages):
+        path, token = root / f"Shelf {number % 3}" / f"First {number}.md", ledger.token()
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"# First {number}\n\nA page {token} of the beginning.\n", encoding="utf-8")
+        ledger.wrote(token, f"first in {path}")
     world.begin()
 
 

@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
 
 import psycopg
 
@@ -19,12 +21,16 @@ class Ledger:
     excused: destroyed in its file by its own author before mirrord could read it.
     copied: somebody made a copy of a file that had it.
     edits: how many entries people and apps have changed; each may cost mirrord a few versions.
+    buffers: what editors show of pages that they opened earlier.
+    held: files that programs have open for writing, with the path each had when it was opened.
     """
 
     written: dict[str, str] = field(default_factory=dict)
     excused: set[str] = field(default_factory=set)
     copied: set[str] = field(default_factory=set)
     edits: int = 0
+    buffers: dict[Path, bytes] = field(default_factory=dict)
+    held: list[tuple[Path, IO[bytes]]] = field(default_factory=list)
     _last: int = 0
 
     def token(self) -> str:

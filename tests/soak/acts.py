@@ -6,13 +6,24 @@ from random import Random
 from tests.faults.file_acts import FILE_ACTS, Act, files_of
 from tests.faults.record_acts import RECORD_ACTS
 from tests.faults.row_acts import ROW_ACTS
+from tests.faults.tool_acts import TOOL_ACTS
 from tests.faults.world import World
 
 CHURN = 0.02  # of all acts make or remove something
 
-_IN_FILES = {name: act for name, act in {**FILE_ACTS, **RECORD_ACTS}.items() if "row" not in name}
+_IN_FILES = {name: act for name, act in {**FILE_ACTS, **TOOL_ACTS, **RECORD_ACTS}.items() if "row" not in name}
 _IN_ROWS = {**ROW_ACTS, **{name: act for name, act in RECORD_ACTS.items() if "row" in name}}
-_MORE = {"make", "copy", "insert row", "insert document", "insert folder row", "restore row"}
+_MORE = {
+    "make",
+    "copy",
+    "copy folder",
+    "put copy back",
+    "check out",
+    "insert row",
+    "insert document",
+    "insert folder row",
+    "restore row",
+}
 _FEWER = {"remove", "delete row"}
 _LEFT_OUT = {"remove folder"}  # hundreds of files at once are an accident to mirrord, which stops and asks
 

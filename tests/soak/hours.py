@@ -21,6 +21,7 @@ MINUTE = 60.0  # seconds between two lines
 SAMPLES = 180  # in the whole time, but at most one a second
 JUDGED = 600.0  # seconds from which on growth is judged: before, daemons that have just begun fill their caches
 DECIDE = 10.0  # seconds between two looks at what waits for a person
+DISCARDED_SHARE = 0.25  # of the halts
 TENANT = "soak"
 
 _OPEN = "SELECT id, decision FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL"
@@ -63,12 +64,20 @@ class _Soak:
         self.done["agent"] += 1
 
     def decide(self) -> None:
-        """A person looks at what stopped, and means it."""
+        """A person looks at every halt: most deletions are meant, one in four is taken back."""
         for halt, decision in self.open_halts():
             if decision is None:
-                done = self.world.mirrors[0].run("resume", str(halt), "--apply", "--tenant", TENANT)
-                assert done.returncode == 0, f"`mirrord resume` failed: {done.stderr}"
-                self.halts += 1
+                self._resume(halt, "--discard" if self.chance.random() < DISCARDED_SHARE else "--apply")
+
+    def decide_some(self) -> None:
+        """A person takes time: about half of the looks decide nothing, and acts go on while halts stand."""
+        if self.chance.random() < 0.5:
+            self.decide()
+
+    def _resume(self, halt: int, answer: str) -> None:
+        done = self.world.mirrors[0].run("resume", str(halt), answer, "--tenant", TENANT)
+        assert done.returncode == 0, f"`mirrord resume` failed: {done.stderr}"
+        self.halts += 1
 
     def look_in(self) -> None:
         """Decide, at most every few seconds."""
@@ -120,7 +129,7 @@ def _edit(soak: _Soak, seconds: float, rates: Rates) -> list[Gauge]:
 
     rhythms: list[tuple[float, Callable[[], None]]] = [
         (max(1.0, seconds / SAMPLES), read),
-        (DECIDE, soak.decide),
+        (DECIDE, soak.decide_some),
         (MINUTE, lambda: _say(soak, gauges, time.monotonic() - began)),
         *((1 / rate, act) for rate, act in _paced(soak, rates) if rate),
     ]
