@@ -98,6 +98,8 @@ async def _settle(sides: Sides, decision: Decision, applied: Applied, made_from:
     try:
         data = await asyncio.to_thread(data_of, sides.tree, file)
         clash = clash_of(decision.state, data)
+        if made_from is not None:
+            sides.old_buffers.note_save(decision.state.entry, file.digest)
         if decision.move is Move.SIBLING:
             clash = replace(clash, ancestor=None)
         elif made_from is not None:

@@ -237,6 +237,7 @@ async def _write(
         outcome.displaced.append((row, path, over, written.displaced))
     if written.stat is not None:
         sides.looker.index.note(path, Seen(*written.stat[:5], digest_of(data), row.entry))
+        sides.old_buffers.note_write(row.entry, written.stat.ctime_ns)
     else:
         outcome.stale.append(decision)
     outcome.done.append(decision)

@@ -34,11 +34,26 @@ async def settle(sides: Sides, clash: Clash) -> list[EntryId]:
     except UniqueViolation as error:
         if error.diag.constraint_name != "page_revision_by_operation":
             raise
-        return [clash.row.entry]  # done already: a commit of which we never heard
+        await _agree(sides, clash)
+        return [clash.row.entry]
+
+
+async def _agree(sides: Sides, clash: Clash) -> None:
+    """
+    Record that the file's bytes are kept, so that the row's text may take their place.
+
+    An editor saved the same bytes from the same text twice, or the answer to the commit that kept them was lost.
+    """
+    if clash.base is not None:
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await run(connection, [sides.writer.record(clash.base)])
 
 
 async def _settle(sides: Sides, clash: Clash) -> list[EntryId]:
     entry = clash.row.entry
+    if clash.stale and clash.ancestor == digest_of(clash.data):
+        await _agree(sides, clash)
+        return [entry]
     if clash.row.kind is Kind.RECORD:
         return await settle_record(sides, clash)
     if clash.row.kind is Kind.ATTACHMENT or clash.row.deleted:

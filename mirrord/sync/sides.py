@@ -11,6 +11,7 @@ from mirrord.mirror.journal import Journal
 from mirrord.mirror.state import State
 from mirrord.mirror.tree import Tree
 from mirrord.sync.look import Looker
+from mirrord.sync.old_buffers import OldBuffers
 
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
@@ -36,6 +37,7 @@ class Sides:
     database: Database
     lease: Lease | None = None
     crowded: str | None = None
+    old_buffers: OldBuffers = field(default_factory=OldBuffers)
     _renewed: float = field(default_factory=lambda: _running())
 
     def hold(self, lease: Lease) -> None:

@@ -1,9 +1,12 @@
 """An editor that shows an older text saves it with edits of its own: the row's change stays, and so do the edits."""
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from mirrord.sync.old_buffers import BUFFER_SECONDS
 from tests.system.commands import Near
 from tests.system.editors import save, save_in_place
 from tests.system.entries import value
@@ -161,3 +164,92 @@ def test_every_text_taken_in_from_a_file_has_an_operation_of_its_own(mirrord: Mi
         "WHERE p.name = 'Operation' ORDER BY 1"
     )
     assert mirrord.app.execute(query).fetchall() == [(1, False), (2, False), (3, True)]
+
+
+ITEMS, APPENDED = "a list of things\n\nlast tail\n", "\nrow text here\n"
+OLD_BUFFER = "a list of things\n\nlast\n\nmine added\n"
+
+
+def versions(mirrord: Mirrord) -> int:
+    return int(str(value(mirrord.app, "SELECT sum(version) FROM mirrord.page")))
+
+
+def file_grows_old(mirrord: Mirrord, path: str) -> None:
+    """Return when the row's text has been in the file for longer than any editor is assumed not to have read it."""
+    eventually(lambda: not is_fresh(mirrord.file(path)), f"{path} to be older than {BUFFER_SECONDS} s", 60.0)
+
+
+def is_fresh(path: Path) -> bool:
+    return time.time() - path.stat().st_ctime <= BUFFER_SECONDS + 0.5
+
+
+def test_a_conflict_s_own_text_saved_once_more_is_nothing_new(mirrord: Mirrord) -> None:
+    path = mirrord.file("Twice.md")
+    save(path, ITEMS)
+    eventually(lambda: mirrord.page("Twice.md"), "the row")
+    new = app_writes(mirrord, "Twice.md", ITEMS, ITEMS + APPENDED)
+    save(path, OLD_BUFFER)
+    eventually(lambda: open_conflicts(mirrord, "Twice.md") == 1, "a conflict")
+    wait_for(mirrord, "Twice.md", new)
+    before = versions(mirrord)
+    save(path, OLD_BUFFER)
+    wait_for(mirrord, "Twice.md", new)
+    assert open_conflicts(mirrord, "Twice.md") == 1
+    assert versions(mirrord) == before
+
+
+def test_after_the_second_save_deletions_of_other_pages_are_carried_over(mirrord: Mirrord) -> None:
+    write_page(mirrord, "Other.md")
+    path = mirrord.file("Twice too.md")
+    save(path, ITEMS)
+    eventually(lambda: mirrord.page("Twice too.md"), "the row")
+    app_writes(mirrord, "Twice too.md", ITEMS, ITEMS + APPENDED)
+    for _ in range(2):
+        save(path, OLD_BUFFER)
+        eventually(lambda: mirrord.text("Twice too.md") != OLD_BUFFER, "the row's text in the file")
+    mirrord.file("Other.md").unlink()
+    eventually(lambda: mirrord.page("Other.md") is None, "the deletion of Other.md")
+
+
+def test_a_merged_buffer_saved_once_more_is_nothing_new(mirrord: Mirrord) -> None:
+    write_page(mirrord, "Merged twice.md")
+    new = app_writes(mirrord, "Merged twice.md", *CALL)
+    save(mirrord.file("Merged twice.md"), OLD.replace(*MINE))
+    wait_for(mirrord, "Merged twice.md", new.replace(*MINE))
+    before = versions(mirrord)
+    save(mirrord.file("Merged twice.md"), OLD.replace(*MINE))
+    wait_for(mirrord, "Merged twice.md", new.replace(*MINE))
+    assert versions(mirrord) == before
+
+
+def test_what_a_person_removed_after_it_was_in_the_file_for_long_stays_removed(mirrord: Mirrord) -> None:
+    write_page(mirrord, "Removed.md")
+    app_writes(mirrord, "Removed.md", OLD, OLD + APPENDED)
+    file_grows_old(mirrord, "Removed.md")
+    save(mirrord.file("Removed.md"), OLD.replace(*MINE))
+    wait_for(mirrord, "Removed.md", OLD.replace(*MINE))
+    assert settled(mirrord, "Removed.md") == []
+
+
+def test_a_whole_rewrite_of_what_was_in_the_file_for_long_is_an_edit(mirrord: Mirrord) -> None:
+    paths = [f"Rewritten {number}.md" for number in range(5)]
+    for path in paths:
+        write_page(mirrord, path)
+    for path in paths:
+        app_writes(mirrord, path, OLD, OLD + APPENDED)
+    file_grows_old(mirrord, paths[-1])
+    for path in paths:
+        save(mirrord.file(path), f"Nothing of {path} is as it was.\n")
+    for path in paths:
+        wait_for(mirrord, path, f"Nothing of {path} is as it was.\n")
+        assert open_conflicts(mirrord, path) == 0
+
+
+def test_an_old_buffer_is_not_assumed_of_a_daemon_that_has_just_begun(mirrord: Mirrord) -> None:
+    write_page(mirrord, "Restarted.md")
+    app_writes(mirrord, "Restarted.md", *CALL)
+    mirrord.stop()
+    save(mirrord.file("Restarted.md"), OLD.replace(*MINE))
+    mirrord.up()
+    wait_for(mirrord, "Restarted.md", OLD.replace(*MINE))
+    assert settled(mirrord, "Restarted.md") == []
