@@ -1,15 +1,18 @@
 """Edits of a page as agents give them: each a pure function from text to text, all other bytes stay."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
 from mirrord.codec.frontmatter import Json, Removed, with_keys
 from mirrord.codec.missed import Missed
 from mirrord.codec.sections import Section, named, sections_of, shown
-from mirrord.codec.text import newline, unix
+from mirrord.codec.text import lines, newline, unix
 
 _LISTED, _LONGEST = 30, 200  # headings in a message, characters of each
+_LISTED_LINES = 5  # of the places where a text occurs
 
 
 class Action(StrEnum):
@@ -86,8 +89,19 @@ def _substituted(text: str, edit: Substitution) -> str:
     for find, new in ((edit.find, edit.replace), (_ended(edit.find, ending), _ended(edit.replace, ending))):
         if (found := text.count(find)) == edit.count:
             return text.replace(find, new)
-    often = "does not occur" if not found else f"occurs {found} times, not {edit.count},"
-    raise Missed(f"The text to be replaced {often} in the page.", found)
+    if not found:
+        raise Missed("The text to be replaced does not occur in the page.", 0)
+    places = _lines_of(text, edit.find, ending)
+    raise Missed(f"The text to be replaced occurs {found} times in the page, not {edit.count}: in {places}.", found)
+
+
+def _lines_of(text: str, find: str, ending: str) -> str:
+    """Where a text begins, as a person counts lines; the first few of many."""
+    wanted = find if find in text else _ended(find, ending)
+    starts = [match.start() for match in islice(re.finditer(re.escape(wanted), text), _LISTED_LINES + 1)]
+    numbers = [str(len(lines(text[:start] + "x"))) for start in starts]
+    more = " and more" if len(numbers) > _LISTED_LINES else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:_LISTED_LINES])}{more}"
 
 
 def _with_section(text: str, edit: SectionEdit) -> str:

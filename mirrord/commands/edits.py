@@ -18,7 +18,7 @@ from mirrord.mirror.card import LIMIT
 
 _FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
-    f"{', '.join(Action)}, or {{front_matter: {{set, remove}}}}."
+    f"{', '.join(Action)}, or {{frontMatter: {{set: {{KEY: VALUE}}, remove: [KEY]}}}}."
 )
 
 
@@ -61,10 +61,7 @@ def edit_page(
         page = writing.find(session, path)
         writing.check_unchanged(session, page, expected_digest)
         new = _applied(page, parsed)
-        whole = session.has_seen(page.path)
-        entry, digest = writing.overwrite(session, journal, page, new)
-        if not whole:  # who changes a part has not seen the rest
-            session.saw(page.path, digest, until=0)
+        entry, digest = writing.overwrite(session, journal, page, new, part=True)
         return _edited(page, new, entry, digest, written=True)
 
 

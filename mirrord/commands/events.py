@@ -1,4 +1,4 @@
-"""What commands did, appended to the tenant's event files, where sync takes it up; also what this actor did lately."""
+"""What commands did, appended to the tenant's event files, where sync takes it up."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -6,12 +6,9 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
 from mirrord.commands.session import Session
-from mirrord.domain.entry import Digest, new_id
-from mirrord.domain.event import Event, Type, decode, encode, file_of
+from mirrord.domain.entry import new_id
+from mirrord.domain.event import Event, Type, encode, file_of
 from mirrord.mirror.appending import append, appending
-
-OWN = timedelta(hours=1)  # how long what an actor wrote counts as seen by it
-_TAIL = 256 << 10  # bytes of an event file that are looked at for that
 
 
 def record(session: Session, kind: Type, data: Mapping[str, object]) -> None:
@@ -41,36 +38,3 @@ def lines(session: Session, happened: Sequence[tuple[Type, Mapping[str, object]]
         for moment in [now + timedelta(microseconds=number)]
     ]
     return file_of(now, os.uname().nodename), b"".join(map(encode, made)).decode()
-
-
-def wrote_lately(session: Session, path: str, digest: Digest) -> bool:
-    """Whether this session's actor itself, within the last hour, left *digest* at *path*."""
-    now = datetime.now(UTC)
-    files = {file_of(moment, os.uname().nodename) for moment in (now, now - OWN)}
-    return any(_says_so(session, event, path, digest, now) for file in files for event in _tail(session, file))
-
-
-def _says_so(session: Session, event: Event, path: str, digest: Digest, now: datetime) -> bool:
-    return (
-        event.actor == session.actor
-        and event.data.get("path") == path
-        and event.data.get("digest") == digest.hex()
-        and now - event.occurred_at < OWN
-    )
-
-
-def _tail(session: Session, file: str) -> list[Event]:
-    try:
-        with session.tree.file(file) as descriptor:
-            size = os.fstat(descriptor).st_size
-            lines = os.pread(descriptor, _TAIL, max(0, size - _TAIL)).splitlines()
-    except FileNotFoundError:
-        return []
-    return [event for line in lines if (event := _event(line)) is not None]
-
-
-def _event(line: bytes) -> Event | None:
-    try:
-        return decode(line)
-    except ValueError:  # of a reader that begins amid a line, or of somebody's own
-        return None

@@ -61,16 +61,20 @@ def page_not_found(path: str, nearest: tuple[str, ...] = ()) -> Failed:
     )
 
 
-def modified(path: str, digest: bytes | None) -> Failed:
-    """Somebody changed the page since it was shown; digest: of what it holds now, None if it is gone."""
+def modified(path: str, *, is_gone: bool = False) -> Failed:
+    """
+    The page was changed since it was shown, or is gone.
+
+    The digest that it has now is not told: with it an unread text could be replaced.
+    """
     return Failed(
         "CONFLICT",
         "conflict",
         MODIFIED,
-        f"Read {path} again, apply your change to what it says now, and write that."
-        if digest
-        else f"{path} is gone; list its folder to see what became of it.",
-        {"path": path, "digest": digest.hex() if digest else None},
+        f"{path} is gone; list its folder to see what became of it."
+        if is_gone
+        else f"Read {path} again, apply your change to what it says now, and write that.",
+        {"path": path},
     )
 
 
@@ -85,13 +89,11 @@ def missed(error: Missed) -> Failed:
             f"The headings there are: {listed or 'none'}.",
             {"headings": list(error.headings)},
         )
-    return Failed(
-        "TEXT_NOT_FOUND",
-        "not_found",
-        str(error),
-        "Read the page again and copy the text exactly, with enough around it to be the only one, or give count.",
-        {"found": error.found},
-    )
+    if error.found:
+        how = f"Give more of the text around the place that is meant, or count {error.found} to replace all."
+    else:
+        how = "Read the page again and copy the text exactly."
+    return Failed("TEXT_NOT_FOUND", "not_found", str(error), how, {"found": error.found})
 
 
 def invalid(code: str, sentence: str, instruction: str) -> Failed:
@@ -134,6 +136,8 @@ def contained(command: str) -> Iterator[None]:
         raise
     except MirrordError as error:
         raise failed_by(error) from error
+    except (NotADirectoryError, IsADirectoryError, FileNotFoundError) as error:
+        raise _misplaced(error) from error
     except Exception as error:  # one command must not end what serves many
         log.exception("command_failed", extra={"command": command})
         sentence = f"{command} failed because of an error in mirrord; it is in mirrord's log."
@@ -159,6 +163,16 @@ def failed_by(error: MirrordError) -> Failed:
         case _:
             sentence = "The tenant's tree cannot be opened."  # the error's own names its place
             return Failed("UNAVAILABLE", "unavailable", sentence, "Try again later; an operator may have to help.")
+
+
+def _misplaced(error: OSError) -> Failed:
+    """A path leads through a file, to a directory, or to nothing: it was no path of a page, or became none just now."""
+    place = {
+        NotADirectoryError: "A part of the path is a page or another file, so nothing can be below it.",
+        IsADirectoryError: "The path is a folder's, not a page's.",
+    }.get(type(error), "Nothing is at the path, or not any more.")
+    instruction = "Call list_pages to see the paths there are, then use one of them or another folder."
+    return Failed("INVALID_PATH", "invalid", place, instruction)
 
 
 def _of_system(error: OSError) -> Failed:

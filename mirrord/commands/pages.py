@@ -112,7 +112,7 @@ def preview_write_page(session: Session, path: str, content: str, expected_diges
     page = writing.there(session, path)
     if page is None:
         if expected_digest is not None:
-            raise modified(path, None)
+            raise modified(path, is_gone=True)
         writing.check_front_matter(content)
         writing.encoded(content)
         return _preview_of_new(paths.fresh(session, path), content)
@@ -176,8 +176,8 @@ def _created(session: Session, journal: Journal, path: str, content: str, expect
     gone = [one for one in paths.spellings(path) if one in session.seen]
     if expected is not None or gone:
         for one in gone:
-            session.forget(one)
-        raise modified(path, None)
+            session.memory.forget(one)
+        raise modified(path, is_gone=True)
     target = paths.fresh(session, path)
     entry, text = _identified(session, target, content)
     promotion.promote(session, journal, target)
@@ -241,8 +241,9 @@ def _asked(text: str, section: str | None) -> tuple[int, int]:
 
 def _remember(session: Session, page: writing.Page, first: int, last: int) -> None:
     """Parts that follow each other add up; only who saw all may replace all."""
-    until = session.shown_until(page.path, page.digest)
-    if session.seen.get(page.path) == page.digest and session.has_seen(page.path):
+    memory = session.memory
+    until = memory.shown_until(page.path, page.digest)
+    if session.seen.get(page.path) == page.digest and memory.may_replace(page.path):
         return
     if first <= until:
         until = max(until, last)

@@ -146,7 +146,7 @@ class _Texts:
 def _inode(session: Session, path: str) -> int:
     found = session.tree.stat(path)
     if found is None:
-        raise modified(path, None)
+        raise modified(path, is_gone=True)
     return found.inode
 
 
@@ -175,7 +175,7 @@ def _remember(session: Session, change: Change, digests: Mapping[str, tuple[Dige
     """What this session saw, it has seen where it is now, and with the links it has now."""
     for path in list(session.seen):
         old, new = digests.get(path, (None, None))
-        session.follow(path, change.moved(path), new if new is not None and session.seen[path] == old else None)
+        session.memory.move(path, change.moved(path), new if new is not None and session.seen[path] == old else None)
 
 
 def _digest(text: str) -> Digest:

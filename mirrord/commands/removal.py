@@ -159,10 +159,10 @@ def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[E
                 key=trash_id,
             )
         except Stale:
-            raise modified(page.path, writing.digest_now(session, page.path)) from None
+            raise writing.changed_now(session, page.path) from None
     if save is not None:  # somebody's, which is taken in
-        raise modified(page.path, None)
-    session.forget(page.path)
+        raise modified(page.path, is_gone=True)
+    session.memory.forget(page.path)
     return entry, trash_id
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from mirrord.commands.failure import explained
+from mirrord.commands.memory import Memory, current_memory
 from mirrord.domain.entry import Actor, Digest, TenantId
 from mirrord.domain.event import FOLDER
 from mirrord.domain.source import DIRECTORY
@@ -36,7 +37,6 @@ class Session:
         it works with those.
     catalogue: what pages the tree has, at any moment.
     told: what every event that follows says beside its own data; JSON.
-    seen: by path, the digest of each page as this session last saw or left it.
     """
 
     def __init__(
@@ -63,8 +63,7 @@ class Session:
         self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.told: Mapping[str, object] = {}
-        self.seen: dict[str, Digest] = {}
-        self._shown: dict[str, int | None] = {}
+        self._memory = Memory()
         self._journal: Journal | None = None
 
     @cached_property
@@ -111,32 +110,23 @@ class Session:
             adopt(self.tree, self._journal, living=False)
         return self._journal
 
+    @property
+    def memory(self) -> Memory:
+        """What whoever calls now was shown; over HTTP several sessions of one token share the rest."""
+        return current_memory() or self._memory
+
+    @property
+    def seen(self) -> Mapping[str, Digest]:
+        """By path, the digest of each page as this session last saw or left it."""
+        return self.memory.seen
+
     def saw(self, path: str, digest: Digest, *, until: int | None = None) -> None:
         """
         This session was shown the page at *path*, or left it, with this *digest*.
 
         until: the first character that it was not shown, though all before; None: it was shown all.
         """
-        self.seen[path] = digest
-        self._shown[path] = until
-
-    def shown_until(self, path: str, digest: Digest) -> int:
-        """How many characters from the beginning on this session was shown of a page as it is now."""
-        return (self._shown.get(path) or 0) if self.seen.get(path) == digest else 0
-
-    def has_seen(self, path: str) -> bool:
-        """Whether this session was shown all of a page at some time."""
-        return self._shown.get(path, 0) is None
-
-    def follow(self, path: str, target: str, digest: Digest | None) -> None:
-        """What was seen at *path* is at *target* now; digest: what it holds since; None: the same."""
-        seen, until = self.seen.pop(path), self._shown.pop(path)
-        self.saw(target, digest or seen, until=until)
-
-    def forget(self, path: str) -> None:
-        """The page is gone."""
-        self.seen.pop(path, None)
-        self._shown.pop(path, None)
+        self.memory.note(path, digest, until)
 
     def close(self) -> None:
         """Give tree and journal back; no command may be called afterwards."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mirrord.commands import events, removal, segments, writing
 from mirrord.commands.belongings import own_attachments
-from mirrord.commands.failure import Failed, explained, modified
+from mirrord.commands.failure import Failed, explained
 from mirrord.commands.holdings import Reference, Source, holdings
 from mirrord.commands.session import Session
 from mirrord.commands.sources import source_of
@@ -70,7 +70,7 @@ def delete_source(session: Session, source_id: Reference) -> DeletedSource:
         doomed = _doomed(session, source_id)
         trash_id = new_key()
         left = _carry_out(session, journal, doomed, trash_id)
-        session.forget(doomed.page.path)
+        session.memory.forget(doomed.page.path)
         warnings = [f"{path} was saved just now, or is open, and stays." for path in left]
         if doomed.is_broken:
             warnings.append(f"{segments.path_of(doomed.source.entry)} cannot be read, and went to the trash as it is.")
@@ -120,7 +120,7 @@ def _carry_out(session: Session, journal: Journal, doomed: _Doomed, trash_id: st
     try:
         left = relocation.carry_out(session.tree, journal, plan, lambda _: None)
     except Stale:
-        raise modified(page.path, writing.digest_now(session, page.path)) from None
+        raise writing.changed_now(session, page.path) from None
     busy = [path for path, one in followers.items() if one is None and session.tree.stat(path) is not None]
     return [*left, *busy]
 

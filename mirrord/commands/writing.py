@@ -89,27 +89,37 @@ def check_unchanged(session: Session, page: Page, expected: str | None) -> None:
     """Raises Failed, CONFLICT, unless *page* is as this session, or else whoever gave *expected*, last saw it."""
     seen = _digest(expected) if expected is not None else session.seen.get(page.path)
     if seen is not None and seen != page.digest:
-        raise modified(page.path, page.digest)
+        raise modified(page.path)
 
 
 def check_seen(session: Session, page: Page, expected: str | None) -> None:
-    """The same, and Failed, READ_FIRST, if this session never saw all of *page*."""
+    """The same, and Failed, READ_FIRST, unless this session was shown all of *page* as it is now."""
     check_unchanged(session, page, expected)
-    if expected is not None or session.has_seen(page.path):
+    memory = session.memory
+    if memory.was_shown(page.path, page.digest) if expected is not None else memory.may_replace(page.path):
         return
-    if page.path not in session.seen and events.wrote_lately(session, page.path, page.digest):
-        return
-    raise Failed(
-        "READ_FIRST",
-        "conflict",
-        f"{page.path} exists already and was not read before.",
-        f"Read all of {page.path} first, or change a part of it with edit_page.",
-        {"path": page.path, "digest": page.digest.hex()},
-    )
+    raise _unread(page.path, is_known=expected is None and memory.was_shown(page.path, page.digest))
 
 
-def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tuple[EntryId, Digest]:
-    """Make *text*, which keeps the page's id, the whole of *page*; id and digest. Call it inside `writing()`."""
+def _unread(path: str, *, is_known: bool) -> Failed:
+    """is_known: the text of now was shown, but another mind behind the same session may have an older one."""
+    if is_known:
+        sentence = f"{path} exists, and it is not sure that you know its newest text."
+        instruction = "Give the expectedDigest that read_page or edit_page returned with the text that you change."
+    else:
+        sentence = f"{path} exists already and its whole text was not shown in this session."
+        instruction = f"Read all of {path} first, or change a part of it with edit_page."
+    return Failed("READ_FIRST", "conflict", sentence, instruction, {"path": path})
+
+
+def overwrite(
+    session: Session, journal: Journal, page: Page, text: str, *, part: bool = False
+) -> tuple[EntryId, Digest]:
+    """
+    Make *text*, which keeps the page's id, the whole of *page*; id and digest. Call it inside `writing()`.
+
+    part: the session gave a part of the text only.
+    """
     text = kept_id(page, text)
     data = encoded(text)
     entry, digest = page_id(session, page), digest_of(data)
@@ -119,8 +129,11 @@ def overwrite(session: Session, journal: Journal, page: Page, text: str) -> tupl
             with events.recording(session, Type.PAGE_WRITTEN, facts) as told:
                 put(session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, told)
         except Stale:
-            raise modified(page.path, digest_now(session, page.path)) from None
-    session.saw(page.path, digest)
+            raise changed_now(session, page.path) from None
+    if part:
+        session.memory.note_edit(page.path, digest)
+    else:
+        session.saw(page.path, digest)
     return entry, digest
 
 
@@ -193,7 +206,7 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
     """Somebody's save came between: it gets its place back; if that fails it is in the journal, and taken in."""
     assert label.new is not None
     replace.retract(session.tree, journal, path, save, ours=label.new)
-    raise modified(path, digest_of(save.data) if save.data is not None else None)
+    raise modified(path, is_gone=save.data is None)
 
 
 def kept_id(page: Page, text: str) -> str:
@@ -217,6 +230,11 @@ def _digest(expected: str) -> Digest:
     if len(found) != 32:
         raise invalid("INVALID_DIGEST", f"{expected!r} is no digest.", "Use the digest that a read or write returned.")
     return Digest(found)
+
+
+def changed_now(session: Session, path: str) -> Failed:
+    """The page was changed, or went, at this very moment."""
+    return modified(path, is_gone=digest_now(session, path) is None)
 
 
 def digest_now(session: Session, path: str) -> Digest | None:

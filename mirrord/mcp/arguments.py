@@ -1,6 +1,6 @@
 """Arguments of tools: read strictly, and refused in words a model can act on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -69,25 +69,40 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
 
 def _sentence(kind: type[Arguments], tool: str, error: Mapping[str, Any]) -> str:
     where = [str(part) for part in error["loc"]]
-    name = where[-1] if where else ""
     if error["type"] == "extra_forbidden":
-        meant = nearest(name, _names(kind)) if len(where) == 1 else None
-        return f"{tool} has no argument {'.'.join(where)!r}{f'; did you mean {meant!r}?' if meant else '.'}"
+        return f"{tool} has no argument {'.'.join(where)!r}{_hint(kind, where)}"
     if error["type"] == "missing":
         return f"{tool} needs the argument {'.'.join(where)!r}."
     reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    for pydantic_word, json_word in _JSON_WORDS.items():
+        reason = reason.replace(pydantic_word, json_word)
     return f"The argument {'.'.join(where)!r} of {tool} {reason}."
+
+
+def _hint(kind: type[Arguments], where: Sequence[str]) -> str:
+    """How a name that there is not may have been meant, and which there are beside it."""
+    there = _names_at(schema_of(kind), where[:-1])
+    meant = next((name for name in _OTHER_TOOLS_WORDS.get(where[-1], ()) if name in there), None)
+    meant = meant or nearest(where[-1], there)
+    if meant is not None:
+        return f"; did you mean {meant!r}?"
+    return f"; {where[-2]} takes {', '.join(there)}." if len(where) > 1 and there else "."
+
+
+def _names_at(schema: Schema, where: Sequence[str]) -> list[str]:
+    """The names that an object inside of the arguments takes."""
+    for part in where:
+        schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
+    return list(schema.get("properties", {}))
 
 
 def _summary(kind: type[Arguments]) -> str:
     optional = [name for name, field in _fields(kind) if not field.is_required()]
     needed = [name for name, field in _fields(kind) if field.is_required()]
-    parts = [", ".join(needed), f"and, if you like, {', '.join(optional)}" if optional else ""]
-    return " ".join(filter(None, parts)) or "no arguments"
-
-
-def _names(kind: type[Arguments]) -> list[str]:
-    return [name for name, _ in _fields(kind)]
+    if not (needed or optional):
+        return "no arguments"
+    parts = [", ".join(needed), f"optionally {', '.join(optional)}" if optional else ""]
+    return "; ".join(filter(None, parts))
 
 
 def _fields(kind: type[Arguments]) -> list[tuple[str, Any]]:
@@ -117,6 +132,13 @@ def _slim(node: Any, definitions: Schema) -> Any:
         key: _slim(value, definitions) for key, value in node.items() if key != "title" and (key, value) not in _NATURAL
     }
 
+
+# What other tools call the same, as models remember it.
+_OTHER_TOOLS_WORDS = {
+    **dict.fromkeys(("oldText", "old_text", "oldString", "old_string", "old_str", "search"), ("find",)),
+    **dict.fromkeys(("newText", "new_text", "newString", "new_string", "new_str", "replacement"), ("replace",)),
+}
+_JSON_WORDS = {"a valid tuple": "a list", "Tuple should": "should", "a valid dictionary": "an object"}
 
 # What goes without saying.
 _NATURAL: tuple[tuple[str, object], ...] = (

@@ -1,22 +1,39 @@
 """Who calls: what they may do, and the session that remembers what they were shown."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 from mirrord.commands.failure import Failed
 from mirrord.commands.gate import Gate
+from mirrord.commands.memory import Memory, ShownDigests, remembering
 from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
 
 T = TypeVar("T")
 
+MAX_SESSIONS_PER_TOKEN = 1_000  # whose memories are kept; a session that is older reads its pages once more
+
+_SESSION_HEADER = "mcp-session-id"  # of Streamable HTTP up to 2025-11-25
+_session_id: ContextVar[str | None] = ContextVar("session_id", default=None)
+
 _NEW_TOKEN = "Ask an operator for a token, which `mirrord tenant token NAME` makes, and connect again with it."
+
+
+async def note_session(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Middleware: remember of which HTTP session a message is; the protocol of 2026 and stdio have none."""
+    headers = getattr(ctx.request, "headers", {})
+    _session_id.set(headers.get(_SESSION_HEADER))
+    return await call_next(ctx)
 
 
 class Caller:
@@ -24,13 +41,26 @@ class Caller:
     One client: on stdio the connection's, over HTTP whoever shows the same token.
 
     still_holds: raises Refused once the token expired or was revoked.
+    by_session: each HTTP session has a memory of its own of what it was shown. Where the protocol has no sessions, a
+    write of a whole page needs the digest of a text that was shown to this token.
     """
 
-    def __init__(self, session: Session, gate: Gate, *, may_write: bool, still_holds: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        gate: Gate,
+        *,
+        may_write: bool,
+        still_holds: Callable[[], None],
+        by_session: bool = False,
+    ) -> None:
         self.session = session
         self.gate = gate
         self.may_write = may_write
         self._still_holds = still_holds
+        self._by_session = by_session
+        self._memories: OrderedDict[str, Memory] = OrderedDict()
+        self._token_digests = ShownDigests()
         self._thread = ThreadPoolExecutor(1, "commands")  # a session does one thing at a time
 
     def check(self) -> None:
@@ -42,6 +72,8 @@ class Caller:
 
     async def perform(self, work: Callable[[], T], *, waits: bool = False) -> T:
         """Do blocking *work* off the event loop; waits: beside whatever else this caller asked for."""
+        if (memory := self._memory()) is not None:
+            work = partial(_remembered, memory, work)
         if waits:
             return await anyio.to_thread.run_sync(work)
         # neither anyio's thread nor run_in_executor(): what they do besides takes as long as a short command
@@ -53,10 +85,28 @@ class Caller:
             await done
         return working.result()
 
+    def _memory(self) -> Memory | None:
+        """Of whoever calls now; None: that of the session, which is the connection's on stdio."""
+        if not self._by_session:
+            return None
+        name = _session_id.get()
+        if name is None:
+            return Memory(self._token_digests)
+        memory = self._memories.setdefault(name, Memory())
+        self._memories.move_to_end(name)
+        if len(self._memories) > MAX_SESSIONS_PER_TOKEN:
+            self._memories.popitem(last=False)
+        return memory
+
     def close(self) -> None:
         """Give the session's files back, once nothing works on them."""
         self._thread.shutdown()
         self.session.close()
+
+
+def _remembered(memory: Memory, work: Callable[[], T]) -> T:
+    with remembering(memory):
+        return work()
 
 
 class Callers:

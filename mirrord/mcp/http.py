@@ -33,7 +33,7 @@ class Verifier:
             return None
         if grant.tenant_id != self._tenant.id:
             return None
-        self._callers.admit(grant.token, lambda: caller_of(self._config, self._tenant, grant, token))
+        self._callers.admit(grant.token, lambda: caller_of(self._config, self._tenant, grant, token, by_session=True))
         scopes = ["read", "write"] if grant.may_write else ["read"]
         return AccessToken(token=token, client_id=grant.token, scopes=scopes, subject=grant.actor.name)
 

@@ -9,8 +9,8 @@ import asyncio
 import fcntl
 import os
 import select
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -19,6 +19,8 @@ import anyio.to_thread
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
+
+from mirrord.mcp.bad_lines import answer_to
 
 _PIECE = 1 << 16  # bytes read at once
 _AT_ONCE = select.PIPE_BUF  # bytes that whatever is ready to be written to takes without waiting
@@ -41,14 +43,16 @@ class _Stream:
 
 class Incoming(_Stream):
     """
-    Messages from a descriptor; an exception stands for a line that is none.
+    Messages from a descriptor; an exception stands for a line that is none, and was answered.
 
     The loop goes on watching the descriptor between two messages, and reads at once: asking it anew for each takes as
     long as reading one does. What is not taken yet stays with the sender.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, answer: Callable[[bytes], Awaitable[None]]) -> None:
+        """*answer*: sends the answer to a line that is no message."""
         self._descriptor = descriptor
+        self._answer = answer
         self._lines: list[bytes] = []  # the next one last
         self._rest = bytearray()
         self._ended = False
@@ -65,6 +69,9 @@ class Incoming(_Stream):
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as error:
+            if (answer := answer_to(line)) is not None:
+                with suppress(anyio.BrokenResourceError):  # nobody reads any more; the next answer says so
+                    await self._answer(answer)
             return error
 
     def __aiter__(self) -> Self:
@@ -135,7 +142,10 @@ class Outgoing(_Stream):
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one. Raises BrokenResourceError if nobody reads any more."""
-        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        await self.send_line(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+    async def send_line(self, line: bytes) -> None:
+        """The same for what is a line already."""
         try:
             async with self._turn:
                 rest = memoryview(line)
@@ -165,7 +175,8 @@ def standard_streams() -> Iterator[tuple[Incoming, Outgoing]]:
     os.dup2(2, 1)
     os.close(nothing)
     try:
-        yield Incoming(ours[0]), Outgoing(ours[1])
+        outgoing = Outgoing(ours[1])
+        yield Incoming(ours[0], outgoing.send_line), outgoing
     finally:
         for number, descriptor in enumerate(ours):
             os.dup2(descriptor, number)

@@ -25,7 +25,7 @@ from mcp_types import Tool as Listed
 from mirrord import __version__
 from mirrord.mcp import calls, prompts, resources, schemas
 from mirrord.mcp.arguments import nearest
-from mirrord.mcp.callers import Callers
+from mirrord.mcp.callers import Callers, note_session
 from mirrord.mcp.lines import standard_streams
 from mirrord.mcp.notices import Notices
 from mirrord.mcp.tool import Tool
@@ -63,7 +63,7 @@ class Server(MCPServer[None]):
                 log_level="WARNING",
                 lifespan=self._lifespan,
                 subscriptions=notices.bus,
-                middleware=[notices.observe],
+                middleware=[note_session, notices.observe],
                 auth=auth,
                 token_verifier=verifier,
             )

@@ -36,8 +36,8 @@ def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
     return tenant, caller_of(config, tenant, grant, token)
 
 
-def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str) -> Caller:
-    """The caller that a token of *tenant* makes; grant: what it was found to grant."""
+def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str, *, by_session: bool = False) -> Caller:
+    """The caller that a token of *tenant* makes; grant: what it was found to grant. by_session: as in Caller."""
     from mirrord.mirror import keys, tokens  # noqa: PLC0415  (as above)
 
     keyring = keys.Keyring(config.mirror)
@@ -46,6 +46,7 @@ def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str) -> Calle
         _gate(config, token),
         may_write=grant.may_write,
         still_holds=lambda: tokens.check(keyring, grant),
+        by_session=by_session,
     )
 
 

@@ -87,19 +87,42 @@ async def test_a_token_lets_in(config: Config, tenant: Tenant, mode: str) -> Non
     async with served(config, tenant) as url, connected(url, token(config, tenant), mode) as agent:
         page = await agent.call("read_page", path="Welcome.md")
         assert page["content"] == PAGES["Welcome.md"]
-        await agent.call("write_page", path="Welcome.md", content="# Hello\n")
+        await agent.call("write_page", path="Welcome.md", content="# Hello\n", expectedDigest=page["digest"])
+
+
+async def test_what_one_session_read_lets_no_other_session_of_the_token_write(config: Config, tenant: Tenant) -> None:
+    shown = token(config, tenant)
+    async with served(config, tenant) as url, connected(url, shown, "legacy") as one:
+        await one.call("read_page", path="Welcome.md")
+        (tenant.root / "Welcome.md").write_text("# A person's\n", encoding="utf-8")
+        async with connected(url, shown, "legacy") as other:
+            await other.call("read_page", path="Welcome.md")
+            assert (await one.refused("write_page", path="Welcome.md", content="# One\n"))["code"] == "CONFLICT"
+            await other.call("write_page", path="Welcome.md", content="# Other\n")
+    assert (tenant.root / "Welcome.md").read_text(encoding="utf-8") == "# Other\n"
+
+
+async def test_without_sessions_the_digest_of_a_text_that_the_token_was_shown_counts(
+    config: Config, tenant: Tenant
+) -> None:
+    shown = token(config, tenant)
+    async with served(config, tenant) as url, connected(url, shown, "2026-07-28") as agent:
+        page = await agent.call("read_page", path="Welcome.md")
+        refused = await agent.refused("write_page", path="Welcome.md", content="# Mine\n")
+        assert (refused["code"], "expectedDigest" in refused["instruction"]) == ("READ_FIRST", True)
+        await agent.call("write_page", path="Welcome.md", content="# Mine\n", expectedDigest=page["digest"])
 
 
 async def test_what_was_shown_is_remembered_for_the_token_and_for_no_other(config: Config, tenant: Tenant) -> None:
     one, other = token(config, tenant, actor="one"), token(config, tenant, actor="other")
     async with served(config, tenant) as url:
         async with connected(url, one, "2026-07-28") as agent:
-            await agent.call("read_page", path="Welcome.md")
+            digest = (await agent.call("read_page", path="Welcome.md"))["digest"]
         async with connected(url, other, "2026-07-28") as agent:
-            refused = await agent.refused("write_page", path="Welcome.md", content="# Other\n")
-            assert refused["code"] == "READ_FIRST"
+            written = {"path": "Welcome.md", "expectedDigest": digest}
+            assert (await agent.refused("write_page", content="# Other\n", **written))["code"] == "READ_FIRST"
         async with connected(url, one, "2026-07-28") as agent:
-            await agent.call("write_page", path="Welcome.md", content="# One\n")
+            await agent.call("write_page", content="# One\n", **written)
 
 
 async def test_a_token_that_may_read_only_reads(config: Config, tenant: Tenant) -> None:

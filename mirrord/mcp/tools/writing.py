@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mirrord.commands.pages import Written
 
 Digest = Annotated[str | None, Field(description="Digest it must have; default: as last read here.")]
+BaseDigest = Annotated[
+    str | None, Field(description="Digest of the text you changed; protects sub-agents. Default: last shown.")
+]
 
 
 class Write(Arguments):
@@ -21,7 +24,7 @@ class Write(Arguments):
 
     path: PagePath
     content: Annotated[str, Field(description="The whole new text, front matter included.")]
-    expected_digest: Digest = None
+    expected_digest: BaseDigest = None
 
 
 class Create(Arguments):
@@ -94,8 +97,8 @@ def _edited(done: "Edited") -> Wire:
 WRITE_PAGE = Tool(
     "write_page",
     "Write a page",
-    "Replaces a page's whole text, or makes the page. Read it first: writing over what you have not read, or what "
-    "changed since, is refused. For small changes use edit_page. "
+    "Replaces a page's whole text, or makes the page. Text you have not read is never replaced. For "
+    "small changes use edit_page. "
     'Example: {"path": "Projects/Alpha.md", "content": "---\\ntitle: Alpha\\n---\\n\\n# Alpha\\n"}.',
     Write,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),

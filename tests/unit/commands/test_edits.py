@@ -140,7 +140,8 @@ def test_who_edited_a_part_has_not_read_the_whole(root: Path, session: Session) 
     edit_page(session, "A", [{"find": "two", "replace": "four"}])
     read_page(session, "A")
     edit_page(session, "A", [{"find": "four", "replace": "five"}])
-    assert not write_page(session, "A", "six").created
+    edited = edit_page(session, "A", [{"find": "five", "replace": "seven"}])
+    assert not write_page(session, "A", "six", expected_digest=edited.digest).created
 
 
 @pytest.mark.parametrize(

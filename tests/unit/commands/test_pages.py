@@ -6,13 +6,15 @@ from uuid import UUID
 
 import pytest
 
+from mirrord.commands.edits import edit_page
 from mirrord.commands.failure import Failed
+from mirrord.commands.memory import Memory, remembering
 from mirrord.commands.pages import create_page, read_page, read_pages, write_page
 from mirrord.commands.session import Session
-from mirrord.domain.entry import Actor, digest_of, id_of_path, new_id, parse_id
+from mirrord.domain.entry import digest_of, id_of_path, new_id, parse_id
 from mirrord.mirror import copies, kernel
 from mirrord.mirror.tree import Tree
-from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
+from tests.unit.commands.conftest import AGENT, TENANT, events, page
 from tests.unit.kills import killed_at
 
 TEXT = "---\ntitle: Alpha\n---\n\n# Alpha\n\nText.\n"
@@ -161,7 +163,9 @@ def test_a_page_nobody_read_is_not_overwritten(root: Path, session: Session) -> 
     with pytest.raises(Failed) as caught:
         write_page(session, "A", "new")
     assert caught.value.code == "READ_FIRST"
-    assert caught.value.facts["digest"] == digest_of(b"old").hex()
+    assert dict(caught.value.facts) == {"path": "A.md"}
+    with pytest.raises(Failed, match="was not shown in this session"):
+        write_page(session, "A", "new", expected_digest=digest_of(b"old").hex())
     assert (root / "A.md").read_text() == "old"
     read_page(session, "A")
     write_page(session, "A", "new")
@@ -171,10 +175,10 @@ def test_a_page_nobody_read_is_not_overwritten(root: Path, session: Session) -> 
 def test_only_who_read_all_of_a_page_may_replace_all_of_it(root: Path, session: Session) -> None:
     page(root, "A.md", "0123456789")
     read_page(session, "A", limit=4)
-    with pytest.raises(Failed, match="not read before"):
+    with pytest.raises(Failed, match="was not shown in this session"):
         write_page(session, "A", "new")
     read_page(session, "A", offset=7)
-    with pytest.raises(Failed, match="not read before"):
+    with pytest.raises(Failed, match="was not shown in this session"):
         write_page(session, "A", "new")
     assert read_page(session, "A", offset=4, limit=2).next_offset == 6
     read_page(session, "A", offset=6)
@@ -188,14 +192,14 @@ def test_a_page_that_changed_since_is_a_conflict(root: Path, session: Session) -
     with pytest.raises(Failed, match=r"^Page was modified externally, please retry$") as caught:
         write_page(session, "A", "new")
     assert (caught.value.code, caught.value.kind) == ("CONFLICT", "conflict")
-    assert caught.value.facts["digest"] == digest_of(b"theirs").hex()
+    assert dict(caught.value.facts) == {"path": "A.md"}
     assert (root / "A.md").read_text() == "theirs"
     assert events(root) == []
 
 
 def test_a_digest_given_is_what_counts(root: Path, session: Session) -> None:
     page(root, "A.md", "old")
-    digest = digest_of(b"old").hex()
+    digest = read_page(session, "A").digest
     written = write_page(session, "A", "new", expected_digest=digest)
     with pytest.raises(Failed) as caught:
         write_page(session, "A", "newer", expected_digest=digest)
@@ -214,18 +218,39 @@ def test_writing_what_is_there_already_is_always_fine_and_no_event(root: Path, s
     assert events(root) == []
 
 
-def test_what_the_same_actor_wrote_in_another_connection_counts_as_read(root: Path, connect: Open) -> None:
-    one, other, stranger = connect(), connect(), connect(Actor("agent", "stranger"))
-    write_page(one, "A", "first")
-    text = (root / "A.md").read_text()
+def test_what_the_same_actor_wrote_in_another_session_was_not_shown_in_this_one(root: Path, session: Session) -> None:
+    page(root, "A.md", "old")
+    read_page(session, "A")
+    write_page(session, "A", "new")
+    other = Session(Tree(root), "acme", TENANT, AGENT, "other")
     with pytest.raises(Failed) as caught:
-        write_page(stranger, "A", "theirs")
+        write_page(other, "A", "blind")
     assert caught.value.code == "READ_FIRST"
-    write_page(other, "A", text.replace("first", "second"))
-    page(root, "A.md", "a person's")
-    with pytest.raises(Failed):
-        write_page(connect(), "A", "third")
-    assert (root / "A.md").read_text() == "a person's"
+    other.close()
+
+
+def test_a_stale_text_does_not_replace_what_the_same_session_edited(root: Path, session: Session) -> None:
+    page(root, "A.md", "one\n\ntwo\n")
+    text = read_page(session, "A").content
+    edited = edit_page(session, "A", [{"find": "one", "replace": "three"}])
+    with pytest.raises(Failed, match="not sure that you know its newest text") as caught:
+        write_page(session, "A", text.replace("two", "four"))
+    assert caught.value.code == "READ_FIRST"
+    assert not write_page(session, "A", "three\n\nfour\n", expected_digest=edited.digest).created
+
+
+def test_one_session_s_reading_does_not_let_another_one_write(root: Path, session: Session) -> None:
+    page(root, "A.md", "old")
+    first, second = Memory(), Memory()
+    with remembering(first):
+        read_page(session, "A")
+    page(root, "A.md", "theirs")
+    with remembering(second):
+        read_page(session, "A")
+    with remembering(first), pytest.raises(Failed, match="modified externally"):
+        write_page(session, "A", "over theirs")
+    with remembering(second):
+        assert not write_page(session, "A", "after theirs").created
 
 
 def test_a_page_deleted_since_is_not_made_again_unnoticed(root: Path, session: Session) -> None:
@@ -312,7 +337,7 @@ def test_a_save_amid_a_write_is_a_conflict_and_stays(
     _save_before_the_exchange(root, monkeypatch)
     with pytest.raises(Failed, match="modified externally") as caught:
         write_page(session, "A", "new")
-    assert caught.value.facts["digest"] == digest_of(b"theirs").hex()
+    assert dict(caught.value.facts) == {"path": "A.md"}
     assert (root / "A.md").read_text() == "theirs"
     assert list((root / ".mirrord/tmp/mcp-0").iterdir()) == []
     assert events(root) == []
@@ -396,4 +421,6 @@ def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(
 
 def _write(root: Path) -> None:
     session = Session(Tree(root), "acme", TENANT, AGENT, "dying")
-    write_page(session, "A", "new", digest_of(b"old").hex() if (root / "A.md").exists() else None)
+    if (root / "A.md").exists():
+        session.saw("A.md", digest_of(b"old"))
+    write_page(session, "A", "new")

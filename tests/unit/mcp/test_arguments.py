@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mirrord.commands.failure import Failed
 from mirrord.mcp.arguments import Arguments, nearest, parsed, schema_of
+from mirrord.mcp.tools.writing import Edit
 
 
 class Part(Arguments):
@@ -46,7 +47,29 @@ def test_an_unknown_name_is_answered_with_the_nearest_right_one(wrong: str, righ
 def test_a_name_like_no_other_is_answered_with_all_there_are() -> None:
     refused = refusal({"path": "A", "zzzzzz": 1})
     assert str(refused) == "act has no argument 'zzzzzz'."
-    assert refused.instruction == "Call act with: path and, if you like, expectedDigest, depth, kind, parts."
+    assert refused.instruction == "Call act with: path; optionally expectedDigest, depth, kind, parts."
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("oldText", "find"), ("old_string", "find"), ("new_string", "replace")])
+def test_names_of_other_tools_are_answered_with_ours(wrong: str, right: str) -> None:
+    with pytest.raises(Failed) as caught:
+        parsed(Edit, "edit_page", {"path": "A", "edits": [{wrong: "x"}]})
+    assert str(caught.value) == f"edit_page has no argument 'edits.0.{wrong}'; did you mean {right!r}?"
+
+
+def test_a_key_beside_set_and_remove_is_answered_with_these() -> None:
+    with pytest.raises(Failed) as caught:
+        parsed(Edit, "edit_page", {"path": "A", "edits": [{"frontMatter": {"status": "done"}}]})
+    assert str(caught.value) == (
+        "edit_page has no argument 'edits.0.frontMatter.status'; frontMatter takes set, remove."
+    )
+
+
+def test_a_list_is_called_a_list() -> None:
+    with pytest.raises(Failed, match=r"'edits' of edit_page should be a list\."):
+        parsed(Edit, "edit_page", {"path": "A", "edits": 3})
+    with pytest.raises(Failed, match="'edits' of edit_page should have at least 1 item"):
+        parsed(Edit, "edit_page", {"path": "A", "edits": []})
 
 
 def test_what_is_missing_is_named() -> None:

@@ -38,6 +38,10 @@ def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
             continue  # the test did
 
 
+async def no_answer(line: bytes) -> None:
+    """For streams whose answers are not looked at."""
+
+
 async def all_of(incoming: Incoming) -> list[SessionMessage | Exception]:
     return [one async for one in incoming]
 
@@ -49,7 +53,7 @@ async def test_messages_come_however_their_bytes_are_cut(ends: tuple[int, int]) 
         async with anyio.create_task_group() as tasks:
 
             async def read() -> None:
-                found.extend(await all_of(Incoming(ends[0])))
+                found.extend(await all_of(Incoming(ends[0], no_answer)))
 
             tasks.start_soon(read)
             for piece in (PLAIN[:7], PLAIN[7:] + PLAIN + PLAIN[:1], PLAIN[1:-1]):
@@ -65,13 +69,28 @@ async def test_what_is_no_message_is_told_and_does_not_end_the_stream(ends: tupl
     os.write(ends[1], b"nonsense\n\n\xff\n" + PLAIN)
     os.close(ends[1])
     with anyio.fail_after(5):
-        *wrong, last = await all_of(Incoming(ends[0]))
+        *wrong, last = await all_of(Incoming(ends[0], no_answer))
     assert [isinstance(one, Exception) for one in wrong] == [True, True, True]
     assert isinstance(last, SessionMessage)
 
 
+async def test_a_line_that_is_no_message_is_answered_at_once(ends: tuple[int, int]) -> None:
+    answers: list[bytes] = []
+
+    async def answer(line: bytes) -> None:
+        answers.append(line)
+
+    os.write(ends[1], b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"text":"\\ud83d"}}\n' + PLAIN)
+    os.close(ends[1])
+    with anyio.fail_after(5):
+        wrong, right = await all_of(Incoming(ends[0], answer))
+    assert isinstance(wrong, Exception)
+    assert isinstance(right, SessionMessage)
+    assert [b'"id": 7' in one and b"-32602" in one for one in answers] == [True]
+
+
 async def test_what_nobody_takes_stays_with_its_sender_and_comes_later(ends: tuple[int, int]) -> None:
-    incoming, found = Incoming(ends[0]), list[SessionMessage | Exception]()
+    incoming, found = Incoming(ends[0], no_answer), list[SessionMessage | Exception]()
     os.set_blocking(ends[1], False)
     os.write(ends[1], PLAIN)
     with anyio.fail_after(20):
@@ -90,7 +109,7 @@ async def test_what_nobody_takes_stays_with_its_sender_and_comes_later(ends: tup
 async def test_a_client_that_goes_without_reading_its_answers_ends_the_stream() -> None:
     one, other = socket.socketpair()
     with one, anyio.fail_after(5):
-        incoming = Incoming(one.fileno())
+        incoming = Incoming(one.fileno(), no_answer)
         os.write(one.fileno(), PLAIN)
         other.send(PLAIN)
         other.close()
@@ -99,7 +118,7 @@ async def test_a_client_that_goes_without_reading_its_answers_ends_the_stream() 
 
 
 async def test_a_stream_that_was_closed_is_watched_no_longer(ends: tuple[int, int]) -> None:
-    async with Incoming(ends[0]) as incoming:
+    async with Incoming(ends[0], no_answer) as incoming:
         os.write(ends[1], PLAIN)
         assert isinstance(await incoming.receive(), SessionMessage)
     os.write(ends[1], PLAIN)
@@ -112,7 +131,7 @@ async def test_a_stream_that_was_closed_is_watched_no_longer(ends: tuple[int, in
 async def test_a_file_is_read_to_its_end(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "input").write_bytes(content)
     with (tmp_path / "input").open("rb") as file, anyio.fail_after(5):
-        assert len(await all_of(Incoming(file.fileno()))) == bool(content)
+        assert len(await all_of(Incoming(file.fileno(), no_answer))) == bool(content)
 
 
 @pytest.mark.parametrize("size", [1, 4_000, 5_000_000])
@@ -123,7 +142,7 @@ async def test_messages_of_any_size_go_out_whole_and_in_their_order(ends: tuple[
         async with anyio.create_task_group() as tasks:
 
             async def read() -> None:
-                incoming = Incoming(ends[0])
+                incoming = Incoming(ends[0], no_answer)
                 found.extend([await incoming.receive() for _ in wanted])
 
             tasks.start_soon(read)
@@ -140,7 +159,7 @@ async def test_who_does_not_read_keeps_nothing_else_from_going_on(ends: tuple[in
                 tasks.start_soon(outgoing.send, message(1_000_000))
             for _ in range(20):
                 await anyio.lowlevel.checkpoint()  # the loop is free
-            incoming = Incoming(ends[0])
+            incoming = Incoming(ends[0], no_answer)
             assert [await incoming.receive() for _ in range(3)] == [message(1_000_000)] * 3
 
 
