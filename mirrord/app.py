@@ -10,12 +10,11 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from psycopg import AsyncConnection
-
 from mirrord.config import Config
 from mirrord.db import comparison, leases, migrate, purge, tenants
-from mirrord.db.connect import CONNECT_TIMEOUT, Database, parts_of, translated
+from mirrord.db.connect import DAEMON_ROLE, Database, administered, parts_of
 from mirrord.db.embedded import Embedded
+from mirrord.db.logins import working_dsn
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, MirrordError, UserError
 from mirrord.mirror import marker
@@ -40,15 +39,28 @@ class Postgres:
         if config.dsn is not None:
             parts_of(config.dsn)
         self._dsn = config.dsn
+        self._working_dsn: str | None = None
         self.embedded = Embedded(config.data) if config.dsn is None else None
 
     @property
     def dsn(self) -> str:
-        """As given, or as the embedded cluster's administrator."""
+        """As given, or as the embedded cluster's administrator: for migrations only."""
         if self.embedded is not None:
             return self.embedded.dsn()
         assert self._dsn is not None
         return self._dsn
+
+    @property
+    def working_dsn(self) -> str:
+        """What mirrord works with: never a superuser's once log_in() has been called."""
+        return self._working_dsn or self.dsn
+
+    async def log_in(self) -> None:
+        """Find out who works. Raises UserError where only a superuser may log in, Unavailable."""
+        if self.embedded is not None:
+            self._working_dsn = self.embedded.dsn(DAEMON_ROLE)
+        else:
+            self._working_dsn = await working_dsn(self.dsn)
 
     async def start(self) -> None:
         """Start the embedded server if there is one and it does not run."""
@@ -70,7 +82,7 @@ async def opened(config: Config) -> AsyncIterator[Database]:
     """
     async with served(config) as postgres:
         await bring_up_to_date(postgres)
-        async with Database(postgres.dsn, size=2) as database:
+        async with Database(postgres.working_dsn, size=2) as database:
             yield database
 
 
@@ -89,15 +101,28 @@ async def served(config: Config) -> AsyncIterator[Postgres]:
 
 async def bring_up_to_date(postgres: Postgres) -> list[str]:
     """Migrate where the DSN may do so (always in the embedded server); else check that nothing is missing."""
-    with translated():
-        async with await AsyncConnection.connect(
-            postgres.dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT
-        ) as connection:
-            have = await migrate.schema_number(connection)
+    have = await _schema_number(postgres)
     migrate.check_not_newer(have)
-    if have == migrate.migrations()[-1].number:
-        return []
-    return await migrate.migrate(postgres.dsn)
+    applied = [] if have == migrate.migrations()[-1].number else await migrate.migrate(postgres.dsn)
+    await postgres.log_in()
+    return applied
+
+
+async def _schema_number(postgres: Postgres) -> int:
+    if postgres.embedded is None:
+        async with administered(postgres.dsn) as connection:
+            return await migrate.schema_number(connection)
+    try:
+        async with administered(postgres.embedded.dsn(DAEMON_ROLE)) as connection:
+            return await migrate.schema_number(connection)
+    except UserError:
+        return 0  # no such role: a new cluster
+
+
+async def prepare(postgres: Postgres) -> None:
+    """What a daemon does before it works: the schema, and what a restored or older database lacks of its walls."""
+    await bring_up_to_date(postgres)
+    await migrate.keep_walls(postgres.dsn)
 
 
 async def choose_tenants(database: Database, config: Config) -> dict[str, TenantId]:

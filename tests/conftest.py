@@ -139,6 +139,7 @@ def _create_database(cluster: Embedded, template: str) -> str:
     with _administered(cluster) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(own, sql.Identifier(template)))
         connection.execute(sql.SQL("ALTER DATABASE {} SET search_path = mirrord, public").format(own))
+        connection.execute(sql.SQL("REVOKE CREATE, TEMPORARY ON DATABASE {} FROM PUBLIC").format(own))
     return cluster.dsn(database=name)
 
 

@@ -34,7 +34,7 @@ class Beside:
         try:
             gate = self._gate = Gate(daemon.config.data)
             place = Place(settings.port, daemon.config.data, settings.hosts)
-            await serve_console(place, daemon.postgres.dsn, gate, daemon.stop, self._told)
+            await serve_console(place, daemon.postgres.working_dsn, gate, daemon.stop, self._told)
         except MirrordError as error:
             daemon.degraded["console"] = f"The console is not served: {error} Choose another port: `--console PORT`."
 

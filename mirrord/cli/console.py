@@ -62,6 +62,6 @@ async def _serve(config: Config, port: int) -> None:
     async with app.served(config) as postgres:
         await app.bring_up_to_date(postgres)
         try:
-            await serve_console(Place(port, config.data, config.console.hosts), postgres.dsn, gate, stop, told)
+            await serve_console(Place(port, config.data, config.console.hosts), postgres.working_dsn, gate, stop, told)
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

@@ -63,7 +63,8 @@ async def _dsn(config: Config, name: str | None, *, daemon: bool) -> str:
     if postgres.embedded is not None and not postgres.embedded.running:
         raise Unavailable("The embedded Postgres runs only while the daemon does. Start it with `mirrord up`.")
     if daemon:
-        return daemon_dsn(postgres.embedded.dsn("mirrord_daemon") if postgres.embedded else postgres.dsn)
+        await postgres.log_in()
+        return daemon_dsn(postgres.working_dsn)
     async with app.opened(config) as database:
         _, tenant = await the_tenant(database, config, name)
     return app_dsn(postgres.dsn, tenant)

@@ -201,6 +201,7 @@ def _server(server: Server) -> Iterator[Finding]:
     yield _ok("schema", f"{server.schema}, the newest.")
     yield _roles(server)
     yield _walls(server)
+    yield _rights(server)
     if server.bell is None:
         remedy = "Rows are polled every second instead. A pooler in between has to pool sessions, not transactions."
         yield _wrong("feed latency", "A commit was not notified.", remedy)
@@ -222,6 +223,10 @@ def _roles(server: Server) -> Finding:
         listed = ", ".join(server.mighty_roles)
         remedy = f"Run `ALTER ROLE {server.mighty_roles[0]} NOSUPERUSER NOBYPASSRLS`."
         return _wrong("roles", f"Row-level security does not hold {listed}.", remedy)
+    if server.login is not None and server.login.is_superuser:
+        sentence = f"mirrord may log in as the superuser {server.login.name} only, and works as none."
+        remedy = "`ALTER ROLE mirrord_daemon PASSWORD '…'`, and let the DSN name that role and its password."
+        return _wrong("roles", sentence, remedy)
     return _ok("roles", "Owner, daemon and app are there; row-level security holds them.")
 
 
@@ -232,6 +237,13 @@ def _walls(server: Server) -> Finding:
         return _wrong("tenants apart", " ".join(leaks), "Stop apps, and restore the policies: `mirrord migrate`'s SQL.")
     how = "as mirrord and as an app" if server.wall is not None and server.wall.as_app else "as mirrord"
     return _ok("tenants apart", f"Tried {how} with two tenants, and rolled back: neither reaches the other.")
+
+
+def _rights(server: Server) -> Finding:
+    if server.open_walls:
+        remedy = "`mirrord migrate --dsn …` as the owner of the database takes it from them."
+        return _wrong("rights of apps", " ".join(server.open_walls), remedy)
+    return _ok("rights of apps", "Their rows, and nothing else: no temporary objects, no schemas, no functions.")
 
 
 def _tenants(server: Server, daemon: Running) -> Iterator[Finding]:

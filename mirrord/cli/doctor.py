@@ -14,7 +14,7 @@ from mirrord.db import leases, probe, tenants
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
 from mirrord.domain.health import Facts, Running, Server, Standing
-from mirrord.errors import MirrordError
+from mirrord.errors import MirrordError, UserError
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.probe import probe as probe_host
 
@@ -71,14 +71,22 @@ async def _ask(config: Config) -> Server | None:
     if postgres.embedded is not None and not postgres.embedded.cluster.exists():
         return None
     async with app.served(config) as running:
-        server = await probe.look(running.dsn)
+        server = await _look(running)
         if server.schema != server.newest_schema or server.missing_roles:
             return server
-        async with Database(running.dsn, size=2) as database:
+        async with Database(running.working_dsn, size=2) as database:
             wall, bell = await probe.try_wall(database), await probe.bell(database)
             known = await tenants.names(database)
             standing = [await _standing(database, config, name, tenant) for name, tenant in known.items()]
             return replace(server, wall=wall, bell=bell, tenants=tuple(standing))
+
+
+async def _look(running: app.Postgres) -> Server:
+    try:
+        await running.log_in()
+        return await probe.look(running.working_dsn)
+    except UserError:  # the role that mirrord works as is missing, or may not log in
+        return await probe.look(running.dsn)
 
 
 async def _standing(database: Database, config: Config, name: str, tenant: TenantId) -> Standing:

@@ -85,7 +85,8 @@ async def gather(config: Config) -> dict[str, Any]:
         found["database"]["outage"] = "The embedded Postgres is stopped; it runs while the daemon does."
     else:
         try:
-            async with Database(postgres.dsn, size=1) as database:
+            await postgres.log_in()
+            async with Database(postgres.working_dsn, size=1) as database:
                 await _ask(config, database, found)
         except Unavailable as error:
             found["database"]["outage"] = str(error)

@@ -86,7 +86,7 @@ class Daemon:
         with Lock(self.config.mirror):
             await self._start_postgres()
             try:
-                async with Database(self.postgres.dsn, size=CONNECTIONS) as database:
+                async with Database(self.postgres.working_dsn, size=CONNECTIONS) as database:
                     await self._serve(database, fill)
             finally:
                 self._workers.end()
@@ -100,7 +100,7 @@ class Daemon:
         backoff = Backoff()
         while not self.stop.is_set():
             try:
-                await app.bring_up_to_date(self.postgres)
+                await app.prepare(self.postgres)
                 await self._choose_notify()
             except Unavailable as error:
                 if self.postgres.embedded is not None:
@@ -116,7 +116,7 @@ class Daemon:
                 return
 
     async def _choose_notify(self) -> None:
-        if sentence := await choose(self.postgres.dsn, self.config.notify):
+        if sentence := await choose(self.postgres.working_dsn, self.config.notify):
             self.degraded["notify"] = sentence
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
@@ -175,7 +175,7 @@ class Daemon:
 
     def _tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
-        bells = Bells(self.postgres.dsn, engines, self.stop)
+        bells = Bells(self.postgres.working_dsn, engines, self.stop)
         tasks = [
             self._watching.run(),
             bells.listen(),

@@ -21,6 +21,7 @@ from mirrord.errors import Fenced, Locked, Unavailable, UserError
 Connection = AsyncConnection[TupleRow]
 
 DAEMON_ROLE, APP_ROLE = "mirrord_daemon", "mirrord_app"
+SAFE_PATH = "search_path=pg_catalog,pg_temp"  # pg_temp last: unlisted, it would be looked into first
 LEASE_LOST = "MR001"
 CONNECT_TIMEOUT = 5  # seconds
 # Of a daemon that stopped amid a transaction (SIGSTOP, a paused machine): its row locks must not hold up apps.
@@ -82,6 +83,20 @@ def translated() -> Iterator[None]:
         raise
 
 
+@asynccontextmanager
+async def administered(dsn: str) -> AsyncIterator[Connection]:
+    """
+    A connection as whoever *dsn* logs in, perhaps a superuser: for the schema and for questions about the server.
+
+    Names mean what Postgres itself means by them, whatever others have put into the database's schemas.
+    """
+    with translated():
+        async with await AsyncConnection.connect(
+            with_settings(dsn, SAFE_PATH), autocommit=True, application_name="mirrord", connect_timeout=CONNECT_TIMEOUT
+        ) as connection:
+            yield connection
+
+
 def _sentence(error: psycopg.Error) -> str:
     return error.diag.message_primary or " ".join(str(error).split())
 
@@ -105,22 +120,30 @@ def acting_dsn(dsn: str, role: str) -> str:
 
     Statements look rows up by key, so one plan fits all values; planning anew took longer than the look-up.
     """
-    known = parts_of(dsn)
-    settings = (
+    defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
+    acting = with_settings(
+        dsn,
         f"role={role}",
+        SAFE_PATH,
         f"statement_timeout={STATEMENT_TIMEOUT}s",
         f"lock_timeout={LOCK_TIMEOUT}ms",
         "plan_cache_mode=force_generic_plan",
         f"idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT}s",
     )
+    return make_conninfo("", **{**defaults, **parts_of(acting)})
+
+
+def with_settings(dsn: str, *settings: str) -> str:
+    """*dsn* with *settings* (`name=value`) of its sessions, after those it has."""
+    known = parts_of(dsn)
     options = " ".join([known.get("options") or "", *(f"-c {setting}" for setting in settings)]).strip()
-    defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
-    return make_conninfo("", **{**defaults, **known, "options": options})
+    return make_conninfo("", **{**known, "options": options})
 
 
 def app_dsn(dsn: str, tenant: TenantId) -> str:
-    """*dsn* as an app of one tenant uses it."""
-    return make_conninfo(dsn, user="mirrord_app", options=f"-c mirrord.tenant={tenant}")
+    """*dsn* as an app of one tenant uses it; the path is said because every app may set that of their common role."""
+    options = f"-c mirrord.tenant={tenant} -c search_path=mirrord,public"
+    return make_conninfo(dsn, user=APP_ROLE, options=options)
 
 
 class Database:

@@ -22,6 +22,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from mirrord.db import launch
+from mirrord.db.access import access_settings
 from mirrord.db.postmaster import PORT, Postmaster, disarm, private_directory, serves, socket_places
 from mirrord.errors import Unavailable
 
@@ -146,7 +147,7 @@ class Embedded:
             shutil.rmtree(leftover, ignore_errors=True)
 
     def _initdb(self, fresh: Path) -> list[str]:
-        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-instructions"]
+        options = ["--username=postgres", "--auth=peer", "--encoding=UTF8", "--no-instructions"]
         # The builtin locale orders by code point for ever; a system's C.UTF-8 may be missing or change.
         options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
         settings = dict(_SETTINGS)
@@ -184,8 +185,9 @@ class Embedded:
         disarm(self.cluster, sockets)
         listed = '"' + str(sockets).replace('"', '""') + '"'
         postgres = [str(self.binary("postgres")), "-D", str(self.cluster), "-p", PORT]
-        settings = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={listed}"]
-        return int(_run(["--log", str(self.log), *postgres, *settings], cwd=self.cluster))
+        settings = ["listen_addresses=", f"unix_socket_directories={listed}", *access_settings(self.cluster)]
+        options = [word for setting in settings for word in ("-c", setting)]
+        return int(_run(["--log", str(self.log), *postgres, *options], cwd=self.cluster))
 
     def _end(self, pid: int) -> None:
         for number, limit in ((signal.SIGINT, STOP_LIMIT), (signal.SIGQUIT, 10.0)):  # fast, then immediate

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> None:
 def _leave_root() -> None:
     """Continue in a new user namespace as another uid; seen from outside, process and files stay root's."""
     outside = {"uid_map": os.geteuid(), "gid_map": os.getegid()}
-    inside = _ordinary_uid()
+    inside = ordinary_uid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWUSER) != 0:
         number = ctypes.get_errno()
@@ -45,7 +45,7 @@ def _leave_root() -> None:
         Path("/proc/self", table).write_text(f"{inside} {number} 1")
 
 
-def _ordinary_uid() -> int:
+def ordinary_uid() -> int:
     """An uid that has a name, because initdb looks its own up."""
     return next((account.pw_uid for account in pwd.getpwall() if account.pw_uid != 0), 1000)
 

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 import psycopg
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 
-from mirrord.db.connect import CONNECT_TIMEOUT, Connection, translated
-from mirrord.errors import UserError
+from mirrord.db.connect import Connection, administered
+from mirrord.db.walls import raise_walls
+from mirrord.errors import Unavailable, UserError
+
+LOCK_TIMEOUT = 60  # seconds; a daemon then says so and tries again
 
 _LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
 
@@ -36,15 +39,35 @@ async def migrate(dsn: str) -> list[str]:
 
     *dsn* logs in as a role that may create roles and schemas. Raises UserError for a newer schema.
     """
-    with translated():
-        async with await AsyncConnection.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT) as connection:
-            await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-            have = await schema_number(connection)
-            check_not_newer(have)
-            wanted = [migration for migration in migrations() if migration.number > have]
-            for migration in wanted:
-                await _apply(connection, migration)
-            return [migration.name for migration in wanted]
+    async with administered(dsn) as connection:
+        await _take_lock(connection)
+        have = await schema_number(connection)
+        check_not_newer(have)
+        wanted = [migration for migration in migrations() if migration.number > have]
+        for migration in wanted:
+            await _apply(connection, migration)
+        await raise_walls(connection)
+        return [migration.name for migration in wanted]
+
+
+async def keep_walls(dsn: str) -> None:
+    """Put right what a dump, or an older mirrord, has left open of the walls; as far as the role of *dsn* may."""
+    async with administered(dsn) as connection:
+        await _take_lock(connection)
+        await raise_walls(connection)
+
+
+async def _take_lock(connection: Connection) -> None:
+    """Raises Unavailable where another session keeps it: every role may take an advisory lock."""
+    try:
+        await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}s'")
+        await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        await connection.execute("RESET lock_timeout")
+    except psycopg.errors.LockNotAvailable as error:
+        raise Unavailable(
+            f"Another session has kept mirrord from migrating for {LOCK_TIMEOUT} s. "
+            "End it: `SELECT pid, usename FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory'`."
+        ) from error
 
 
 async def schema_number(connection: Connection) -> int:

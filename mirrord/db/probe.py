@@ -6,47 +6,60 @@ from uuid import uuid4
 
 import psycopg
 from psycopg import AsyncConnection, sql
+from psycopg.rows import TupleRow
 
 from mirrord.db import migrate, overview
-from mirrord.db.connect import CONNECT_TIMEOUT, Connection, Database, translated
+from mirrord.db.connect import Connection, Database, administered, translated
+from mirrord.db.walls import open_walls
 from mirrord.domain.entry import MirrorId, TenantId
-from mirrord.domain.health import Server, Standing, Wall
+from mirrord.domain.health import Login, Server, Standing, Wall
 
 PATIENCE = 5.0  # seconds for a notification
-_ROLES = ("mirrord_owner", "mirrord_daemon", "mirrord_app")
+_ROLES = ("mirrord_owner", "mirrord_definer", "mirrord_daemon", "mirrord_app")
 _OF_NO_TENANT = ("migration", "epoch")
 
 
 async def look(dsn: str) -> Server:
     """What can be asked of any server, with a schema or without. Raises Unavailable, UserError."""
-    with translated():
-        async with await AsyncConnection.connect(
-            dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT, application_name="mirrord doctor"
-        ) as connection:
-            before = time.time()
-            theirs = float(await _value(connection, "SELECT extract(epoch FROM clock_timestamp())"))
-            roles = await (
-                await connection.execute(
-                    "SELECT rolname, rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = ANY (%s)",
-                    (list(_ROLES),),
-                )
-            ).fetchall()
-            known = {str(name) for name, _ in roles}
-            return Server(
-                version=connection.info.server_version,
-                skew=theirs - (before + time.time()) / 2,
-                schema=await migrate.schema_number(connection),
-                newest_schema=migrate.migrations()[-1].number,
-                missing_roles=tuple(name for name in _ROLES if name not in known),
-                mighty_roles=tuple(str(name) for name, is_mighty in roles if is_mighty),
-                unguarded=tuple(await _unguarded(connection)),
+    async with administered(dsn) as connection:
+        before = time.time()
+        theirs = float(await _value(connection, "SELECT extract(epoch FROM clock_timestamp())"))
+        roles = await (
+            await connection.execute(
+                "SELECT rolname, rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = ANY (%s)",
+                (list(_ROLES),),
             )
+        ).fetchall()
+        missing = tuple(name for name in _ROLES if name not in {str(known) for known, _ in roles})
+        schema = await migrate.schema_number(connection)
+        return Server(
+            version=connection.info.server_version,
+            skew=theirs - (before + time.time()) / 2,
+            schema=schema,
+            newest_schema=migrate.migrations()[-1].number,
+            missing_roles=missing,
+            mighty_roles=tuple(str(name) for name, is_mighty in roles if is_mighty),
+            unguarded=tuple(await _unguarded(connection)),
+            login=await _login(connection),
+            open_walls=tuple(await open_walls(connection)) if schema and not missing else (),
+        )
+
+
+async def _login(connection: Connection) -> Login:
+    name, is_superuser = await _row(
+        connection, "SELECT rolname, rolsuper FROM pg_catalog.pg_roles WHERE rolname = session_user"
+    )
+    return Login(str(name), is_superuser=bool(is_superuser))
 
 
 async def _value(connection: Connection, query: str, *values: object) -> str:
+    return str((await _row(connection, query, *values))[0])
+
+
+async def _row(connection: Connection, query: str, *values: object) -> TupleRow:
     row = await (await connection.execute(query.encode(), values)).fetchone()
     assert row is not None
-    return str(row[0])
+    return row
 
 
 async def _unguarded(connection: Connection) -> list[str]:

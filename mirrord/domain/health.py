@@ -84,12 +84,21 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """Who mirrord logs in as."""
+
+    name: str
+    is_superuser: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """
     What a database has. version: as a number, 180004. skew: seconds its clock is ahead of ours.
 
     missing_roles: that there should be. mighty_roles: of ours, that row-level security does not hold. unguarded: tables
-    with tenants' rows on which it is not forced. bell: seconds from a commit to its notification; None: none came.
+    with tenants' rows on which it is not forced. open_walls: what apps could do beyond their rows, as sentences.
+    login: None where it was not asked. bell: seconds from a commit to its notification; None: none came.
     """
 
     version: int
@@ -99,6 +108,8 @@ class Server:
     missing_roles: tuple[str, ...] = ()
     mighty_roles: tuple[str, ...] = ()
     unguarded: tuple[str, ...] = ()
+    open_walls: tuple[str, ...] = ()
+    login: Login | None = None
     wall: Wall | None = None
     bell: float | None = None
     tenants: tuple[Standing, ...] = ()

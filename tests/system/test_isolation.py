@@ -202,7 +202,7 @@ def test_every_table_of_the_schema_is_secured_for_everybody(admin_dsn: str) -> N
         "SELECT relname FROM pg_class WHERE relnamespace = 'mirrord'::regnamespace AND relkind IN ('r', 'p') "
         "AND relrowsecurity AND relforcerowsecurity AND (SELECT array_agg(DISTINCT roles.rolname::text) "
         "FROM pg_policy JOIN pg_roles AS roles ON roles.oid = ANY (polroles) WHERE polrelid = pg_class.oid) "
-        "@> '{mirrord_app, mirrord_daemon, mirrord_owner}'"
+        "@> '{mirrord_app, mirrord_daemon, mirrord_definer, mirrord_owner}'"
     )
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'mirrord'"
     assert catalogue(admin_dsn, tables) - catalogue(admin_dsn, secured) == NOT_A_TENANTS
@@ -223,8 +223,31 @@ def test_everything_belongs_to_an_owner_who_cannot_log_in(admin_dsn: str) -> Non
         "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'mirrord'"
     )
     can_log_in = "SELECT rolname FROM pg_roles WHERE rolname = 'mirrord_owner' AND rolcanlogin"
-    assert catalogue(admin_dsn, owners) == catalogue(admin_dsn, functions) == {"mirrord_owner"}
+    assert catalogue(admin_dsn, owners) == {"mirrord_owner"}
+    assert catalogue(admin_dsn, functions) == {"mirrord_owner", "mirrord_definer"}
     assert catalogue(admin_dsn, can_log_in) == set()
+
+
+def test_functions_with_rights_of_their_own_run_as_a_role_that_owns_and_may_create_nothing(admin_dsn: str) -> None:
+    """keep_statistics is the table owner's, because ANALYZE is; only the daemon may call it."""
+    of_the_owner = (
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'mirrord'::regnamespace AND prosecdef "
+        "AND proowner <> 'mirrord_definer'::regrole"
+    )
+    may_call = (
+        "SELECT grantee::regrole::text FROM pg_proc, aclexplode(proacl) WHERE proname = 'keep_statistics' "
+        "AND pronamespace = 'mirrord'::regnamespace"
+    )
+    owned = "SELECT relname FROM pg_class WHERE relowner = 'mirrord_definer'::regrole"
+    creates = (
+        "SELECT nspname FROM pg_namespace WHERE has_schema_privilege('mirrord_definer', oid, 'CREATE') UNION "
+        "SELECT datname FROM pg_database WHERE datname = current_database() "
+        "AND has_database_privilege('mirrord_definer', oid, 'CREATE, TEMPORARY')"
+    )
+    attributes = "SELECT rolname FROM pg_roles WHERE rolname = 'mirrord_definer' AND (rolcanlogin OR rolcreaterole)"
+    assert catalogue(admin_dsn, of_the_owner) == {"keep_statistics"}
+    assert catalogue(admin_dsn, may_call) == {"mirrord_owner", "mirrord_daemon"}
+    assert catalogue(admin_dsn, owned) == catalogue(admin_dsn, creates) == catalogue(admin_dsn, attributes) == set()
 
 
 def test_no_role_but_the_clusters_own_first_one_stands_above_the_policies(admin_dsn: str) -> None:
@@ -232,12 +255,26 @@ def test_no_role_but_the_clusters_own_first_one_stands_above_the_policies(admin_
     assert catalogue(admin_dsn, above) == set()
 
 
-def test_functions_with_their_owners_rights_look_names_up_where_nobody_else_writes(admin_dsn: str) -> None:
+def test_what_names_in_functions_mean_is_settled_before_anybody_calls_them(admin_dsn: str) -> None:
+    """Either the body was parsed when it was made, or the path says where to look, the temporary schema last."""
     exposed = (
-        "SELECT proname FROM pg_proc WHERE pronamespace = 'mirrord'::regnamespace AND prosecdef "
-        "AND NOT coalesce(proconfig, '{}') @> '{search_path=pg_catalog}'"
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'mirrord'::regnamespace AND prosqlbody IS NULL "
+        "AND coalesce(proconfig, '{}') @> '{\"search_path=pg_catalog, pg_temp\"}' IS NOT TRUE"
     )
     assert catalogue(admin_dsn, exposed) == set()
+
+
+def test_policies_defaults_checks_and_triggers_use_nothing_but_what_is_mirrords_or_of_postgres(admin_dsn: str) -> None:
+    """What Postgres itself brings is pinned, and has no line in pg_depend."""
+    of_others = (
+        "SELECT pg_describe_object(refclassid, refobjid, 0) FROM pg_depend "
+        "WHERE classid IN ('pg_policy'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass, "
+        "'pg_trigger'::regclass, 'pg_rewrite'::regclass, 'pg_proc'::regclass) "
+        "AND pg_describe_object(classid, objid, 0) LIKE '%mirrord%' AND refclassid IN ('pg_proc'::regclass, "
+        "'pg_operator'::regclass, 'pg_type'::regclass, 'pg_class'::regclass, 'pg_cast'::regclass) "
+        "AND pg_describe_object(refclassid, refobjid, 0) !~ 'mirrord\\.'"
+    )
+    assert catalogue(make_conninfo(admin_dsn, options="-c search_path=pg_catalog"), of_others) == set()
 
 
 def test_every_table_with_a_tenant_has_the_guard(admin_dsn: str) -> None:

@@ -112,7 +112,9 @@ async def test_a_role_that_owns_the_database_and_may_make_roles_can_migrate(empt
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
         connection.execute("CREATE ROLE installer LOGIN CREATEROLE")
         # mirrord's roles are the cluster's and made by another database's migration: as if installer had made them
-        connection.execute("GRANT mirrord_owner, mirrord_daemon, mirrord_app TO installer WITH ADMIN OPTION")
+        connection.execute(
+            "GRANT mirrord_owner, mirrord_definer, mirrord_daemon, mirrord_app TO installer WITH ADMIN OPTION"
+        )
         connection.execute(f"ALTER DATABASE {database} OWNER TO installer".encode())
     installer = make_conninfo(empty_dsn, user="installer")
     assert await migrate(installer) == NAMES

@@ -1,0 +1,146 @@
+-- What the names in mirrord's functions mean is settled by mirrord, not by whoever calls them: Postgres looks types and
+-- tables up in the caller's temporary schema first, unless search_path lists that schema (docs/decisions/0038).
+-- And functions with rights of their own run as mirrord_definer, which owns no table and may create nothing:
+-- mirrord_owner, which may replace what the daemon and migrations execute, is nobody's current role at run time.
+
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'mirrord_definer') THEN
+        CREATE ROLE mirrord_definer NOLOGIN;
+    END IF;
+    IF NOT pg_has_role(current_user, 'mirrord_definer', 'MEMBER') THEN
+        EXECUTE format('GRANT mirrord_definer TO %I', current_user);
+    END IF;
+END
+$$;
+
+SET ROLE mirrord_owner;
+
+CREATE OR REPLACE FUNCTION mirrord.by_mirrord() RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE AS
+$$ SELECT current_user IN ('mirrord_daemon', 'mirrord_definer', 'mirrord_owner') $$;
+
+CREATE OR REPLACE FUNCTION mirrord.approval_before() RETURNS trigger
+    LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF (NEW.state, NEW.decision, NEW.claimed_at, NEW.outcome) IS DISTINCT FROM
+           ('pending', NULL::jsonb, NULL::timestamptz, NULL::jsonb) THEN
+            RAISE EXCEPTION 'a request begins as pending' USING ERRCODE = 'check_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF (to_jsonb(NEW) - '{state,decision,decided_at,claimed_at,outcome,told_at}'::text[]) IS DISTINCT FROM
+       (to_jsonb(OLD) - '{state,decision,decided_at,claimed_at,outcome,told_at}'::text[]) THEN
+        RAISE EXCEPTION 'what is asked for in request % never changes', OLD.id USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.state <> OLD.state AND (OLD.state, NEW.state) NOT IN
+       (('pending', 'approved'), ('pending', 'rejected'), ('pending', 'expired'), ('approved', 'executed'),
+        ('approved', 'failed')) THEN
+        RAISE EXCEPTION 'request % is %, and cannot become %', OLD.id, OLD.state, NEW.state
+            USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.decision IS DISTINCT FROM OLD.decision AND current_user <> 'mirrord_definer'
+       OR NEW.state IN ('approved', 'rejected') AND NEW.decision IS NULL THEN
+        RAISE EXCEPTION 'only mirrord.approve() and mirrord.reject() decide' USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF OLD.claimed_at IS NOT NULL AND NEW.claimed_at IS DISTINCT FROM OLD.claimed_at
+       OR OLD.outcome IS NOT NULL AND NEW.outcome IS DISTINCT FROM OLD.outcome
+       OR NEW.claimed_at IS NOT NULL AND NEW.state NOT IN ('approved', 'executed', 'failed') THEN
+        RAISE EXCEPTION 'request % is run once', OLD.id USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION mirrord.event_before() RETURNS trigger
+    LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_user <> 'mirrord_definer' THEN
+        RAISE EXCEPTION 'what becomes of approvals is told by the database itself'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+-- Functions in SQL get a body that is parsed now, once and for all; so the planner may still inline them into policies,
+-- which it may not where a function sets search_path. Functions in PL/pgSQL get the path.
+DO $$
+DECLARE
+    known record;
+    head text;
+BEGIN
+    FOR known IN
+        SELECT proc.oid, proc.oid::regprocedure AS name, lang.lanname AS language, proc.prosrc AS body
+          FROM pg_catalog.pg_proc AS proc JOIN pg_catalog.pg_language AS lang ON lang.oid = proc.prolang
+         WHERE proc.pronamespace = 'mirrord'::regnamespace AND proc.prosqlbody IS NULL
+         ORDER BY proc.oid
+    LOOP
+        IF known.language = 'sql' THEN
+            head := split_part(pg_get_functiondef(known.oid), 'AS $function$', 1);
+            EXECUTE head || ' BEGIN ATOMIC ' || known.body || '; END';
+        ELSE
+            EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', known.name);
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- What mirrord_definer may: rows of the tenant that is set, and nothing else.
+DO $$
+DECLARE
+    guarded record;
+BEGIN
+    FOR guarded IN
+        SELECT relname, CASE relname WHEN 'tenant' THEN 'id' ELSE 'tenant_id' END AS own_key
+          FROM pg_catalog.pg_class
+         WHERE relnamespace = 'mirrord'::regnamespace AND relkind IN ('r', 'p') AND relrowsecurity
+    LOOP
+        EXECUTE format('CREATE POLICY definer ON mirrord.%I TO mirrord_definer USING (%I = mirrord.current_tenant()) '
+                       'WITH CHECK (%I = mirrord.current_tenant())',
+                       guarded.relname, guarded.own_key, guarded.own_key);
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON mirrord.%I TO mirrord_definer', guarded.relname);
+    END LOOP;
+END
+$$;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA mirrord TO mirrord_definer;
+GRANT USAGE, CREATE ON SCHEMA mirrord TO mirrord_definer;  -- CREATE: as long as it is given its functions
+
+RESET ROLE;
+
+-- keep_statistics stays: only a table's owner may ANALYZE it, and only the daemon may call it.
+DO $$
+DECLARE
+    known record;
+BEGIN
+    FOR known IN
+        SELECT oid::regprocedure AS name FROM pg_catalog.pg_proc
+         WHERE pronamespace = 'mirrord'::regnamespace AND prosecdef AND proname <> 'keep_statistics'
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s OWNER TO mirrord_definer', known.name);
+    END LOOP;
+END
+$$;
+
+SET ROLE mirrord_owner;
+REVOKE CREATE ON SCHEMA mirrord FROM mirrord_definer;
+RESET ROLE;
+
+-- Called by triggers that run as mirrord_definer, by nobody else.
+SET ROLE mirrord_definer;
+REVOKE EXECUTE ON FUNCTION mirrord.ring FROM PUBLIC;
+RESET ROLE;
+
+-- The console acts as an app, and logs in as the daemon does.
+DO $$
+BEGIN
+    IF current_setting('server_version_num')::integer >= 160000 THEN
+        EXECUTE 'GRANT mirrord_app TO mirrord_daemon WITH INHERIT FALSE, SET TRUE';
+    ELSE
+        GRANT mirrord_app TO mirrord_daemon;
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE NOTICE 'mirrord_app was made by another role: GRANT mirrord_app TO mirrord_daemon for the console';
+END
+$$;

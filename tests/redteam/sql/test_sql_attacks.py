@@ -1,0 +1,81 @@
+"""What a session with an app's, the console's or the daemon's rights can reach beyond its own tenant: nothing."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mirrord.db.migrate import migrate, migrations
+from tests.redteam.sql.attack import Attack, Attacker
+from tests.redteam.sql.direct import direct
+from tests.redteam.sql.field import Field, fields
+from tests.redteam.sql.servers import Server, programs, served
+from tests.redteam.sql.shadows import ENTRANCES, shadows
+
+VERSIONS = (15, 16, 18)
+LEAST = 120  # attacks
+AT_ONCE = 15  # attacks before it is looked whether one came through
+BEFORE_THE_PATHS = 20  # the last migration whose functions looked names up in their caller's temporary schema
+ATTACKS = [*shadows(), *direct()]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if request.param not in programs():
+        pytest.skip(f"Postgres {request.param} is not installed: its package is postgresql-{request.param}")
+    with served(tmp_path_factory.mktemp("server"), request.param) as running:
+        yield running
+
+
+@pytest.fixture
+def field(server: Server, tmp_path: Path) -> Field:
+    made = next(fields(server, tmp_path))
+    asyncio.run(migrate(made.dsn))
+    made.prepare()
+    return made
+
+
+def test_there_are_attacks_of_every_kind() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= LEAST
+
+
+@pytest.mark.parametrize("attacker", list(Attacker))
+def test_no_attack_comes_through(field: Field, attacker: Attacker) -> None:
+    attacks = [attack for attack in ATTACKS if attacker in attack.attackers]
+    for first in range(0, len(attacks), AT_ONCE):
+        some = attacks[first : first + AT_ONCE]
+        if field.come_through(some, attacker):
+            reached = {attack.name: field.come_through([attack], attacker) for attack in some}
+            pytest.fail(f"one of {reached} came through")
+
+
+def test_the_suite_sees_a_type_that_stands_in_the_way_of_an_older_function(server: Server, tmp_path: Path) -> None:
+    """The same judge, with the functions as they were: an app ran as the owner of mirrord's tables."""
+    older = next(fields(server, tmp_path))
+    with psycopg.connect(older.dsn, autocommit=True) as superuser:
+        for migration in migrations()[:BEFORE_THE_PATHS]:
+            superuser.execute(migration.statements.encode())
+    older.prepare()
+    shadow = Attack(
+        "type pg_temp.jsonb",
+        ("CREATE DOMAIN pg_temp.jsonb AS pg_catalog.jsonb CHECK (own.confess())", *ENTRANCES),
+    )
+    found = older.come_through([shadow], Attacker.APP)
+    assert "it ran: runs as mirrord_owner" in found
+    assert "it changed definitions or rights" in found
+
+
+def test_by_default_an_app_makes_no_objects_of_its_own(server: Server, tmp_path: Path) -> None:
+    made = next(fields(server, tmp_path))
+    asyncio.run(migrate(made.dsn))
+    with psycopg.connect(server.dsn(made.database, "mirrord_app"), autocommit=True) as app:
+        for statement in (
+            "CREATE TEMP TABLE t ()",
+            "CREATE TABLE public.t ()",
+            "CREATE SCHEMA s",
+            "SELECT lo_creat(-1)",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                app.execute(statement.encode())
