@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from mirrord.domain.entry import Digest, EntryId
+from mirrord.errors import Busy, Refused
 from mirrord.mirror import kernel
 from mirrord.mirror.journal import COPY, STAGED, TMP, TRASH, Journal, writers
 from mirrord.mirror.label import Label, label_of, name_of
@@ -91,12 +92,27 @@ def retire(journal: Journal, name: str, label: Label) -> None:
 
 
 def was_replaced(tree: Tree, label: Label) -> bool:
-    """Whether somebody who had seen the bytes of a copy replaced them: then they are in the trash."""
+    """
+    Whether somebody who had seen the bytes of a copy replaced them: then they are in the trash.
+
+    The files there are read. Names say where to look, and a name that says what its file does not hold costs a text.
+    """
     try:
-        labels = map(label_of, tree.names(TRASH))
+        labels = {name: label_of(name) for name in tree.names(TRASH)}
     except FileNotFoundError:
         return False
-    return any(found is not None and (found.entry, found.expected) == (label.entry, label.new) for found in labels)
+    named = [
+        name for name, found in labels.items() if found and (found.entry, found.expected) == (label.entry, label.new)
+    ]
+    return any(_holds(tree, f"{TRASH}/{name}", label.new) for name in named)
+
+
+def _holds(tree: Tree, path: str, digest: Digest | None) -> bool:
+    """False where it cannot be read now: a copy that is kept too long costs nothing."""
+    try:
+        return tree.digest(path)[0] == digest
+    except (Busy, Refused, OSError):
+        return False
 
 
 def _labels(directory: int, *kinds: str) -> dict[str, Label]:

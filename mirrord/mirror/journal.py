@@ -21,7 +21,7 @@ from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import contained, contents, kernel, parking, redo
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.label import Label, label_of, name_of
+from mirrord.mirror.label import Label, label_of, name_of, relabelled
 from mirrord.mirror.layout import MACHINE, PARKED
 from mirrord.mirror.parking import NOTE
 from mirrord.mirror.redo import Redo
@@ -137,20 +137,26 @@ class Journal:
             size = os.fstat(descriptor).st_size
             return contents.read(descriptor, name, size)[0]
 
-    def settle(self, name: str, *, keep: bool) -> None:
-        """Take a file out of the journal: into the trash, or gone."""
+    def settle(self, name: str, *, keep: bool, holds: Digest | None = None) -> None:
+        """
+        Take a file out of the journal: into the trash, or gone.
+
+        holds: its digest, where that is not the one that its name says the file in place had to have. A name in the
+        trash says what the file holds: whoever looks there for a text must not take another one for it.
+        """
         if not keep:
             kernel.unlink(self.descriptor, name)
             return
+        trashed = relabelled(name, holds) if holds is not None else name
         try:
-            self._rename_to_trash(name)
+            self._rename_to_trash(name, trashed)
         except FileNotFoundError:  # there is none yet, or somebody deleted it
             self.tree.make_directories(TRASH, PRIVATE)
-            self._rename_to_trash(name)
+            self._rename_to_trash(name, trashed)
 
-    def _rename_to_trash(self, name: str) -> None:
+    def _rename_to_trash(self, name: str, trashed: str) -> None:
         with self.tree.directory(TRASH) as trash:
-            kernel.rename(self.descriptor, name, trash, name)
+            kernel.rename(self.descriptor, name, trash, trashed)
 
     def discard(self, name: str) -> None:
         """Drop a file of ours, if it is still in the journal."""

@@ -159,7 +159,7 @@ class Recovery:
             await asyncio.to_thread(copies.unwritten, journal, label)
             await asyncio.to_thread(journal.settle, leftover.name, keep=False)
         elif leftover.digest == label.expected or await self._is_known(label.entry, leftover.digest):
-            await asyncio.to_thread(journal.settle, leftover.name, keep=True)
+            await asyncio.to_thread(journal.settle, leftover.name, keep=True, holds=leftover.digest)
         else:
             self._pending.append(_Save(label.entry, leftover.name, leftover.name, label.expected))
 
@@ -169,8 +169,9 @@ class Recovery:
 
     async def _absorb(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal
-        entries = await self._take_in(save, await asyncio.to_thread(journal.read, save.name))
-        await asyncio.to_thread(journal.settle, save.name, keep=True)
+        data = await asyncio.to_thread(journal.read, save.name)
+        entries = await self._take_in(save, data)
+        await asyncio.to_thread(journal.settle, save.name, keep=True, holds=digest_of(data))
         return entries
 
     async def _take_in(self, save: _Save, data: bytes) -> list[EntryId]:

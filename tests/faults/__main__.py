@@ -22,7 +22,7 @@ def main() -> int:
     given = _arguments()
     seed = given.seed if given.seed is not None else random.randrange(1 << 20)
     names = [given.campaign] if given.campaign else list(CAMPAIGNS)
-    alone = given.seed is not None and given.seconds is None and given.campaign in ("machine", "planner")
+    alone = given.seed is not None and given.seconds is None and given.campaign in ("machine", "planner", "race")
     given.seconds = given.seconds or SECONDS
     directory = Path(tempfile.mkdtemp(prefix="mirrord-faults-"))
     print(f"SEED={seed}; what fails is kept in {directory}", flush=True)

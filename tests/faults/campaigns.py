@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.faults import canaries, coverage, cuts, machine, planner, syscalls
+from tests.faults import canaries, coverage, cuts, machine, planner, race, syscalls
 from tests.faults.injection import missing
 from tests.faults.mutants import MUTANTS, survivors
 from tests.faults.proxy import Proxy
 from tests.faults.scenarios import KNOWN, SCENARIOS, Scenario
 from tests.faults.world import Cluster, Late
+
+WRITES = 500  # of a tool in one race
 
 
 @dataclass(slots=True)
@@ -192,6 +194,17 @@ def play_cuts(run: Run) -> Outcome:
     return outcome
 
 
+def play_race(run: Run) -> Outcome:
+    """A tool against an editor, some hundred acknowledged writes a seed."""
+    outcome, acknowledged = Outcome(), 0
+    for seed in run.seeds():
+        played = race.play(run.cluster, run.directory / f"race-{seed}", f"race-{seed}", race.drawn(seed, WRITES))
+        acknowledged += played.acknowledged
+        outcome.take(f"CAMPAIGN=race SEED={seed}", played.lost)
+    outcome.notes.append(f"{acknowledged} writes were acknowledged")
+    return outcome
+
+
 def play_mutants(run: Run) -> Outcome:
     """The engine without its guards, and the oracles with something to find."""
     outcome = Outcome(of=len(MUTANTS) + 1)
@@ -202,9 +215,10 @@ def play_mutants(run: Run) -> Outcome:
 
 
 CAMPAIGNS: dict[str, tuple[float, Campaign]] = {  # by name: the share of the time that it gets
-    "machine": (0.45, play_machine),
+    "machine": (0.4, play_machine),
     "syscalls": (0.3, play_syscalls),
-    "cuts": (0.2, play_cuts),
+    "cuts": (0.15, play_cuts),
+    "race": (0.1, play_race),
     "planner": (0.05, play_planner),
     "mutants": (0.0, play_mutants),
 }

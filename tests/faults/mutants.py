@@ -108,6 +108,20 @@ MUTANTS = (
         f"{_GUARDS}::test_a_late_write_to_a_replaced_file_is_taken_in",
     ),
     Mutant(
+        "a copy is dropped for what a name in the trash says",
+        "mirror/copies.py",
+        'any(_holds(tree, f"{TRASH}/{name}", label.new) for name in named)',
+        "bool(named)",
+        "tests/unit/mirror/test_trash.py",
+    ),
+    Mutant(
+        "a displaced save is filed under the digest of another text",
+        "sync/recovery.py",
+        "keep=True, holds=digest_of(data))",
+        "keep=True)",
+        "tests/system/test_trash_sweep.py",
+    ),
+    Mutant(
         "equal sides are left alone, whatever was agreed on",
         "sync/plan.py",
         "return Move.NOTHING if base == file and version == row.version else Move.ADOPT",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import canaries, coverage, cuts, machine, syscalls
+from tests.faults import canaries, coverage, cuts, machine, race, syscalls
 from tests.faults.injection import Point, missing
 from tests.faults.mutants import QUICK, Mutant, is_caught
 from tests.faults.proxy import Proxy
@@ -31,6 +31,17 @@ def test_two_mirrors_and_an_app_agree_after_whatever_happened(own_cluster: Clust
     found = machine.play(own_cluster, tmp_path / "run", f"history-{seed}", told, said.append)
 
     assert found == [], "\n".join(said)
+
+
+@pytest.mark.parametrize("by_rename", [True, False])
+def test_no_acknowledged_write_of_a_tool_vanishes_beside_an_editor(
+    own_cluster: Cluster, tmp_path: Path, *, by_rename: bool
+) -> None:
+    told = race.Race(saves_per_second=70.0, by_rename=by_rename, writes=120)
+    played = race.play(own_cluster, tmp_path / "run", f"race-{by_rename}".lower(), told)
+
+    assert played.acknowledged == told.writes
+    assert played.lost == []
 
 
 def test_a_cut_before_any_of_some_messages_changes_nothing(own_cluster: Cluster, tmp_path: Path, sockets: Path) -> None:

@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 
 from mirrord.domain.entry import EntryId, digest_of
-from mirrord.mirror import replace, trash
+from mirrord.mirror import copies, replace, trash
+from mirrord.mirror.label import Label, name_of
+from mirrord.mirror.replace import Displaced
 from tests.system.entries import change
 from tests.system.mirrors import Mirror
 
@@ -28,3 +30,21 @@ async def test_a_text_that_is_a_version_leaves_the_trash_and_one_that_is_none_st
     monkeypatch.setattr(trash, "OF_VERSIONS", timedelta(0))
     await mirror.engine.recovery.sweep_trash()
     assert {one.label.expected for one in trash.contents_of(sides.tree)} == {seen}
+
+
+async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_copy_is_dropped_for_it(
+    mirror: Mirror,
+) -> None:
+    """Under the digest that the write expected, the save would pass for the text that a tool wrote before."""
+    mirror.write({"Page.md": "one\n"})
+    await mirror.settle()
+    (page,), sides = mirror.ids("Page"), mirror.engine.sides
+    expected, save = digest_of(b"what a tool wrote\n"), b"what an editor saved\n"
+    name = name_of("w", Label(EntryId(page), expected, digest_of(b"one\n")))
+    sides.journal.create(name, save)
+    mirror.engine.recovery.add(EntryId(page), "Page.md", expected, Displaced(name, save))
+
+    await mirror.engine.recovery.absorb_pending()
+
+    assert {one.label.expected for one in trash.contents_of(sides.tree)} == {digest_of(save)}
+    assert not copies.was_replaced(sides.tree, Label(EntryId(page), None, expected))

@@ -7,7 +7,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy
-from mirrord.mirror import replace
+from mirrord.mirror import replace, trash
 from mirrord.mirror.journal import Journal, Leftover
 from mirrord.mirror.label import Label
 from mirrord.mirror.tree import Tree
@@ -45,6 +45,16 @@ def test_a_settled_file_is_gone_or_in_the_trash(tree: Tree, journal: Journal, ro
 
     assert journal.leftovers() == []
     assert [path.name for path in (root / ".mirrord/trash").iterdir()] == [kept]
+
+
+def test_a_file_is_in_the_trash_under_the_digest_of_what_it_holds(tree: Tree, journal: Journal, root: Path) -> None:
+    save = leave(journal, LABEL, b"somebody's save")
+
+    journal.settle(save, keep=True, holds=digest_of(b"somebody's save"))
+
+    (trashed,) = trash.contents_of(tree)
+    assert trashed.label == Label(LABEL.entry, digest_of(b"somebody's save"), LABEL.new)
+    assert tree.digest(f".mirrord/trash/{trashed.name}")[0] == trashed.label.expected
 
 
 def test_a_write_in_progress_is_no_leftover(journal: Journal) -> None:

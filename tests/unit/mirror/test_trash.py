@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from mirrord.domain.entry import digest_of, new_id
-from mirrord.mirror import replace, trash
+from mirrord.mirror import copies, replace, trash
 from mirrord.mirror.journal import TRASH, Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
@@ -33,6 +33,16 @@ def test_what_is_in_the_trash_goes_after_a_month(tree: Tree, journal: Journal, r
     assert trash.purge(tree, time.time()) == []
     assert trash.purge(tree, time.time() + MONTH) == [path.name]
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_text_is_in_the_trash_only_if_a_file_there_holds_it(tree: Tree, journal: Journal, root: Path) -> None:
+    copied = Label(ENTRY, None, digest_of(b"what a command wrote"))
+    path = throw_away(tree, journal, root, b"what a command wrote")
+    assert copies.was_replaced(tree, copied)
+
+    path.write_bytes(b"somebody's save")
+
+    assert not copies.was_replaced(tree, copied)
 
 
 def test_what_is_open_or_changed_is_not_purged(tree: Tree, journal: Journal, root: Path) -> None:
