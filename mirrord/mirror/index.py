@@ -25,6 +25,7 @@ class Index:
         self._seen: dict[str, bytes] = {}
         self._paths: dict[bytes, str] = {}
         self._origins: dict[bytes, str] = {}  # only of those that were seen elsewhere since
+        self._left: dict[bytes, int] = {}  # when inodes last changed whose path has nothing or another one now
         self._children: dict[str, set[str]] = {}
         for path in list(seen):
             self.note(path, seen.pop(path))
@@ -48,6 +49,20 @@ class Index:
         """Where it was when it was last known whose it is, or seen first; however often it was looked at since."""
         key = _INODE.pack(*inode)
         return self._origins.get(key) or self._paths.get(key)
+
+    def changed_ns(self, inode: Inode) -> int | None:
+        """The ctime that a file or directory had at the last look, wherever that was; None: it was never seen."""
+        key = _INODE.pack(*inode)
+        packed = self._seen.get(self._paths.get(key, ""))
+        if packed is not None and packed.startswith(key):
+            return _changed_ns(packed)
+        return self._left.get(key)
+
+    def disown(self, inode: Inode) -> None:
+        """The number belongs to a new file now: where the old one was tells nothing of it."""
+        key = _INODE.pack(*inode)
+        for known in (self._paths, self._origins, self._left):
+            known.pop(key, None)
 
     def paths(self) -> Iterable[str]:
         """All paths."""
@@ -93,8 +108,12 @@ class Index:
 
     def note(self, path: str, seen: Seen) -> None:
         """Remember a look."""
-        self._seen[path] = packed = _packed(seen)
+        before, packed = self._seen.get(path), _packed(seen)
         key = packed[: _INODE.size]
+        if before is not None and not before.startswith(key):
+            self._left[before[: _INODE.size]] = _changed_ns(before)
+        self._seen[path] = packed
+        self._left.pop(key, None)
         if (last := self._paths.get(key, path)) != path:
             self._origins.setdefault(key, last)
         self._paths[key] = path
@@ -116,7 +135,8 @@ class Index:
 
     def forget(self, path: str) -> None:
         """Nothing is there any more."""
-        self._seen.pop(path, None)
+        if (packed := self._seen.pop(path, None)) is not None:
+            self._left[packed[: _INODE.size]] = _changed_ns(packed)
         while path and path not in self._seen and not self._children.get(path):
             self._children.pop(path, None)
             above = path.rpartition("/")[0]
@@ -127,6 +147,7 @@ class Index:
         """Forget where inodes were that are nowhere now: the system gives their numbers to new files."""
         self._paths = {packed[: _INODE.size]: path for path, packed in self._seen.items()}
         self._origins = {key: path for key, path in self._origins.items() if key in self._paths}
+        self._left.clear()
 
     def rename(self, old: str, new: str) -> None:
         """A file or directory we renamed ourselves: all below it is where it was, under another path."""
@@ -170,6 +191,11 @@ class Index:
 
 def _packed(seen: Seen) -> bytes:
     return _STAT.pack(*seen[:5]) + seen.entry.bytes + seen.digest
+
+
+def _changed_ns(packed: bytes) -> int:
+    changed_ns: int = _STAT.unpack_from(packed)[4]
+    return changed_ns
 
 
 def _unpacked(packed: bytes) -> Seen:

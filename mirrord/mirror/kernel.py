@@ -12,6 +12,7 @@ import os
 import platform
 import signal
 import stat as modes
+import struct
 import sys
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ _OPENAT2 = ctypes.c_long(437)  # the same on every architecture
 _RENAMEAT2 = {"x86_64": ctypes.c_long(316), "aarch64": ctypes.c_long(276)}
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 _NOREPLACE, _EXCHANGE = 1, 2
+
+# linux/stat.h: Python has no statx before 3.15
+_STATX_BYTES, _STATX_BTIME, _STATX_BTIME_AT, _AT_EMPTY_PATH = 256, 0x800, 80, 0x1000
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
@@ -74,6 +78,16 @@ class _OpenHow(ctypes.Structure):
 def stat_of(raw: os.stat_result) -> Stat:
     """The part of a stat result mirrord compares."""
     return Stat(raw.st_dev, raw.st_ino, raw.st_size, raw.st_mtime_ns, raw.st_ctime_ns, raw.st_mode, raw.st_nlink)
+
+
+def born_ns(descriptor: int) -> int | None:
+    """When the file or directory was made, by the kernel's clock; None where the file system does not keep it."""
+    found = ctypes.create_string_buffer(_STATX_BYTES)
+    if _libc.statx(ctypes.c_int(descriptor), b"", _AT_EMPTY_PATH, _STATX_BTIME, found) != 0:
+        return None
+    (known,) = struct.unpack_from("<I", found, 0)
+    seconds, nanoseconds = struct.unpack_from("<qI", found, _STATX_BTIME_AT)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds) if known & _STATX_BTIME else None
 
 
 def openat2(directory: int, path: str, flags: int, mode: int = 0) -> int:

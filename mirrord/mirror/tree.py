@@ -93,6 +93,17 @@ class Tree:
         finally:
             os.close(descriptor)
 
+    def born_ns(self, path: str) -> int | None:
+        """When what is at *path* was made; None if nothing is there, or the file system does not keep it."""
+        try:
+            descriptor = contained.opened(self.descriptor, path, contained.ITSELF, native=self.native)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            return kernel.born_ns(descriptor)
+        finally:
+            os.close(descriptor)
+
     def spells(self, path: str) -> bool:
         """Whether there is something of exactly this spelling: a file system that ignores case finds others too."""
         while path:

@@ -1,9 +1,9 @@
 """Which entry a file is: the order of evidence of DESIGN §3 "Identity", as pure functions."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from mirrord.domain.entry import EMPTY, EntryId, Kind, TenantId, id_of_path, parse_id
+from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base
 from mirrord.mirror.layout import directory_of, page_path
 from mirrord.sync.evidence import Found, Memory, fits, same_sort
@@ -19,10 +19,11 @@ def identify(
     founds = list(founds)
     handed_on = names_handed_on(founds, memory)
     succeeding = successors(founds, handed_on, memory)
+    telling = _telling_digests(founds, memory)
     for found in founds:
         base = handed_on.get(found.path)
         of = _entry_elsewhere if found.path in succeeding else _entry_of
-        entry = base.entry if base is not None else of(found, memory)
+        entry = base.entry if base is not None else of(found, memory, telling)
         if entry is None:
             strangers.append(found)
         else:
@@ -39,7 +40,14 @@ def identify(
     return owners
 
 
-def _entry_of(found: Found, memory: Memory) -> EntryId | None:
+def _telling_digests(founds: Iterable[Found], memory: Memory) -> frozenset[Digest]:
+    """Digests that one file has and one lost entry had: such bytes tell more than the number of an inode."""
+    shown = Counter(found.digest for found in founds)
+    lost = {digest: sum(map(memory.is_lost, memory.of_digest.get(digest, ()))) for digest in shown}
+    return frozenset(digest for digest, files in shown.items() if files == 1 and lost[digest] == 1)
+
+
+def _entry_of(found: Found, memory: Memory, telling: frozenset[Digest]) -> EntryId | None:
     here = _base_here(found, memory)
     if here is not None and here.kind is Kind.FOLDER:
         return _page_come_here(found, memory, here) or here.entry
@@ -48,8 +56,7 @@ def _entry_of(found: Found, memory: Memory) -> EntryId | None:
     return (
         _by_id(found, memory, here)
         or (here.entry if here is not None else None)
-        or _by_inode(found, memory)
-        or _by_digest(found, memory)
+        or _by_file(found, memory, telling)
         or _by_writer(found, memory)
         or _by_note(found, memory)
     )
@@ -62,9 +69,17 @@ def _page_come_here(found: Found, memory: Memory, folder: Base) -> EntryId | Non
     return entry if base is not None and base.kind is Kind.PAGE else None
 
 
-def _entry_elsewhere(found: Found, memory: Memory) -> EntryId | None:
+def _entry_elsewhere(found: Found, memory: Memory, telling: frozenset[Digest]) -> EntryId | None:
     """The same for a file whose path says nothing: the one that had it is another one by now."""
-    return _by_id(found, memory, None) or _by_inode(found, memory) or _by_digest(found, memory)
+    return _by_id(found, memory, None) or _by_file(found, memory, telling)
+
+
+def _by_file(found: Found, memory: Memory, telling: frozenset[Digest]) -> EntryId | None:
+    """By bytes that only one file has and only one lost entry had, else by the inode, else by bytes."""
+    by_bytes = _by_digest(found, memory)
+    if by_bytes is not None and found.digest in telling:
+        return by_bytes
+    return _by_inode(found, memory) or by_bytes
 
 
 def late_save(note: Found, memory: Memory, index: Found | None) -> Base | None:

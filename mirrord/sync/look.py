@@ -242,6 +242,8 @@ class Looker:
     def _note(self, path: str, stat: Stat, found: Found, result: Look) -> None:
         before = self.index.get(path)
         entry = before.entry if before else NOBODY
+        if self._is_reused(path, found):
+            self.index.disown(found.inode)
         if (origin := self.index.origin_of(found.inode)) is not None:
             result.old_path[found.inode] = origin
         old = self.index.path_of(found.inode) or path
@@ -249,6 +251,19 @@ class Looker:
             result.found.pop(old, None)
             self._gone(old, result)
         self.index.note(path, Seen(*stat[:5], found.digest, entry))
+
+    def _is_reused(self, path: str, found: Found) -> bool:
+        """
+        Whether the number of an inode that was seen elsewhere belongs to a new file now: it was made since that look.
+
+        Where the file system does not say when, a file's number is no evidence; its bytes, or most of them, have to be.
+        """
+        if self.index.origin_of(found.inode) in (None, path):
+            return False
+        changed_ns, born_ns = self.index.changed_ns(found.inode), self.tree.born_ns(path)
+        if changed_ns is None or born_ns is None:
+            return found.spot.kind is not Kind.FOLDER
+        return born_ns > changed_ns
 
     def _is_respelled(self, path: str, stat: Stat) -> bool:
         """Whether what was found is another spelling of the name, which this file system takes for the same."""

@@ -63,8 +63,7 @@ def play(cluster: Cluster, directory: Path, name: str, race: Race) -> Played:
         waiting = len(_copies(mirror.root))
         fewer = partial(_are_fewer, mirror.root, waiting)  # then each was looked at; they are taken in one by one
         eventually(lambda: fewer() or None, "a copy is taken in, or none waits", _PATIENCE_SECONDS)
-        copied = {token for copy in _copies(mirror.root) for token in tokens_in(contents(copy) or b"")}
-        lost = ledger.written.keys() - copied - tokens_of_rows(world) - tokens_of_files(world)
+        lost = ledger.written.keys() - _copied(mirror.root) - tokens_of_rows(world) - tokens_of_files(world)
         return Played(len(ledger.written), [f"LOST {token} of {race}" for token in sorted(lost)])
     finally:
         world.close()
@@ -73,6 +72,15 @@ def play(cluster: Cluster, directory: Path, name: str, race: Race) -> Played:
 def _copies(root: Path) -> list[Path]:
     """Texts of the tool that wait for the daemon to find them in the history."""
     return [path for path in files(root / TMP) if path.name.startswith(COPY)]
+
+
+def _copied(root: Path) -> set[str]:
+    """The tokens of those texts; the daemon may take a file over from a tool's journal while they are read."""
+    while True:
+        copies = _copies(root)
+        held = {path: contents(path) for path in copies}
+        if copies == _copies(root) and None not in held.values():
+            return {token for data in held.values() if data is not None for token in tokens_in(data)}
 
 
 def _are_fewer(root: Path, before: int) -> bool:

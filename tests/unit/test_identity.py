@@ -222,6 +222,20 @@ def test_an_inode_that_was_used_again_while_its_old_path_lives_says_nothing() ->
     assert is_new(result["b.md"], "b.md")
 
 
+def test_bytes_that_only_one_file_has_tell_more_than_an_inode() -> None:
+    """A new file may have got the number of a removed one."""
+    copied = [found("new/a.md", "alpha", inode=2), found("new/b.md", "beta", inode=1)]
+    known = owners(copied, PAIR, missing=["a.md", "b.md"], inodes={1: "a.md", 2: "b.md"})
+    assert known == {"new/a.md": A, "new/b.md": B}
+
+
+def test_of_several_lost_pages_with_the_same_bytes_the_inode_tells() -> None:
+    bases = [base(A, "a.md", "same"), base(B, "b.md", "same")]
+    moved = [found("x.md", "same", inode=2), found("y.md", "same", inode=1)]
+    known = owners(moved, bases, missing=["a.md", "b.md"], inodes={1: "a.md", 2: "b.md"})
+    assert known == {"x.md": B, "y.md": A}
+
+
 def test_a_renamed_directory_is_known_by_its_inode() -> None:
     bases = [base(A, "old", None)]
     assert owners([found("new", None, inode=1)], bases, missing=["old"], inodes={1: "old"}) == {"new": A}

@@ -1,0 +1,172 @@
+"""git, cp, rm and unzip on a mirrored tree: pages keep their ids, files their names, and the work tree is clean.
+
+The oracle knows which text was whose: every page has a line that no other page has.
+"""
+
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tests.system.commands import Near
+from tests.system.editors import save
+from tests.system.harness import Mirrord, eventually
+from tests.system.trees import tree
+
+FEW, MANY = 12, 300  # pages
+
+
+@pytest.fixture
+def mirrord(admin_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
+    with Near(tmp_path, tenant=f"tree-{tmp_path.name[-40:].lower().replace('_', '-')}"[:50], dsn=admin_dsn) as started:
+        started.up()
+        yield started
+
+
+def text_of(number: int) -> str:
+    return f"# Note {number}\n\nOnly note {number} says wood{number:05}.\n\nLike every note.\n"
+
+
+def write_notes(directory: Path, count: int, first: int = 0) -> None:
+    for number in range(first, first + count):
+        directory.mkdir(parents=True, exist_ok=True)
+        save(directory / f"D{number:03}.md", text_of(number))
+
+
+def ids(mirrord: Mirrord) -> dict[str, UUID]:
+    """The id of every living page by its text, once every file has its row."""
+    mirrord.flush()
+    files = {path for path in tree(mirrord.root) if path.endswith(".md")}
+
+    def found() -> dict[str, UUID] | None:
+        rows = mirrord.app.execute(
+            "SELECT markdown, id FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page' AND markdown IS NOT NULL"
+        ).fetchall()
+        return dict(rows) if len(rows) == len(files) else None
+
+    return eventually(found, "as many pages as files")
+
+
+def git(mirrord: Mirrord, *words: str) -> str:
+    own = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.excludesFile=/dev/null"]
+    done = subprocess.run(["git", *own, *words], cwd=mirrord.root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def begin_repository(mirrord: Mirrord, count: int) -> dict[str, UUID]:
+    """A repository whose work tree is the mirrored tree; the ids of its pages."""
+    (mirrord.root / ".gitignore").write_text(".mirrord\n")
+    write_notes(mirrord.root / "docs", count)
+    git(mirrord, "init", "-q", "-b", "main")
+    commit(mirrord)
+    return ids(mirrord)
+
+
+def commit(mirrord: Mirrord) -> None:
+    git(mirrord, "add", "-A")
+    git(mirrord, "commit", "-q", "-m", "notes")
+
+
+def same_pages(before: dict[str, UUID], after: dict[str, UUID]) -> bool:
+    return {text: after.get(text) for text in before} == before
+
+
+@pytest.mark.parametrize("count", [FEW, 20, MANY])
+def test_a_branch_with_a_renamed_folder_and_new_files_keeps_every_id(mirrord: Mirrord, count: int) -> None:
+    notes = begin_repository(mirrord, count)
+    git(mirrord, "checkout", "-q", "-b", "handbook")
+    git(mirrord, "mv", "docs", "handbook")
+    write_notes(mirrord.root / "handbook", 5, first=count)
+    commit(mirrord)
+    assert same_pages(notes, ids(mirrord))
+
+    for branch in ("main", "handbook", "main"):
+        git(mirrord, "checkout", "-q", branch)
+        assert same_pages(notes, ids(mirrord)), branch
+        assert git(mirrord, "status", "--porcelain") == "", branch
+
+
+def test_stash_and_rebase_keep_every_id(mirrord: Mirrord) -> None:
+    notes = begin_repository(mirrord, FEW)
+    git(mirrord, "checkout", "-q", "-b", "other")
+    git(mirrord, "mv", "docs/D001.md", "docs/First.md")
+    write_notes(mirrord.root / "more", 3, first=FEW)
+    commit(mirrord)
+    git(mirrord, "checkout", "-q", "main")
+    write_notes(mirrord.root / "docs", 2, first=FEW + 3)
+    commit(mirrord)
+    save(mirrord.root / "docs/D002.md", text_of(2) + "\nAnd an edit.\n")
+    git(mirrord, "stash", "-q")
+    git(mirrord, "checkout", "-q", "other")
+    git(mirrord, "rebase", "-q", "main")
+    git(mirrord, "stash", "pop", "-q")
+    edited = {text_of(2): text_of(2) + "\nAnd an edit.\n"}
+    assert same_pages({edited.get(text, text): id_ for text, id_ in notes.items()}, ids(mirrord))
+    assert git(mirrord, "status", "--porcelain") == " M docs/D002.md\n"
+
+
+@pytest.mark.parametrize("fewer", [0, 1])
+def test_a_folder_that_was_removed_and_copied_back_elsewhere_keeps_every_id(
+    mirrord: Mirrord, tmp_path: Path, fewer: int
+) -> None:
+    """The file system gives the numbers of the removed files to the new ones."""
+    write_notes(mirrord.root / "old", FEW)
+    notes = ids(mirrord)
+    kept = tmp_path / "kept"
+    shutil.copytree(mirrord.root / "old", kept)
+    for number in range(fewer):
+        (kept / f"D{number:03}.md").unlink()
+    shutil.rmtree(mirrord.root / "old")
+    shutil.copytree(kept, mirrord.root / "new", copy_function=shutil.copy)
+    expected = {text: id_ for text, id_ in notes.items() if text not in map(text_of, range(fewer))}
+
+    assert same_pages(expected, ids(mirrord))
+    assert sorted(tree(mirrord.root)) == [f"new/D{number:03}.md" for number in range(fewer, FEW)]
+
+
+def test_a_new_page_in_place_of_a_removed_one_is_another_page(mirrord: Mirrord) -> None:
+    save(mirrord.root / "Old.md", "# Salaries\n\nThe secret list of salaries.\n")
+    (old,) = ids(mirrord).values()
+    (mirrord.root / "Old.md").unlink()
+    (mirrord.root / "New.md").write_text("# Shopping\n\nBread, butter and cheese.\n")
+
+    (new,) = ids(mirrord).values()
+
+    assert new != old
+    query = "SELECT count(*) FROM mirrord.page_revision WHERE page_id = %s AND markdown LIKE '%%salaries%%'"
+    assert mirrord.app.execute(query, [new]).fetchone() == (0,)
+
+
+def test_an_archive_unpacked_over_the_tree_keeps_every_id(mirrord: Mirrord, tmp_path: Path) -> None:
+    write_notes(mirrord.root / "docs", FEW)
+    notes = ids(mirrord)
+    archive = tmp_path / "docs.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        for path in (mirrord.root / "docs").iterdir():
+            made.write(path, f"docs/{path.name}")
+    for number in range(3):
+        (mirrord.root / f"docs/D{number:03}.md").rename(mirrord.root / f"docs/Moved {number}.md")
+    assert same_pages(notes, ids(mirrord))
+    moved = {text_of(number) for number in range(3)}
+    with zipfile.ZipFile(archive) as given:
+        given.extractall(mirrord.root)
+
+    after = ids_by_path(mirrord)
+
+    assert all(after[f"docs/Moved {number}"] == notes[text_of(number)] for number in range(3))
+    assert all(after[f"docs/D{n:03}"] == notes[text_of(n)] for n in range(3, FEW))
+    assert len(after) == FEW + len(moved)
+
+
+def ids_by_path(mirrord: Mirrord) -> dict[str, UUID]:
+    mirrord.flush()
+    query = (
+        "SELECT f.name || '/' || p.name, p.id FROM mirrord.page AS p JOIN mirrord.page AS f ON f.id = p.parent_id "
+        "AND f.tenant_id = p.tenant_id WHERE p.deleted_at IS NULL"
+    )
+    return dict(mirrord.app.execute(query).fetchall())
