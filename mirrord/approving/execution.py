@@ -33,11 +33,7 @@ def previewed(desk: Desk, request: Request) -> Preview:
     """What a request would do as the tree is now. Raises Failed, STALE too where its asker saw something else."""
     _check_places(desk, request)
     with _session(desk, request) as session:
-        preview = _patiently(request, lambda: _preview(session, request))
-        if dict(preview.bases) != dict(request.bases):
-            sentence = f"{request.command} would be about other files now than when it was asked for."
-            raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
-        return preview
+        return _patiently(request, lambda: _preview(session, request))
 
 
 def executed(desk: Desk, request: Request, level: str, progress: Progress = unobserved) -> dict[str, Any]:
@@ -103,12 +99,17 @@ def _session(desk: Desk, request: Request) -> "Iterator[Session]":
 
 
 def _preview(session: "Session", request: Request) -> Preview:
+    """Raises Failed, STALE, where it would not be about the very files any more that it was asked for with."""
     _check_bases(session, request.bases)
-    return _command(request).preview(session, **request.arguments)
+    preview = _command(request).preview(session, **request.arguments)
+    if dict(preview.bases) != dict(request.bases):
+        sentence = f"{request.command} would be about other files now than when it was asked for."
+        raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
+    return preview
 
 
 def _run(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
-    _check_bases(session, request.bases)
+    _preview(session, request)
     return asdict(_command(request).call(session, request.arguments, progress))
 
 

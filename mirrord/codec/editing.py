@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import islice
 
 from mirrord.codec.frontmatter import Json, Removed, with_keys
+from mirrord.codec.joining import goes_on
 from mirrord.codec.missed import Missed
 from mirrord.codec.sections import Section, named, sections_of, shown
 from mirrord.codec.text import lines, newline, unix
@@ -115,7 +116,7 @@ def _with_section(text: str, edit: SectionEdit) -> str:
         case Action.INSERT_BEFORE:
             return _placed(text, section.start, section.start, new)
         case Action.APPEND:
-            return _placed(text, section.own_end, section.own_end, new)
+            return _appended(text, section, new)
         case Action.INSERT_AFTER:
             return _placed(text, section.end, section.end, new)
 
@@ -126,6 +127,15 @@ def _without_heading(new: str, section: Section) -> str:
     if first is None or first.start != 0 or (first.level, first.title) != (section.level, section.title):
         return new
     return new[first.content :].lstrip("\r\n")
+
+
+def _appended(text: str, section: Section, new: str) -> str:
+    """*new* behind what stands below the heading: right behind it where it goes on with a list or a table."""
+    own = text[section.content : section.own_end].rstrip("\r\n")
+    if new and goes_on(own, new):
+        behind = section.content + len(own)
+        return text[:behind] + newline(text) + new + text[behind:]
+    return _placed(text, section.own_end, section.own_end, new)
 
 
 def _placed(text: str, start: int, end: int, new: str) -> str:

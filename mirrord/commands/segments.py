@@ -9,6 +9,7 @@ from mirrord.codec.text import decode
 from mirrord.commands.failure import Failed, explained, invalid
 from mirrord.commands.session import Session
 from mirrord.commands.writing import file_id
+from mirrord.domain.approval import ABSENT
 from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.record import Form, record_path
 from mirrord.domain.segment import Segment, decoded, encoded
@@ -47,6 +48,13 @@ def segments_of(session: Session, page_id: UUID) -> list[Segment]:
     Raises Failed, SEGMENTS_UNREADABLE, where somebody's edit left the record broken.
     """
     return decoded(_load(session, path_of(page_id)).data)
+
+
+def base_of(session: Session, page_id: UUID) -> dict[str, str]:
+    """By its path the digest of the record of a page's segments, as a base of what depends on them; or ABSENT."""
+    path = path_of(page_id)
+    digest = _load(session, path).digest
+    return {path: digest.hex() if digest is not None else ABSENT}
 
 
 def count(session: Session, page_id: UUID) -> int:

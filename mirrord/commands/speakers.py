@@ -77,7 +77,8 @@ def preview_detect_speakers(session: Session, source_id: Reference, format: str 
     turns = "1 turn" if done.segments_count == 1 else f"{done.segments_count} turns"
     sentence = f"In the source {name!r} {turns} of {done.count} speaker{'' if done.count == 1 else 's'} would be marked"
     instead = f", in place of {before} marked before." if before else "."
-    return Preview(sentence + instead, facts, _lines(asked), {asked.page.path: asked.page.digest.hex()})
+    bases = {asked.page.path: asked.page.digest.hex(), **segments.base_of(session, asked.source.entry)}
+    return Preview(sentence + instead, facts, _lines(asked), bases)
 
 
 def _asked(session: Session, source_id: Reference, format: str) -> _Asked:

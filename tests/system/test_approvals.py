@@ -228,6 +228,41 @@ def test_what_was_asked_for_never_changes(mirrord: Mirrord, agent: Asker, name: 
     eventually(lambda: problem(mirrord, path) is None, "the end of the problem")
 
 
+def test_a_deletion_does_not_take_a_page_along_that_its_preview_did_not_name(
+    mirrord: Mirrord, agent: Asker, name: str
+) -> None:
+    mirrord.file(f"{name}").mkdir()
+    mirrord.file(f"{name}/First.md").write_text("first\n")
+    request = agent.asks("delete_page", {"path": name, "recursive": True})
+    await_state(mirrord, request, "pending")
+    mirrord.file(f"{name}/Second.md").write_text("made after the preview\n")
+
+    approve(mirrord, request)
+
+    await_state(mirrord, request, "failed")
+    assert sorted(path.name for path in mirrord.file(name).iterdir()) == ["First.md", "Second.md"]
+    assert mirrord.file(f"{name}.md").exists()
+
+
+def test_the_second_of_two_requests_about_the_same_segments_is_asked_again(
+    mirrord: Mirrord, agent: Asker, name: str
+) -> None:
+    talk = "---\ntype: source\n---\n[Ana] One.\n\n[Ben] Two.\n\n[Ana] Three.\n\n[Ben] Four.\n"
+    mirrord.file("Sources").mkdir(exist_ok=True)
+    mirrord.file(f"Sources/{name}.md").write_text(talk)
+    source = str(eventually(lambda: mirrord.page(f"Sources/{name}"), "the row of the source").id)
+    requests = [agent.asks("detect_speakers", {"source_id": source, "format": form}) for form in ("bracket", "colon")]
+    for request in requests:
+        await_state(mirrord, request, "pending")
+    for request in requests:
+        approve(mirrord, request)
+
+    await_state(mirrord, requests[0], "executed")
+    await_state(mirrord, requests[1], "failed")
+    marked = "SELECT count(*) FROM mirrord.segment AS s JOIN mirrord.page AS p ON p.id = s.page_id WHERE p.name = %s"
+    eventually(lambda: mirrord.app.execute(marked, [name]).fetchone() == (4,) or None, "the four turns")
+
+
 def test_a_request_that_was_run_is_not_run_again(mirrord: Mirrord, agent: Asker, name: str) -> None:
     request = agent.asks("delete_page", {"path": name})
     asked = agent.file(request).read_bytes()

@@ -35,6 +35,32 @@ def test_a_text_is_replaced_where_it_stands_as_often_as_expected(root: Path, ses
     assert [kind for kind, _ in events(root)] == ["PageWritten"]
 
 
+TABLE = "| a | b |\n| - | - |\n| 1 | 2 |"
+
+
+@pytest.mark.parametrize(
+    ("own", "new", "expected"),
+    [
+        ("- a\n- b\n", "- c", "- a\n- b\n- c\n"),
+        ("- a\n  - deeper\n", "- c\n- d", "- a\n  - deeper\n- c\n- d\n"),
+        ("1. a\n2. b\n", "3. c", "1. a\n2. b\n3. c\n"),
+        ("- [ ] a\n", "- [x] b", "- [ ] a\n- [x] b\n"),
+        (f"{TABLE}\n", "| 3 | 4 |\n| 5 | 6 |", f"{TABLE}\n| 3 | 4 |\n| 5 | 6 |\n"),
+        ("- a\n\n- b\n", "- c", "- a\n\n- b\n\n- c\n"),  # loose as it was
+        ("- a\n", "* c", "- a\n\n* c\n"),  # another list
+        ("- a\n", "more", "- a\n\nmore\n"),  # no item
+        (f"{TABLE}\n", "more", f"{TABLE}\n\nmore\n"),
+        (f"{TABLE}\n", TABLE, f"{TABLE}\n\n{TABLE}\n"),  # another table
+        ("text\n", "- a", "text\n\n- a\n"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_what_is_appended_goes_on_with_a_tight_list_or_a_table(own: str, new: str, expected: str, ending: str) -> None:
+    text = f"# A\n\n{own}\n## B\n\nb\n".replace("\n", ending)
+    after = edited(text, [SectionEdit("A", Action.APPEND, new)])
+    assert after == f"# A\n\n{expected}\n## B\n\nb\n".replace("\n", ending)
+
+
 @pytest.mark.parametrize(
     ("edit", "code", "found"),
     [

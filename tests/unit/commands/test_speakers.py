@@ -8,6 +8,7 @@ from mirrord.commands import segments
 from mirrord.commands.failure import Failed
 from mirrord.commands.session import Session
 from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
+from mirrord.domain.approval import ABSENT
 from mirrord.domain.entry import EntryId, digest_of
 from mirrord.domain.number import number_of
 from mirrord.domain.segment import Segment
@@ -83,7 +84,8 @@ def test_a_preview_names_the_speakers_and_changes_nothing(root: Path, session: S
     assert preview.facts["occurrences"] == {"Ana": 2, "Ben": 2}
     assert preview.summary == "In the source 'Talk' 4 turns of 2 speakers would be marked."
     assert preview.lines[:3] == ("Ana: 2", "Ben: 2", "Ana | Did you bring it?")
-    assert preview.bases == {"Sources/Talk.md": digest_of((root / "Sources/Talk.md").read_bytes()).hex()}
+    text = digest_of((root / "Sources/Talk.md").read_bytes()).hex()
+    assert preview.bases == {"Sources/Talk.md": text, segments.path_of(entry): ABSENT}
     assert segments.count(session, entry) == 0
     assert not (root / ".records/events").exists()
 
@@ -92,6 +94,15 @@ def test_a_preview_says_how_many_are_replaced(root: Path, session: Session) -> N
     entry = source(root, "Sources/Talk.md", TALK)
     detect_speakers(session, str(entry))
     assert preview_detect_speakers(session, str(entry)).summary.endswith(", in place of 4 marked before.")
+
+
+def test_what_a_preview_says_depends_on_the_segments_there_are(root: Path, session: Session) -> None:
+    entry = source(root, "Sources/Talk.md", TALK)
+    before = preview_detect_speakers(session, str(entry))
+    detect_speakers(session, str(entry))
+    after = preview_detect_speakers(session, str(entry))
+    record = segments.path_of(entry)
+    assert (before.bases[record], after.bases[record]) == (ABSENT, digest_of((root / record).read_bytes()).hex())
 
 
 def test_where_nobody_speaks_there_is_no_format(root: Path, session: Session) -> None:

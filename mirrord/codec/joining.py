@@ -1,0 +1,50 @@
+"""PURE: whether Markdown that is added behind a block is more of it: items of its list, rows of its table."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from markdown_it.token import Token
+
+from mirrord.codec.dialect import parse_blocks
+
+_LISTS = ("bullet_list_open", "ordered_list_open")
+_TABLE = "table_open"
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block that is in no other. parts: items of a list, rows of a table. is_tight: of a list."""
+
+    kind: str
+    parts: int
+    is_tight: bool
+
+
+def goes_on(own: str, new: str) -> bool:
+    """Whether *new*, on the line right behind *own*, is more of its last block, which stays as tight as it was."""
+    before, added, both = _blocks(own), _blocks(new), _blocks(f"{own}\n{new}")
+    if not before or len(before) != len(both) or len(added) != 1:
+        return False
+    last, joined = before[-1], both[-1]
+    if last.kind in _LISTS:
+        is_more = added[0].kind == joined.kind == last.kind and joined.parts == last.parts + added[0].parts
+        return is_more and last.is_tight and joined.is_tight
+    if last.kind == _TABLE:
+        rows = new.splitlines()
+        is_row = added[0].kind == "paragraph_open" and all("|" in row for row in rows)
+        return is_row and joined.kind == _TABLE and joined.parts == last.parts + len(rows)
+    return False
+
+
+def _blocks(text: str) -> list[_Block]:
+    tokens = parse_blocks(text)
+    starts = [number for number, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
+    return [_block(tokens[start:end]) for start, end in pairwise([*starts, len(tokens)])]
+
+
+def _block(tokens: list[Token]) -> _Block:
+    kind = tokens[0].type
+    part = "tr_open" if kind == _TABLE else "list_item_open"
+    parts = sum(token.type == part and token.level <= 2 for token in tokens)
+    own_paragraphs = [token for token in tokens if token.type == "paragraph_open" and token.level == 2]
+    return _Block(kind, parts, is_tight=all(token.hidden for token in own_paragraphs))
