@@ -17,7 +17,13 @@ Found = Mapping[str, Any]
 WIDE = 160  # columns of a terminal; all of a tenant fits into a line
 MOST_TENANTS = 20  # shown live; those first of which something waits
 LATELY = 6
-_COLOURS = {"in sync": "green", "working": "cyan", "starting": "yellow", "not running": "red"}
+_COLOURS = {
+    "in sync": "green",
+    "working": "cyan",
+    "needs you": "bright_yellow",
+    "starting": "yellow",
+    "not running": "red",
+}
 _WORK = {
     "scan": "looking at the whole tree",
     "import": "working through files and rows",
@@ -68,7 +74,7 @@ def board(found: Found, *, width: int, most: int | None = None, lately: bool = T
 def headline(found: Found) -> Text:
     """How it is, in a line."""
     daemon, database = found["daemon"], found["database"]
-    state = _state(found)
+    state = state_of(found)
     version = f" {database['server_version']}" if database["server_version"] else ""
     kind = "embedded" if database["embedded"] else "at the DSN"
     server = f"Postgres{version}, {kind}" if database["outage"] is None else "Postgres out of reach"
@@ -76,13 +82,17 @@ def headline(found: Found) -> Text:
     return Text.assemble(("mirrord ", "bold"), (state, f"bold {_COLOURS[state]}"), f"   {server}{running}")
 
 
-def _state(found: Found) -> str:
+def state_of(found: Found) -> str:
+    """In a word or two. It is in sync only where nothing waits, is refused or halted, and every tree was looked at."""
+    tenants = found["tenants"]
     if not found["daemon"]["alive"]:
         return "not running"
     if not found["daemon"]["ready"]:
         return "starting"
-    is_busy = any(one["pending"] or one["derived"] is False for one in found["tenants"])
-    return "working" if is_busy else "in sync"
+    if any(one["pending"] or one["derived"] is False or one["work"] for one in tenants):
+        return "working"
+    needs_person = any(one["problems"] or one["halts"] or one["files"] is None for one in tenants)
+    return "needs you" if needs_person or found["database"]["outage"] is not None else "in sync"
 
 
 def tenant_table(tenants: list[dict[str, Any]], most: int | None, width: int) -> Table:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 
 from mirrord import app
-from mirrord.cli.board import MOST_TENANTS, WIDE, board, moment, told
+from mirrord.cli.board import MOST_TENANTS, WIDE, board, moment, state_of, told
 from mirrord.cli.options import configured, run
 from mirrord.config import Config
 from mirrord.db import approvals, attention, overview, tenants
@@ -22,7 +22,7 @@ from mirrord.db.attention import Halt, Problem
 from mirrord.db.connect import Database
 from mirrord.domain.approval import State
 from mirrord.domain.remedies import REMEDIES
-from mirrord.errors import MirrordError, Unavailable
+from mirrord.errors import MirrordError, Unavailable, UserError
 from mirrord.mirror import trash
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.tree import Tree
@@ -35,29 +35,30 @@ COUNT = 5.0  # seconds between two looks into the database
 
 @click.command()
 @configured
+@click.option("--tenant", help="Only this one; without, all of them.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.option("--watch", is_flag=True, help="Keep it up to date until Ctrl-C; on a terminal only.")
-def status(config: Config, as_json: bool, watch: bool) -> None:
+def status(config: Config, tenant: str | None, as_json: bool, watch: bool) -> None:
     """What is in sync, what waits, what needs you."""
     console = Console()
     if watch and console.is_terminal and not as_json:
         with suppress(KeyboardInterrupt):
-            run(_watch(config, console))
+            run(_watch(config, console, tenant))
         return
-    found = run(gather(config))
+    found = run(gather(config, tenant))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps({"state": state_of(found), **found}, indent=2))
     else:
         if not console.is_terminal:
             console = Console(width=WIDE)  # a pipe has no width
         console.print(board(found, width=console.width, lately=watch), soft_wrap=True)
 
 
-async def _watch(config: Config, console: Console) -> None:
+async def _watch(config: Config, console: Console, tenant: str | None) -> None:
     """The whole screen, drawn anew with every beat; a resized window is filled the next time."""
     with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
-            found, counted = await gather(config), time.monotonic()
+            found, counted = await gather(config, tenant), time.monotonic()
             while time.monotonic() - counted < COUNT:
                 most = max(3, min(MOST_TENANTS, console.height // 3))
                 live.update(board(found, width=console.width, most=most), refresh=True)
@@ -65,12 +66,13 @@ async def _watch(config: Config, console: Console) -> None:
                 listen(config, found)
 
 
-async def gather(config: Config) -> dict[str, Any]:
+async def gather(config: Config, only: str | None = None) -> dict[str, Any]:
     """
     {daemon {pid, alive, ready, since}, database {embedded, server_version, outage}, tenants [...],
     degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: the last are halts, conflicts, requests
     that wait, and problems, each kind at most MOST a tenant.
 
+    only: the name of the one tenant that is asked about; None: all. Raises UserError where there is no such tenant.
     Times are ISO 8601 in UTC, None where there is none. outage: why Postgres is out of reach; None: it is not.
     """
     found: dict[str, Any] = {
@@ -87,7 +89,7 @@ async def gather(config: Config) -> dict[str, Any]:
         try:
             await postgres.log_in()
             async with Database(postgres.working_dsn, size=1) as database:
-                await _ask(config, database, found)
+                await _ask(config, database, found, only)
         except Unavailable as error:
             found["database"]["outage"] = str(error)
     listen(config, found)
@@ -113,10 +115,15 @@ def listen(config: Config, found: dict[str, Any]) -> None:
         one.update(told(pulses.get(one["name"], {})))
 
 
-async def _ask(config: Config, database: Database, found: dict[str, Any]) -> None:
+async def _ask(config: Config, database: Database, found: dict[str, Any], only: str | None) -> None:
     async with database.connection() as connection:
         found["database"]["server_version"] = await overview.server_version(connection)
-    for name, tenant in (await tenants.names(database)).items():
+    known = await tenants.names(database)
+    if only is not None and only not in known:
+        raise UserError(f"There is no tenant {only!r}. There are: {', '.join(known) or 'none'}.")
+    for name, tenant in known.items():
+        if only not in (None, name):
+            continue
         async with database.transaction(tenant) as connection:
             counts = await overview.counts(connection, tenant)
             problems = await attention.problems(connection, tenant)

@@ -42,7 +42,9 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
     """Serve until told to end. address: HOST:PORT; names: further names by which clients may reach it."""
     host, port = parsed(address)
     callers = Callers()
-    server = server_of(config, the_tenant(config), callers, f"http://{host}:{port}")
+    tenant = the_tenant(config)
+    server = server_of(config, tenant, callers, f"http://{host}:{port}")
+    print(f"Agents of {tenant.name} reach mirrord at http://{host}:{port}/mcp", flush=True)
     try:
         server.run("streamable-http", host=host.strip("[]"), port=port, transport_security=security(host, names))
     finally:

@@ -102,8 +102,11 @@ class Server(MCPServer[None]):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """As the SDK's."""
-        self._offer_prompts()
+        """As the SDK's, but that an unknown name is a mistake of the client's, with the nearest name."""
+        known = [prompt.name for prompt in await self.list_prompts()]
+        if name not in known:
+            meant = nearest(name, known)
+            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {meant}?" if meant else ""))
         return await super().get_prompt(name, arguments, context)
 
     def _offer_prompts(self) -> None:

@@ -12,7 +12,14 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
-from mcp_types import PromptReference, ResourceTemplateReference, ServerNotification, TextContent, TextResourceContents
+from mcp_types import (
+    INVALID_PARAMS,
+    PromptReference,
+    ResourceTemplateReference,
+    ServerNotification,
+    TextContent,
+    TextResourceContents,
+)
 
 from mirrord.domain.entry import Actor
 from mirrord.domain.trust import DEFAULTS
@@ -271,6 +278,13 @@ async def test_paths_are_completed(tenant: Tenant) -> None:
     assert begun.completion.values == ["Projects/Alpha.md", "Projects/_index.md", "Projects/Über uns.md"]
     assert inside.completion.values == ["Projects/Alpha.md"]
     assert argument.completion.values == ["Welcome.md"]
+
+
+async def test_an_unknown_prompt_is_a_mistake_of_the_client(tenant: Tenant) -> None:
+    async with in_memory(tenant) as agent:
+        with pytest.raises(MCPError, match="Did you mean review_page") as refused:
+            await agent.client.get_prompt("review_pages", {})
+    assert refused.value.error.code == INVALID_PARAMS
 
 
 async def test_prompts_take_what_a_person_says(tenant: Tenant) -> None:

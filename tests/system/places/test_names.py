@@ -6,7 +6,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.domain.place import numbered
-from tests.system.entries import add_attachment, add_page, change
+from tests.system.entries import add, add_attachment, add_page, change
 from tests.system.mirrors import Mirror
 
 NFC, NFD = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
@@ -192,3 +192,19 @@ async def test_an_attachment_of_a_taken_name_gets_its_number_before_its_ending(m
         add_attachment(mirror.app, name="in/PLAN.png", digest=digest_of(data), size=len(data))
     await mirror.settle()
     assert sorted(mirror.files().items()) == [("assets/in/PLAN (2).png", "two"), ("assets/in/plan.png", "one")]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "name"),
+    [
+        ("---\ntitle: The garden\n---\n# Another heading\n", "The garden"),
+        ("Some words.\n\n# The harvest\n\nText.\n", "The harvest"),
+        ("---\ntags: [x]\n---\n## Seeds: what/when?\n", "Seeds- what-when-"),
+    ],
+)
+async def test_a_text_that_an_app_gives_no_name_is_called_by_its_title_or_first_heading(
+    mirror: Mirror, markdown: str, name: str
+) -> None:
+    add(mirror.app, "page", markdown=markdown)
+    await mirror.settle()
+    assert list(mirror.files()) == [f"{name}.md"]

@@ -117,6 +117,11 @@ def test_what_was_done_last_stands_first() -> None:
         ({}, "in sync"),
         ({"tenants": [tenant(pending=3)]}, "working"),
         ({"tenants": [tenant(derived=False)]}, "working"),
+        ({"tenants": [tenant(work=[{"what": "scan", "done": 1, "total": 2}])]}, "working"),
+        ({"tenants": [tenant(), tenant("other", problems=1)]}, "needs you"),
+        ({"tenants": [tenant(halts=1)]}, "needs you"),
+        ({"tenants": [tenant(files=None)]}, "needs you"),  # its tree was not opened
+        ({"database": {"embedded": False, "server_version": None, "outage": "No."}}, "needs you"),
         ({"daemon": {"pid": 1, "alive": True, "ready": False, "since": None}}, "starting"),
         ({"daemon": {"pid": None, "alive": False, "ready": False, "since": None}}, "not running"),
     ],
