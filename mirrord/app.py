@@ -30,6 +30,8 @@ from mirrord.sync.look import Looker
 from mirrord.sync.sides import Sides
 from mirrord.sync.start import Circumstances, Decision, Known, Start, decide
 
+MOST_OFFERED = 8  # trees that are named where no tenant is
+
 
 class Postgres:
     """The database a configuration names: somebody's server, or our own below the data directory."""
@@ -131,10 +133,21 @@ async def choose_tenants(database: Database, config: Config) -> dict[str, Tenant
         return {name: await tenants.add(database, name) for name in config.tenants}
     known = await tenants.names(database)
     if not known:
-        raise UserError(
-            "There is no tenant yet. Make one with `mirrord init NAME`, or name one: `mirrord up --tenant NAME`."
-        )
+        raise UserError(await asyncio.to_thread(_no_tenant, config.mirror))
     return known
+
+
+def _no_tenant(mirror: Path) -> str:
+    """What to do where the database has no tenant: trees that are there already are offered by name."""
+    trees = sorted(path.name for path in mirror.iterdir() if tenants.is_name(path.name) and path.is_dir())
+    if not trees:
+        return "There is no tenant yet. Make one with `mirrord init NAME`, or name one: `mirrord up --tenant NAME`."
+    words = " ".join(f"--tenant {name}" for name in trees[:MOST_OFFERED])
+    more = f" (and {len(trees) - MOST_OFFERED} more)" if len(trees) > MOST_OFFERED else ""
+    return (
+        f"The database has no tenant yet, and {mirror} has trees that may be taken in: run `mirrord up {words}`{more}. "
+        "Files stay as they are."
+    )
 
 
 @dataclass(slots=True)

@@ -50,7 +50,8 @@ def edit_page(
 
     edits: each {find, replace, count = 1}, {heading, action, text} with an `editing.Action`, or
         {front_matter: {set: {key: value}, remove: [key]}}.
-    expected_digest: as for write_page.
+    expected_digest: as for write_page; None: edits that only find and replace are made in the page as it is now,
+        whoever changed it since this session saw it, for each says what it expects there.
     """
     parsed = [_parsed(number, edit) for number, edit in enumerate(edits, 1)]
     if dry_run:
@@ -59,7 +60,7 @@ def edit_page(
         return _edited(page, new, writing.page_id(session, page), page.digest, written=False)
     with session.writing() as journal:
         page = writing.find(session, path)
-        writing.check_unchanged(session, page, expected_digest)
+        _check_unchanged(session, page, parsed, expected_digest)
         new = _applied(page, parsed)
         entry, digest = writing.overwrite(session, journal, page, new, part=True)
         return _edited(page, new, entry, digest, written=True)
@@ -74,13 +75,19 @@ def preview_edit_page(
     dry_run: bool = False,
 ) -> Preview:
     """What edit_page would do; nothing needs a person's word for a dry run."""
+    parsed = [_parsed(number, edit) for number, edit in enumerate(edits, 1)]
     page = writing.find(session, path)
-    writing.check_unchanged(session, page, expected_digest)
-    new = _applied(page, [_parsed(number, edit) for number, edit in enumerate(edits, 1)])
+    _check_unchanged(session, page, parsed, expected_digest)
+    new = _applied(page, parsed)
     count = "one edit" if len(edits) == 1 else f"{len(edits)} edits"
     facts = {"path": page.path, "edits": len(edits), "dry_run": dry_run}
     lines = diff_lines(page.path, unix(page.text), unix(new))
     return Preview(f"{page.path} would be changed by {count}.", facts, lines, {page.path: page.digest.hex()})
+
+
+def _check_unchanged(session: Session, page: writing.Page, edits: Sequence[Edit], expected: str | None) -> None:
+    if expected is not None or not all(isinstance(edit, Substitution) for edit in edits):
+        writing.check_unchanged(session, page, expected)
 
 
 def _edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:

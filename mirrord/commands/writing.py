@@ -20,6 +20,7 @@ from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import parent_of
+from mirrord.mirror.moved import moved_entries
 
 
 @dataclass(frozen=True)
@@ -71,18 +72,24 @@ def page_id(session: Session, page: Page) -> EntryId:
     """
     The id by which Postgres knows a page.
 
-    What the daemon noted of the file as it is now, else its own `id:`, else what was noted of the path, else the id
-    that a path has by itself.
+    What the daemon noted of the file as it is now, else its own `id:`, else what was noted of the path, else of the
+    file at another path, else the id that a new file at that path gets.
     """
     seen = session.catalogue.agreed.of([page.path]).get(page.path)
     own = parse_id(page.head.id) if seen is None or not seen.matches(page.stat) else None
-    return own or (seen.entry if seen is not None else id_of_path(session.tenant_id, page.path))
+    return own or (seen.entry if seen is not None else _moved_id(session, page.path))
 
 
 def file_id(session: Session, path: str) -> EntryId:
     """The id by which Postgres knows a file that carries none: an attachment, a record."""
     seen = session.catalogue.agreed.of([path]).get(path)
-    return seen.entry if seen is not None else id_of_path(session.tenant_id, path)
+    return seen.entry if seen is not None else _moved_id(session, path)
+
+
+def _moved_id(session: Session, path: str) -> EntryId:
+    with explained():
+        moved = moved_entries(session.tree, session.catalogue.agreed, [path])
+    return moved.get(path) or id_of_path(session.tenant_id, path)
 
 
 def check_unchanged(session: Session, page: Page, expected: str | None) -> None:

@@ -9,6 +9,11 @@ from mirrord.errors import UserError
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
+def is_name(name: str) -> bool:
+    """Whether a tenant may be called so."""
+    return _SLUG.fullmatch(name) is not None
+
+
 async def add(database: Database, name: str) -> TenantId:
     """The tenant called *name*, made if it is new. Raises UserError for a name that is not a slug."""
     checked(name)

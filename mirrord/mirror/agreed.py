@@ -3,11 +3,12 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import quote
 
 from mirrord.errors import Refused
-from mirrord.mirror.state import PATH, Seen, seen_from
+from mirrord.mirror.state import PATH, Seen, seen_from, unsigned
 from mirrord.mirror.tree import Tree
 
 _PATIENCE = 0.2  # seconds for the daemon to end a change
@@ -45,6 +46,19 @@ class Agreed:
                 self._close()
                 return {}
 
+    def at_inodes(self, inodes: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[str, Seen]]]:
+        """What was noted of files and directories with these devices and inodes, with the paths they were at."""
+        found: dict[tuple[int, int], list[tuple[str, Seen]]] = defaultdict(list)
+        with self._guard:
+            try:
+                database = self._opened()
+                for path, seen in _rows_at_inodes(database, inodes) if database is not None else ():
+                    found[seen.device, seen.inode].append((path, seen))
+            except (sqlite3.Error, OSError, Refused, ValueError) as error:
+                log.debug("state_not_read", extra={"error": str(error)})
+                self._close()
+        return found
+
     def _opened(self) -> sqlite3.Connection | None:
         found = self._tree.stat(PATH)
         here = (found.device, found.inode) if found is not None and found.is_file else None
@@ -62,6 +76,13 @@ class Agreed:
         if self._database is not None:
             self._database.close()
         self._database = self._file = None
+
+
+def _rows_at_inodes(database: sqlite3.Connection, inodes: Collection[tuple[int, int]]) -> Iterator[tuple[str, Seen]]:
+    """One look at all rows, however many inodes: the table has no index for a question that is asked this rarely."""
+    for path, *values in database.execute("SELECT * FROM seen"):
+        if (unsigned(values[0]), unsigned(values[1])) in inodes:
+            yield path, seen_from(*values)
 
 
 def _rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[tuple[str, Seen]]:

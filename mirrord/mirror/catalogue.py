@@ -19,6 +19,7 @@ from mirrord.mirror.glance import NOTHING, Glance, Sight, Stats, glance, sight
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
+from mirrord.mirror.moved import moved_entries
 from mirrord.mirror.nearness import nearest
 from mirrord.mirror.roll import Roll
 from mirrord.mirror.state import Seen
@@ -250,16 +251,19 @@ class Snapshot:
         """
         The ids by which Postgres knows pages and folders.
 
-        What the daemon noted of the file as it is now; else its own `id:`; else what was noted of the path; else the
-        id that a path has by itself.
+        What the daemon noted of the file as it is now; else its own `id:`; else what was noted of the path; else of the
+        file at another path; else the id that a new file at that path gets.
         """
         noted = self._catalogue.agreed.of([card.path for card in cards])
-        found = {}
+        found = dict[str, EntryId]()
         for card in cards:
             seen = noted.get(card.path)
             own = None if seen is not None and self._is_same(card.path, seen) else parse_id(card.claimed)
-            found[card.path] = own or (seen.entry if seen else id_of_path(self._catalogue.tenant, card.path))
-        return found
+            if (known := own or (seen.entry if seen else None)) is not None:
+                found[card.path] = known
+        left = [card.path for card in cards if card.path not in found]
+        moved = moved_entries(self._tree, self._catalogue.agreed, left)
+        return found | {path: moved.get(path) or id_of_path(self._catalogue.tenant, path) for path in left}
 
     def _is_same(self, path: str, seen: Seen) -> bool:
         """Whether what the daemon noted is of the file as it is now; a folder has none."""

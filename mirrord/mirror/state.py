@@ -189,7 +189,7 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 def seen_from(device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes) -> Seen:
     """What a row of the table `seen` says, its path aside."""
     times = mtime_ns, ctime_ns  # before 1970 they are negative
-    return Seen(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
+    return Seen(unsigned(device), unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
 
 
 def _is_damaged(error: Exception) -> bool:
@@ -204,5 +204,6 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def _unsigned(number: int) -> int:
+def unsigned(number: int) -> int:
+    """What _signed() was given."""
     return number + (1 << 64) if number < 0 else number

@@ -88,6 +88,17 @@ def test_a_database_of_a_newer_schema_is_left_alone(mirrord: Mirrord, fresh_dsn:
     assert [entry.name for entry in mirrord.root.iterdir()] == ["Page.md"]
 
 
+def test_trees_that_are_there_are_offered_by_name_where_the_database_has_no_tenant(
+    tmp_path: Path, fresh_dsn: str
+) -> None:
+    for name in ("notes", "work", "Not a tenant"):
+        (tmp_path / "mirror" / name).mkdir(parents=True)
+    places = ("--mirror", str(tmp_path / "mirror"), "--data", str(tmp_path / "data"), "--dsn", fresh_dsn)
+    refused = subprocess.run([*COMMAND[:-2], *places], capture_output=True, text=True, timeout=60)
+    assert refused.returncode == USAGE
+    assert "mirrord up --tenant notes --tenant work" in refused.stderr
+
+
 def test_a_mirror_directory_below_a_file_is_said_to_be_unwritable(mirrord: Mirrord) -> None:
     right, mirrord.mirror = mirrord.mirror, mirrord.file("Page.md") / "mirror"
     _assert_refused(mirrord, USAGE, f"The mirror directory {mirrord.mirror} cannot be written", "Not a directory")

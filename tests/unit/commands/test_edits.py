@@ -81,6 +81,26 @@ def test_one_edit_that_does_not_fit_undoes_all(
     assert (root / "A.md").read_text() == TEXT
 
 
+def test_edits_that_say_what_they_expect_are_made_in_a_page_that_changed_elsewhere(
+    root: Path, session: Session
+) -> None:
+    page(root, "A.md", TEXT)
+    shown = read_page(session, "A")
+    page(root, "A.md", TEXT.replace("one two one", "one two one, and a person's words"))
+
+    edit_page(session, "A", [{"find": "two", "replace": "2"}])
+
+    assert "one 2 one, and a person's words" in (root / "A.md").read_text()
+    for edit in ({"heading": "B", "action": "append", "text": "x"}, {"find": "2", "replace": "3"}):
+        page(root, "A.md", (root / "A.md").read_text() + "\nMore.\n")
+        with pytest.raises(Failed) as refused:  # a heading does not say what is below it, and a digest does
+            edit_page(session, "A", [edit], shown.digest)
+        assert refused.value.code == "CONFLICT"
+    with pytest.raises(Failed) as gone:
+        edit_page(session, "A", [{"find": "two", "replace": "2"}])
+    assert gone.value.code == "TEXT_NOT_FOUND"
+
+
 def test_a_heading_that_is_not_there_lists_those_that_are(root: Path, session: Session) -> None:
     page(root, "A.md", TEXT + "\n## B\n")
     with pytest.raises(Failed) as caught:
@@ -152,9 +172,9 @@ def test_a_page_that_changed_since_it_was_read_is_not_edited(root: Path, session
     read_page(session, "A")
     page(root, "A.md", "one two")
     with pytest.raises(Failed) as caught:
-        edit_page(session, "A", [{"find": "one", "replace": "1"}])
+        edit_page(session, "A", [{"front_matter": {"set": {"a": 1}}}])
     assert caught.value.code == "CONFLICT"
-    assert edit_page(session, "A", [{"find": "one", "replace": "1"}], digest_of(b"one two").hex()).written
+    assert edit_page(session, "A", [{"front_matter": {"set": {"a": 1}}}], digest_of(b"one two").hex()).written
 
 
 def test_who_edited_a_part_has_not_read_the_whole(root: Path, session: Session) -> None:

@@ -1,0 +1,71 @@
+"""Ids that tools show are those that the daemon gave, also of files that were moved since it looked."""
+
+from pathlib import Path
+
+from mirrord.commands import segments
+from mirrord.commands.moves import move_page
+from mirrord.commands.pages import read_page, write_page
+from mirrord.commands.session import Session
+from mirrord.commands.sources import list_sources, move_source_to_folder, rename_source
+from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
+from mirrord.domain.number import number_of
+from mirrord.domain.segment import Segment
+from mirrord.mirror.state import State, seen
+from mirrord.mirror.tree import Tree
+from tests.unit.commands.conftest import TENANT, page
+
+
+def note(root: Path, path: str) -> EntryId:
+    """The daemon knows the file as it is now; the id it has given it."""
+    tree = Tree(root)
+    state, entry, stat = State(tree), new_id(), tree.stat(path)
+    assert stat is not None
+    data = (root / path).read_bytes() if stat.is_file else b""
+    state.store({path: seen(stat, digest_of(data), entry)})
+    state.close()
+    tree.close()
+    return entry
+
+
+def test_a_moved_page_has_the_id_that_the_daemon_gave_it(root: Path, session: Session) -> None:
+    page(root, "Plan.md", "# Plan\n\nSee [[Other]].\n")
+    page(root, "Other.md", "# Other\n\nBack to [[Plan]].\n")
+    plan, other = note(root, "Plan.md"), note(root, "Other.md")
+
+    moved = move_page(session, "Plan.md", "Archive/Scheme.md")
+
+    assert moved.page_id == str(plan)
+    assert read_page(session, "Archive/Scheme.md").page_id == str(plan)
+    assert read_page(session, "Other.md").page_id == str(other)
+
+
+def test_a_page_keeps_its_id_through_moves_and_writes_while_no_daemon_looks(root: Path, session: Session) -> None:
+    page(root, "Plan.md", "# Plan\n")
+    plan = note(root, "Plan.md")
+    move_page(session, "Plan.md", "A/Plan.md")
+    read_page(session, "A/Plan.md")
+    written = write_page(session, "A/Plan.md", "# Plan\n\nMore.\n")
+    moved = move_page(session, "A/Plan.md", "B/Plan.md")
+    assert [written.page_id, moved.page_id, read_page(session, "B/Plan.md").page_id] == [str(plan)] * 3
+
+
+def test_a_source_keeps_its_id_and_segments_while_no_daemon_looks(root: Path, session: Session) -> None:
+    page(root, "Sources/Talk.md", "---\ntype: source\n---\nAna: Hm.\n")
+    page(root, "Sources/Folder/_index.md", "# Folder\n")
+    talk, folder = note(root, "Sources/Talk.md"), note(root, "Sources/Folder/_index.md")
+    with session.writing() as journal:
+        segments.rewrite(session, journal, talk, lambda _: [Segment("s", 0, 3, "Ana", "speaker", "human:eva")])
+
+    move_source_to_folder(session, number_of(talk), number_of(folder))
+    rename_source(session, number_of(talk), "Interview")
+
+    (source,) = list_sources(session).sources
+    assert (source.id, source.segments_count) == (number_of(talk), 1)
+
+
+def test_a_new_file_that_got_the_number_of_a_removed_one_is_not_that_page(root: Path, session: Session) -> None:
+    file = page(root, "Old.md", "old\n")
+    note(root, "Old.md")
+    file.unlink()
+    page(root, "New.md", "new\n")
+    assert read_page(session, "New.md").page_id == str(id_of_path(TENANT, "New.md"))
