@@ -116,7 +116,7 @@ class Daemon:
                 return
 
     async def _choose_notify(self) -> None:
-        if sentence := await choose(self.postgres.working_dsn, self.config.notify):
+        if sentence := await choose(self.postgres.dsn, self.config.notify):
             self.degraded["notify"] = sentence
 
     async def _serve(self, database: Database, fill: Path | None) -> None:

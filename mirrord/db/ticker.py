@@ -13,7 +13,7 @@ from typing import Literal
 from psycopg import AsyncConnection, sql
 from psycopg.errors import InsufficientPrivilege
 
-from mirrord.db.connect import CONNECT_TIMEOUT, Connection, daemon_dsn, translated
+from mirrord.db.connect import Connection, administered, daemon_dsn, translated
 from mirrord.domain.entry import TenantId
 
 Notify = Literal["commit", "ticker"]
@@ -31,24 +31,28 @@ async def choose(dsn: str, notify: Notify) -> str | None:
 
     A setting that mirrord did not make (`off`) stays as it is while *notify* is "commit".
     """
-    with translated():
-        async with await AsyncConnection.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT) as connection:
-            cursor = await connection.execute("SELECT current_setting('mirrord.notify', true), current_database()")
-            row = await cursor.fetchone()
-            assert row is not None
-            now, name = row
-            if (now == "ticker") == (notify == "ticker"):
-                return None
-            change = sql.SQL("SET mirrord.notify = 'ticker'" if notify == "ticker" else "RESET mirrord.notify")
-            statement = sql.SQL("ALTER DATABASE {} ").format(sql.Identifier(name)) + change
-            try:
-                await connection.execute(statement)
-            except InsufficientPrivilege:
-                return (
-                    f'notify = "{notify}" needs a statement that only a superuser may run, once: '
-                    f"{statement.as_string(connection)}; until then notifications are sent as before."
-                )
-            return None
+    async with administered(dsn) as connection:
+        sentence = await _choose(connection, notify)
+    return sentence
+
+
+async def _choose(connection: Connection, notify: Notify) -> str | None:
+    cursor = await connection.execute("SELECT current_setting('mirrord.notify', true), current_database()")
+    row = await cursor.fetchone()
+    assert row is not None
+    now, name = row
+    if (now == "ticker") == (notify == "ticker"):
+        return None
+    change = sql.SQL("SET mirrord.notify = 'ticker'" if notify == "ticker" else "RESET mirrord.notify")
+    statement = sql.SQL("ALTER DATABASE {} ").format(sql.Identifier(name)) + change
+    try:
+        await connection.execute(statement)
+    except InsufficientPrivilege:
+        return (
+            f'notify = "{notify}" needs a statement that only a superuser may run, once: '
+            f"{statement.as_string(connection)}; until then notifications are sent as before."
+        )
+    return None
 
 
 async def tick(dsn: str, stop: asyncio.Event) -> None:

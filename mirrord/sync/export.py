@@ -22,6 +22,7 @@ from mirrord.mirror.outlet import Outlet, Tally
 from mirrord.sync.outline import Item, Outline, outlined
 from mirrord.sync.prepare import rendered
 from mirrord.sync.recorded import rendered_record
+from mirrord.sync.titles import with_titles
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,7 +67,9 @@ async def export(
     """
     try:
         async with snapshot(database, tenant) as connection:
-            outline = outlined([one async for one in living.everything(connection, tenant)])
+            everything = [one async for one in living.everything(connection, tenant)]
+            titled = await with_titles(connection, tenant, [one.row for one in everything if not one.row.placed])
+            outline = outlined([replace(one, row=titled.get(one.row.entry, one.row)) for one in everything])
             seq, moment = await living.moment(connection, tenant)
             facts = Manifest(name, str(tenant), seq, moment.isoformat(), folders=outline.folders)
             with ExitStack() as opened, ThreadPoolExecutor(1) as disk:

@@ -13,8 +13,6 @@ from mirrord.codec.embedded import embedded, parsed
 from mirrord.codec.links import Link, links_of
 from mirrord.codec.records import Data, read
 from mirrord.codec.render import Wanted, render
-from mirrord.codec.sections import sections_of
-from mirrord.codec.views import views_of
 from mirrord.db import links, records, views
 from mirrord.db.connect import Connection
 from mirrord.db.locks import locked_rows
@@ -28,6 +26,7 @@ from mirrord.errors import Damaged, Locked, Stale
 from mirrord.sync.bodies import text_of
 from mirrord.sync.recorded import rendered_record
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
+from mirrord.sync.titles import with_titles
 from mirrord.sync.twins import free_names, names_for
 
 
@@ -70,24 +69,14 @@ async def place_row(sides: Sides, row: Row) -> Row:
 
     Raises Stale if the row changed meanwhile.
     """
-    names = names_for(await _titled(sides, row))
+    async with sides.database.transaction(sides.tenant) as connection:
+        titled = await with_titles(connection, sides.tenant, [row])
+    names = names_for(titled.get(row.entry, row))
     while (name := next(names, None)) is not None:
         if await _take_name(sides, row, name):
             return replace(row, place=replace(row.place, name=name), placed=True)
         names = iter(await free_names(sides, row.entry, row.kind, row.place, list(names)))
     raise Stale(f"No free name is left for {row.place.name or row.title!r}.")
-
-
-async def _titled(sides: Sides, row: Row) -> Row:
-    """A page that an app gave a text and neither name nor title is called what its text is, or its first heading."""
-    if row.kind is not Kind.PAGE or row.place.name or row.title:
-        return row
-    async with sides.database.transaction(sides.tenant) as connection:
-        _, text = (await views.load_texts(connection, sides.tenant, [row.entry])).get(row.entry, (0, None))
-    if text is None:
-        return row
-    heading = next((section.title for section in sections_of(text)), None)
-    return replace(row, title=views_of(text).title or heading)
 
 
 async def _take_name(sides: Sides, row: Row, name: str) -> bool:

@@ -44,10 +44,9 @@ def test_every_other_letter_is_only_normalised_and_to_the_same(app_connection: C
 
 
 def test_the_table_in_sql_is_that_of_python(app_connection: Connection) -> None:
-    source = value(app_connection, "SELECT prosrc FROM pg_proc WHERE oid = 'mirrord.name_key'::regproc")
-    codes = [int(short or long, 16) for short, long in re.findall(r"\\(?:([0-9A-F]{4})|\+([0-9A-F]{6}))", source)]
-    half = len(codes) // 2
-    assert dict(zip(codes[:half], codes[half:], strict=True)) == FOLDING
+    source = value(app_connection, "SELECT pg_get_functiondef('mirrord.name_key'::regproc)")
+    folded, folding = re.findall(r"'([^']+)'", source)
+    assert dict(zip(map(ord, folded), map(ord, folding), strict=True)) == FOLDING
 
 
 def test_every_decomposed_letter_that_folds_has_the_same_key_in_sql(app_connection: Connection) -> None:
