@@ -32,8 +32,7 @@ async def choose(dsn: str, notify: Notify) -> str | None:
     A setting that mirrord did not make (`off`) stays as it is while *notify* is "commit".
     """
     async with administered(dsn) as connection:
-        sentence = await _choose(connection, notify)
-    return sentence
+        return await _choose(connection, notify)
 
 
 async def _choose(connection: Connection, notify: Notify) -> str | None:

@@ -236,6 +236,13 @@ def test_of_several_lost_pages_with_the_same_bytes_the_inode_tells() -> None:
     assert known == {"x.md": B, "y.md": A}
 
 
+def test_of_several_lost_pages_with_the_same_bytes_the_likest_path_tells_where_no_inode_does() -> None:
+    bases = [base(A, "old/a.md", "same"), base(B, "old/b.md", "same")]
+    moved = [found("new/b.md", "same"), found("new/a.md", "same")]
+    known = owners(moved, bases, missing=["old/a.md", "old/b.md"])
+    assert known == {"new/a.md": A, "new/b.md": B}
+
+
 def test_a_renamed_directory_is_known_by_its_inode() -> None:
     bases = [base(A, "old", None)]
     assert owners([found("new", None, inode=1)], bases, missing=["old"], inodes={1: "old"}) == {"new": A}
