@@ -32,6 +32,7 @@ from mirrord.mirror.tree import Tree
 from mirrord.sync.evidence import Found, Inode
 from mirrord.sync.held import Held
 from mirrord.sync.recorded import fault_in
+from mirrord.sync.renamed import Renamed
 
 LIMIT = 50 << 20  # bytes of one file
 NOBODY = EntryId(UUID(int=0))  # whose file it is has not been decided
@@ -74,6 +75,10 @@ class Looker:
     index: Index
     ignore: Ignore
     held: Held = field(default_factory=Held)
+    renamed: Renamed = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.renamed = Renamed(self.tree, self.index)
 
     def expand(self, path: str) -> set[str]:
         """What to look at because *path* changed: itself, and what differs below it if it is, or was, a directory."""
@@ -152,7 +157,9 @@ class Looker:
         except (OSError, Refused) as error:
             self._cannot(path, result, error)
             return
-        if stat is None or self._is_respelled(path, stat):
+        if stat is None and (waiting := self.renamed.waiting(path)) is not None:
+            self._wait(waiting, result)
+        elif stat is None or self._is_respelled(path, stat):
             self._gone(path, result)
         elif stat.is_directory:
             self._directory(path, stat, result, forced)
@@ -202,6 +209,8 @@ class Looker:
             self._gone(path, result)
         except (OSError, Refused, Busy, Damaged) as error:
             self._cannot(path, result, error)
+            if isinstance(error, Busy) and (waiting := self.renamed.remember(path, stat)) is not None:
+                self._wait(waiting, result)
         else:
             claimed = views.id if views else None
             found = Found(path, spot, digest_of(data), claimed, (stat.device, stat.inode), data, held)
@@ -215,6 +224,11 @@ class Looker:
             if not spot.index:
                 self._remark_name(path, spot.name, result)
             self._note(path, stat, found, result)
+
+    def _wait(self, waiting: Unknown, result: Look) -> None:
+        result.looked.add(waiting.path)
+        result.gone.discard(waiting.path)
+        result.unknown[waiting.path] = waiting
 
     def _read(self, path: str) -> tuple[bytes, Stat, bool]:
         """What a file holds, and whether it is only a snapshot of what somebody goes on writing."""

@@ -1,0 +1,31 @@
+"""A file is renamed while another program has it open for writing, and an app changes its row at the same moment."""
+
+import pytest
+
+from tests.system.entries import change
+from tests.system.mirrors import Mirror
+
+ROUNDS = 60  # of work while the file is held
+TEXT = "# The plan\n\nWe sow in spring.\n"
+
+
+@pytest.mark.parametrize("column", ["name", "markdown", "title"])
+@pytest.mark.parametrize("writes", [True, False], ids=["written", "untouched"])
+async def test_it_stays_one_page(mirror: Mirror, column: str, writes: bool) -> None:
+    mirror.write({"p0.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("p0")
+    with (mirror.root / "p0.md").open("r+b") as held:
+        mirror.rename(("p0.md", "n0.md"))
+        change(mirror.app, page.id, **{column: f"An app's words.\n\n{TEXT}" if column == "markdown" else "q0"})
+        mirror.engine.look_everywhere()
+        mirror.engine.ring()
+        for _ in range(ROUNDS):
+            await mirror.work()
+        if writes:
+            held.seek(0, 2)
+            held.write(b"\nThe program's words.\n")
+    await mirror.settle()
+    assert mirror.count_living() == 1, mirror.files()
+    (path,) = mirror.files()
+    assert mirror.page(path.removesuffix(".md")).id == page.id
