@@ -202,7 +202,8 @@ async def _remember(
     digests = [found.digest for found in founds if found.digest != NO_TEXT]
     homes = [id_of_path(sides.tenant, found.path) for found in founds]
     known_by = [*claims, *(written[digest] for digest in digests if digest in written)]
-    wanted = states.Wanted(sorted(paths), known_by + homes if rewound else known_by, digests)
+    # homes too: the page that a path gave its id may be elsewhere, and a new file there is another page
+    wanted = states.Wanted(sorted(paths), known_by + homes, digests)
     candidates = [*known_by, *homes]
     bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, candidates)
     bases = list({base.entry: base for base in [*bases, *known]}.values())
