@@ -21,7 +21,7 @@ from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.db.ticker import choose
 from mirrord.domain.entry import TenantId
-from mirrord.errors import Halted, Refused, Unavailable
+from mirrord.errors import Halted, Refused, Unavailable, reason_of
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.lock import Lock
 from mirrord.sync.backoff import Backoff
@@ -276,7 +276,12 @@ class Daemon:
             if not gone and database.breaks == breaks:  # the clocks are asked for as often
                 continue
             breaks = database.breaks
-            gone = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone + 1.0
+            try:
+                gone = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone + 1.0
+            except OSError as error:  # no descriptor is left, for instance: that tells nothing of the server
+                self.degraded["postgres looks"] = f"Whether Postgres runs cannot be seen: {reason_of(error)}"
+                continue
+            self.degraded.pop("postgres looks", None)
             if gone >= GRACE and not self.stop.is_set():
                 log.warning("postgres_restarted")
                 with suppress(Unavailable):

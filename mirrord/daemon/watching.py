@@ -35,8 +35,12 @@ class Watching:
             self._sort(batch)
 
     def answer_requests(self) -> None:
-        """Of commands that ask the daemon to look, and to say when it has caught up."""
-        for request in requests_in(self._root):
+        """Of commands that ask the daemon to look, and to say when it has caught up. What cannot be seen now waits."""
+        try:
+            requests = requests_in(self._root)
+        except OSError:  # no descriptor is left, for instance; every beat asks again
+            return
+        for request in requests:
             task = asyncio.get_running_loop().create_task(answer(request, self._look, self._is_idle, self._stop))
             self._answers.add(task)
             task.add_done_callback(self._answers.discard)
