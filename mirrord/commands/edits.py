@@ -1,5 +1,6 @@
 """The agent edits parts of a page."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -175,4 +176,6 @@ def _is_json(value: object) -> bool:
         return all(map(_is_json, value))
     if isinstance(value, dict):
         return all(isinstance(key, str) for key in value) and all(map(_is_json, value.values()))
-    return value is None or isinstance(value, str | int | float)
+    if isinstance(value, float):
+        return math.isfinite(value)  # JSON has no other numbers, and YAML's words for them would be read as texts
+    return value is None or isinstance(value, str | int)

@@ -1,6 +1,7 @@
 """The console as an application: addresses, and how what goes wrong is told."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 
 import psycopg
@@ -50,7 +51,7 @@ def console(
     )
     application.state.desk = Desk(database, gate, tenants, stop)
     application.state.live = Live(dsn, stop)
-    application.state.streams = 0
+    application.state.streams = Counter()
     return application
 
 

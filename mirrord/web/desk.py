@@ -24,6 +24,7 @@ CHANNEL = "console"
 Tenants = Callable[[], Awaitable[Mapping[str, UUID]]]
 
 _KNOWN_FOR = 5.0  # seconds for which the list of tenants is not read again
+_LARGE_BYTES = 256 << 10  # of a body that is read beside the loop
 _DEPTH = 150  # levels of a JSON body: of a document some ten a level of its lists
 
 
@@ -153,17 +154,24 @@ async def asked(request: Request, **wanted: type | tuple[type, ...]) -> dict[str
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "Send JSON, and say so in Content-Type.")
-    try:
-        found = orjson.loads(await request.body())
-    except orjson.JSONDecodeError as error:
-        raise refused("The body is no JSON.") from error
-    if not isinstance(found, dict) or not _is_shallow(found):
-        raise refused("The body is no JSON object, or too deep.")
+    body = await request.body()
+    found = _object(body) if len(body) < _LARGE_BYTES else await asyncio.to_thread(_object, body)
     for key, kind in wanted.items():
         value = found.setdefault(key, None)
         is_flag = isinstance(value, bool) and kind is not bool  # which Python takes for a number
         if not isinstance(value, kind) or is_flag:
             raise refused(f"{key!r} is missing, or not of the right kind.")
+    return found
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Of a large body in a thread: the daemon's own work is in the loop."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise refused("The body is no JSON.") from error
+    if not isinstance(found, dict) or not _is_shallow(found):
+        raise refused("The body is no JSON object, or too deep.")
     return found
 
 

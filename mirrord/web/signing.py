@@ -16,10 +16,10 @@ async def sign_in(request: Request) -> Response:
     desk, token = desk_of(request), request.query_params.get("token", "")
     if request.method == "HEAD" or not token:  # asking whether a link is there does not use it up
         return painted(request, "sign_in.html", 200 if session_of(request) else 401)
-    if not desk.sign_ins.allows(request.client.host if request.client else ""):
-        raise HTTPException(429, "So many tries at once are not answered; wait a minute.")
-    cookie = desk.gate.admit(token)
+    cookie = desk.gate.admit(token)  # a right one is let in however many wrong ones come from behind the same proxy
     if cookie is None:
+        if not desk.sign_ins.allows(request.client.host if request.client else ""):
+            raise HTTPException(429, "So many tries at once are not answered; wait a minute.")
         return painted(request, "sign_in.html", 403, problem="This link was used already, or its time is over.")
     response = RedirectResponse("/", 303)
     response.set_cookie(

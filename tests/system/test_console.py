@@ -3,6 +3,7 @@
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.web.serving import last_url
+from mirrord.web.streams import STREAMS_OF_SESSION
 from tests.system.browsing import Browser
 from tests.system.commands import Near
 from tests.system.consoles import PICTURE, Console, consoles
@@ -423,6 +425,29 @@ def test_an_operator_is_told_what_waits_in_each_tenant_some_of_them_at_once(
 
 def _more(answer: dict[str, Any]) -> dict[str, Any] | None:
     return answer if answer["next"] else None
+
+
+def test_windows_of_one_do_not_take_those_of_others(console: Console, ada: Browser) -> None:
+    guest = console.browser(only=True)
+    with ExitStack() as windows:
+        for _ in range(STREAMS_OF_SESSION):
+            windows.enter_context(guest.live())
+        assert guest.ask("GET", f"/t/{guest.tenant}/api/live").status == 429
+        with ada.live():
+            pass
+
+
+def test_wrong_links_keep_nobody_out_who_has_a_right_one(console: Console) -> None:
+    stranger = Browser(console.url)
+    answers = [stranger.ask("GET", f"/sign-in?token=wrong{number}").status for number in range(25)]
+    assert (answers[0], answers[-1]) == (403, 429)
+    assert console.browser().ask("GET", "/t/demo/").status == 200
+
+
+def test_a_large_body_is_read_and_refused_for_what_it_is(ada: Browser) -> None:
+    deep = b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+    refused = ada.ask("POST", f"/t/{ada.tenant}/api/approvals", deep, content_type="application/json")
+    assert refused.status == 422
 
 
 @pytest.mark.parametrize("view", ["", "trash", "search?q=a", "attention", "status"])

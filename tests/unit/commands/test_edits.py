@@ -101,6 +101,15 @@ def test_edits_that_say_what_they_expect_are_made_in_a_page_that_changed_elsewhe
     assert gone.value.code == "TEXT_NOT_FOUND"
 
 
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_that_json_does_not_have_is_refused(root: Path, session: Session, number: float) -> None:
+    page(root, "A.md", TEXT)
+    with pytest.raises(Failed) as refused:
+        edit_page(session, "A", [{"front_matter": {"set": {"a": [number]}}}])
+    assert refused.value.code == "INVALID_EDIT"
+    assert (root / "A.md").read_text() == TEXT
+
+
 def test_a_heading_that_is_not_there_lists_those_that_are(root: Path, session: Session) -> None:
     page(root, "A.md", TEXT + "\n## B\n")
     with pytest.raises(Failed) as caught:
