@@ -208,7 +208,11 @@ class Engine:
                 self._reread = False
             if self._recompare:
                 self._recompare = False
-                await self.compare_all()
+                try:
+                    await self.compare_all()
+                except (Unavailable, Fenced):
+                    self._recompare = True  # still owed
+                    raise
             if self._rescan:
                 await self._scan()
             if self._rung:
@@ -313,8 +317,7 @@ class Engine:
         waited = self.doubts.looked_everywhere(began)
         self.queue.mark(differing | waited.paths, waited.entries, forced=True)
         await self.problems.update(look)
-        self.queue.mark(entries=await self.recovery.settle_leftovers())
-        self.queue.mark(entries=await self.recovery.sweep_trash())
+        self.queue.mark(entries=[*await self.recovery.settle_leftovers(), *await self.recovery.sweep_trash()])
         return found
 
     def _look_around(self, scanning: Scanning) -> tuple[Scan, set[str], Look]:
