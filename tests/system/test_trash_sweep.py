@@ -7,9 +7,15 @@ import pytest
 from mirrord.domain.entry import EntryId, digest_of
 from mirrord.mirror import copies, replace, trash
 from mirrord.mirror.label import Label, name_of
+from mirrord.mirror.process import prepare_process
 from mirrord.mirror.replace import Displaced
 from tests.system.entries import change
 from tests.system.mirrors import Mirror
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prepared() -> None:
+    prepare_process()  # else nobody can tell who has a file open, and nothing is let go
 
 
 async def test_a_text_that_is_a_version_leaves_the_trash_and_one_that_is_none_stays(
