@@ -278,14 +278,14 @@ class Daemon:
             breaks = database.breaks
             try:
                 gone = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone + 1.0
-            except OSError as error:  # no descriptor is left, for instance: that tells nothing of the server
-                self.degraded["postgres looks"] = f"Whether Postgres runs cannot be seen: {reason_of(error)}"
-                continue
-            self.degraded.pop("postgres looks", None)
-            if gone >= GRACE and not self.stop.is_set():
-                log.warning("postgres_restarted")
-                with suppress(Unavailable):
-                    await self.postgres.start()
+                if gone >= GRACE and not self.stop.is_set():
+                    log.warning("postgres_restarted")
+                    with suppress(Unavailable):
+                        await self.postgres.start()
+            except OSError as error:  # no descriptor is left, for instance: another second
+                self.degraded["embedded"] = f"The embedded Postgres cannot be looked after: {reason_of(error)}"
+            else:
+                self.degraded.pop("embedded", None)
 
     def facts(self) -> dict[str, Any]:
         """What `status` reads from `daemon.json`."""
