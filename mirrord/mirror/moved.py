@@ -36,8 +36,7 @@ def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, seen: Seen) -> 
     there = tree.stat(old_path)
     if there is not None and (there.device, there.inode) == (stat.device, stat.inode):
         return False
-    born_ns = tree.born_ns(path)
-    return born_ns is not None and born_ns <= seen.ctime_ns
+    return tree.was_made_since(path, seen.ctime_ns) is False
 
 
 def _written(tree: Tree, paths: list[str]) -> dict[str, EntryId]:

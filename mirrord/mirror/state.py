@@ -93,7 +93,7 @@ class State:
 
     def store(self, changed: Mapping[str, Seen], gone: Iterable[str] = ()) -> None:
         """Remember *changed* and forget *gone*, in this order; at most the last moments are lost in a crash."""
-        rows = [(path, *map(_signed, one[:5]), one.digest, one.entry.bytes) for path, one in changed.items()]
+        rows = [(path, *map(signed, one[:5]), one.digest, one.entry.bytes) for path, one in changed.items()]
 
         def store() -> None:
             with _transaction(self._database) as database:
@@ -189,7 +189,7 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 def seen_from(device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes) -> Seen:
     """What a row of the table `seen` says, its path aside."""
     times = mtime_ns, ctime_ns  # before 1970 they are negative
-    return Seen(unsigned(device), unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
+    return Seen(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
 
 
 def _is_damaged(error: Exception) -> bool:
@@ -199,11 +199,11 @@ def _is_damaged(error: Exception) -> bool:
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
     """Inode and device numbers use all 64 bits; SQLite's integers are signed."""
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def unsigned(number: int) -> int:
-    """What _signed() was given."""
+def _unsigned(number: int) -> int:
+    """What signed() was given."""
     return number + (1 << 64) if number < 0 else number

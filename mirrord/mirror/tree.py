@@ -93,14 +93,19 @@ class Tree:
         finally:
             os.close(descriptor)
 
-    def born_ns(self, path: str) -> int | None:
-        """When what is at *path* was made; None if nothing is there, or the file system does not keep it."""
+    def was_made_since(self, path: str, moment_ns: int) -> bool | None:
+        """
+        Whether what is at *path* is younger than *moment_ns*: inodes of what was removed are given to new files.
+
+        None if nothing is there, or the file system does not say when things were made.
+        """
         try:
             descriptor = contained.opened(self.descriptor, path, contained.ITSELF, native=self.native)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
-            return kernel.born_ns(descriptor)
+            born_ns = kernel.born_ns(descriptor)
+            return born_ns > moment_ns if born_ns is not None else None
         finally:
             os.close(descriptor)
 

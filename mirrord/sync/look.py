@@ -274,10 +274,9 @@ class Looker:
         """
         if self.index.origin_of(found.inode) in (None, path):
             return False
-        changed_ns, born_ns = self.index.changed_ns(found.inode), self.tree.born_ns(path)
-        if changed_ns is None or born_ns is None:
-            return found.spot.kind is not Kind.FOLDER
-        return born_ns > changed_ns
+        changed_ns = self.index.changed_ns(found.inode)
+        is_new = self.tree.was_made_since(path, changed_ns) if changed_ns is not None else None
+        return is_new if is_new is not None else found.spot.kind is not Kind.FOLDER
 
     def _is_respelled(self, path: str, stat: Stat) -> bool:
         """Whether what was found is another spelling of the name, which this file system takes for the same."""

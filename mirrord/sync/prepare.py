@@ -26,7 +26,7 @@ from mirrord.errors import Damaged, Locked, Stale
 from mirrord.sync.bodies import text_of
 from mirrord.sync.recorded import rendered_record
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
-from mirrord.sync.titles import with_titles
+from mirrord.sync.titles import is_nameless, with_titles
 from mirrord.sync.twins import free_names, names_for
 
 
@@ -69,9 +69,11 @@ async def place_row(sides: Sides, row: Row) -> Row:
 
     Raises Stale if the row changed meanwhile.
     """
-    async with sides.database.transaction(sides.tenant) as connection:
-        titled = await with_titles(connection, sides.tenant, [row])
-    names = names_for(titled.get(row.entry, row))
+    titled = row
+    if is_nameless(row):
+        async with sides.database.transaction(sides.tenant) as connection:
+            titled = (await with_titles(connection, sides.tenant, [row])).get(row.entry, row)
+    names = names_for(titled)
     while (name := next(names, None)) is not None:
         if await _take_name(sides, row, name):
             return replace(row, place=replace(row.place, name=name), placed=True)

@@ -24,10 +24,10 @@ class Renamed:
     def remember(self, path: str, stat: Stat) -> Unknown | None:
         """What waits because the file at *path* cannot be read; None where it was at no other path before."""
         inode = stat.device, stat.inode
-        old, changed_ns, born_ns = self.index.path_of(inode), self.index.changed_ns(inode), self.tree.born_ns(path)
-        if old is None or old == path or path in self.index:
+        old, changed_ns = self.index.path_of(inode), self.index.changed_ns(inode)
+        if old is None or old == path or path in self.index or changed_ns is None:
             return None
-        if changed_ns is None or born_ns is None or born_ns > changed_ns or self.tree.stat(old) is not None:
+        if self.tree.was_made_since(path, changed_ns) is not False or self.tree.stat(old) is not None:
             return None
         self._new_paths[old] = path
         return self.waiting(old)

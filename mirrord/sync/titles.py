@@ -14,9 +14,14 @@ from mirrord.domain.state import Row
 _AT_ONCE = 500  # texts
 
 
+def is_nameless(row: Row) -> bool:
+    """Whether only its text can say what a page is called."""
+    return row.kind is Kind.PAGE and not row.place.name and not row.title
+
+
 async def with_titles(connection: Connection, tenant: TenantId, rows: Iterable[Row]) -> dict[EntryId, Row]:
     """Those of *rows* that have neither name nor title, with the title that their text has, or its first heading."""
-    nameless = [row for row in rows if row.kind is Kind.PAGE and not row.place.name and not row.title]
+    nameless = [row for row in rows if is_nameless(row)]
     found: dict[EntryId, Row] = {}
     for some in batches(nameless, lambda _: 1, size=_AT_ONCE):
         texts = await views.load_texts(connection, tenant, [row.entry for row in some])

@@ -1,6 +1,8 @@
 """Over HTTP every request shows a token, and only who knows the server's name is answered."""
 
+import select
 import socket
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -21,7 +23,7 @@ from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
-from tests.system.clients import Agent, tenant_in
+from tests.system.clients import Agent, process, tenant_in
 
 PAGES = {"Welcome.md": "# Welcome\n"}
 HELLO = {
@@ -30,6 +32,7 @@ HELLO = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
+PATIENCE_SECONDS = 30
 HEADERS = {"accept": "application/json, text/event-stream"}
 
 
@@ -160,3 +163,19 @@ def test_addresses_are_host_and_port(address: str, found: tuple[str, int]) -> No
 def test_other_addresses_are_refused(address: str) -> None:
     with pytest.raises(UserError, match="no address to serve at"):
         http.parsed(address)
+
+
+def test_it_prints_where_agents_reach_it(tmp_path: Path) -> None:
+    tenant_in(tmp_path / "mirror", pages=PAGES)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    started = process(tmp_path / "mirror", None, "--http", address)
+    with subprocess.Popen(
+        [started.command, *started.args], env=started.env, cwd=started.cwd, stdout=subprocess.PIPE
+    ) as server:
+        try:
+            assert server.stdout is not None
+            assert select.select([server.stdout], [], [], PATIENCE_SECONDS)[0]
+            assert server.stdout.readline().decode() == f"Agents of demo reach mirrord at http://{address}/mcp\n"
+        finally:
+            server.terminate()

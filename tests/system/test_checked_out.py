@@ -76,7 +76,7 @@ def same_pages(before: dict[str, UUID], after: dict[str, UUID]) -> bool:
     return {text: after.get(text) for text in before} == before
 
 
-@pytest.mark.parametrize("count", [FEW, 20, MANY])
+@pytest.mark.parametrize("count", [FEW, 20, 30, MANY])
 def test_a_branch_with_a_renamed_folder_and_new_files_keeps_every_id(mirrord: Mirrord, count: int) -> None:
     notes = begin_repository(mirrord, count)
     git(mirrord, "checkout", "-q", "-b", "handbook")
@@ -110,12 +110,12 @@ def test_stash_and_rebase_keep_every_id(mirrord: Mirrord) -> None:
     assert git(mirrord, "status", "--porcelain") == " M docs/D002.md\n"
 
 
-@pytest.mark.parametrize("fewer", [0, 1])
+@pytest.mark.parametrize(("count", "fewer"), [(FEW, 0), (FEW, 1), (30, 1), (MANY, 1)])
 def test_a_folder_that_was_removed_and_copied_back_elsewhere_keeps_every_id(
-    mirrord: Mirrord, tmp_path: Path, fewer: int
+    mirrord: Mirrord, tmp_path: Path, count: int, fewer: int
 ) -> None:
     """The file system gives the numbers of the removed files to the new ones."""
-    write_notes(mirrord.root / "old", FEW)
+    write_notes(mirrord.root / "old", count)
     notes = ids(mirrord)
     kept = tmp_path / "kept"
     shutil.copytree(mirrord.root / "old", kept)
@@ -126,7 +126,7 @@ def test_a_folder_that_was_removed_and_copied_back_elsewhere_keeps_every_id(
     expected = {text: id_ for text, id_ in notes.items() if text not in map(text_of, range(fewer))}
 
     assert same_pages(expected, ids(mirrord))
-    assert sorted(tree(mirrord.root)) == [f"new/D{number:03}.md" for number in range(fewer, FEW)]
+    assert sorted(tree(mirrord.root)) == [f"new/D{number:03}.md" for number in range(fewer, count)]
 
 
 def test_a_new_page_in_place_of_a_removed_one_is_another_page(mirrord: Mirrord) -> None:

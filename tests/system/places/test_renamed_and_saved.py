@@ -156,3 +156,15 @@ async def test_a_file_with_a_key_of_its_own_is_another_page(mirror: Mirror) -> N
     (mirror.root / "Plan.md").unlink()  # afterwards: a new file could get its inode
     await mirror.settle()
     assert mirror.page("New").id != page.id
+
+
+async def test_a_file_that_mirrord_wrote_and_somebody_renamed_and_rewrote_stays_that_page(mirror: Mirror) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    change(mirror.app, page.id, markdown="Written by an app.\n")
+    await mirror.settle()
+    mirror.rename(("Plan.md", "Other.md"))
+    mirror.write({"Other.md": "Nothing of it is left.\n"})
+    await mirror.settle()
+    assert mirror.page("Other").id == page.id

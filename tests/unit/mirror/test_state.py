@@ -131,8 +131,8 @@ def test_threads_share_one_state(tree: Tree) -> None:
 
 @given(st.integers(0, HUGE))
 def test_numbers_of_64_bits_fit_into_the_database(number: int) -> None:
-    assert state.unsigned(state._signed(number)) == number
-    assert -(1 << 63) <= state._signed(number) < 1 << 63
+    assert state._unsigned(state.signed(number)) == number
+    assert -(1 << 63) <= state.signed(number) < 1 << 63
 
 
 def test_a_stat_has_the_fields_seen_compares() -> None:
