@@ -53,7 +53,7 @@ class Console:
 
 @contextmanager
 def consoles(directory: Path, dsn: str) -> Iterator[Console]:
-    """The daemon, with a small tree of the tenant demo and a page with a secret of its rival."""
+    """The daemon, with a small tree of the tenant demo and a page with a secret of its rival, all in rows."""
     with Near(directory, dsn=dsn) as started:
         for path, text in TREE.items():
             save(started.file(path), text)
@@ -64,4 +64,5 @@ def consoles(directory: Path, dsn: str) -> Iterator[Console]:
         save(started.mirror / RIVAL / "assets" / "secret.png", SECRET)
         started.up("--tenant", RIVAL, "--console", "0")
         url = eventually(lambda: last_url(started.data), "the console's address")
+        started.flush()
         yield Console(started, url)
