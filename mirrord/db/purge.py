@@ -24,8 +24,8 @@ WITH due AS (
       AND (SELECT f.seq <= %(acknowledged)s FROM mirrord.entry_feed AS f
            WHERE f.tenant_id = t.tenant_id AND f.entry_id = t.id)
       {childless}
-    ORDER BY t.deleted_at LIMIT %(batch)s),
-gone AS (
+    ORDER BY t.deleted_at LIMIT %(batch)s FOR UPDATE),  -- not restored meanwhile: its history goes as well
+{children}gone AS (
     DELETE FROM mirrord.{table} AS t USING due
     WHERE t.tenant_id = %(tenant)s AND t.id = due.id AND t.deleted_at < clock_timestamp() - %(kept)s::interval
     RETURNING t.id)
@@ -35,6 +35,15 @@ _CHILDLESS = """
       AND NOT EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = t.tenant_id AND c.parent_id = t.id)
       AND NOT EXISTS (SELECT FROM mirrord.attachment AS c WHERE c.tenant_id = t.tenant_id AND c.parent_id = t.id)"""
 _TABLES = {"attachment": "", "record": "", "page": _CHILDLESS}
+# What belongs to a row, and in which column it says so. Its foreign keys are checked when all of the statement is done.
+_CHILDREN = {
+    "attachment": {"attachment_revision": "attachment_id"},
+    "record": {"record_revision": "record_id"},
+    "page": {"page_revision": "page_id", "page_link": "source_id", "segment_anchor": "page_id"},
+}
+_PURGE_CHILDREN = """{child}_gone AS (
+    DELETE FROM mirrord.{child} AS child USING due WHERE child.tenant_id = %(tenant)s AND child.{key} = due.id),
+"""
 
 
 async def purge_some(connection: Connection, tenant: TenantId, kept: timedelta = KEPT) -> list[EntryId]:
@@ -44,8 +53,8 @@ async def purge_some(connection: Connection, tenant: TenantId, kept: timedelta =
     assert row is not None
     gone: list[EntryId] = []
     for table, childless in _TABLES.items():
-        cursor = await connection.execute(
-            _PURGE.format(table=table, childless=childless), limits | {"acknowledged": row[0]}
-        )
+        children = "".join(_PURGE_CHILDREN.format(child=child, key=key) for child, key in _CHILDREN[table].items())
+        statement = _PURGE.format(table=table, childless=childless, children=children)
+        cursor = await connection.execute(statement, limits | {"acknowledged": row[0]})
         gone += [EntryId(entry) for (entry,) in await cursor.fetchall()]
     return gone

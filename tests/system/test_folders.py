@@ -57,6 +57,7 @@ def test_a_tombstone_is_purged_by_mirrord_only(
         delete(app_connection, entry, table)
     assert not lives(app_connection, entry, table)
     assert row_of(app_connection, entry, table)["version"] == 2
+    daemon_connection.execute(f"DELETE FROM mirrord.{table}_revision WHERE {table}_id = %s".encode(), [entry])
     delete(daemon_connection, entry, table)
     assert value(app_connection, f"SELECT count(*) FROM mirrord.{table} WHERE id = %s", entry) == 0
 

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Database, daemon_dsn
 from mirrord.db.purge import KEPT, purge_some
@@ -66,17 +67,21 @@ async def test_what_was_deleted_long_ago_goes_when_every_mirror_knows_it(
     database: Database, tenant: TenantId, daemon_connection: Connection
 ) -> None:
     entry, attachment = page(daemon_connection), add_attachment(daemon_connection)
+    record = add(daemon_connection, "record", kind="category", key="books", data=Jsonb({}))
     bury(daemon_connection, entry)
     bury(daemon_connection, attachment, "attachment")
+    bury(daemon_connection, record, "record")
     slow = add_mirror(daemon_connection, acknowledged=0)
     add_mirror(daemon_connection, acknowledged=seq(daemon_connection))
     assert await purge(database, tenant) == []
 
     daemon_connection.execute("UPDATE mirrord.mirror SET ack_seq = %s WHERE id = %s", [seq(daemon_connection), slow])
-    assert set(await purge(database, tenant)) == {entry, attachment}
+    assert set(await purge(database, tenant)) == {entry, attachment, record}
     assert not is_there(daemon_connection, entry)
     assert not is_there(daemon_connection, attachment, "attachment")
-    assert value(daemon_connection, "SELECT count(*) FROM mirrord.page_revision WHERE page_id = %s", entry) == 0
+    assert not is_there(daemon_connection, record, "record")
+    for belonging in ("page_revision", "attachment_revision", "record_revision"):
+        assert value(daemon_connection, f"SELECT count(*) FROM mirrord.{belonging}") == 0
     assert value(daemon_connection, "SELECT purged_seq = seq FROM mirrord.entry_feed WHERE entry_id = %s", entry)
 
 
