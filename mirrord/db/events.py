@@ -1,20 +1,14 @@
 """Domain events as rows."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
-from mirrord.domain.attribution import Told
-from mirrord.domain.entry import Digest, EntryId, TenantId
-from mirrord.domain.event import Event, Type
+from mirrord.domain.entry import TenantId
+from mirrord.domain.event import Event
 
-_TELLING = [
-    *(Type.PAGE_CREATED, Type.PAGE_WRITTEN, Type.PAGE_MOVED, Type.PAGE_RESTORED),
-    *(Type.FOLDER_CREATED, Type.FOLDER_RENAMED, Type.SOURCE_RENAMED, Type.SOURCE_MOVED),
-]
-_HEX = re.compile("[0-9a-f]{64}")  # apps may write what they like
 _INSERT = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
 VALUES (%s, %s, %s, %s, %s, 'file', %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
@@ -27,18 +21,14 @@ async def add_from_file(connection: Connection, tenant: TenantId, events: Sequen
         await cursor.executemany(_INSERT, rows)
 
 
-async def told_of(connection: Connection, tenant: TenantId, page: EntryId) -> list[Told]:
-    """Who left which text of a page, as far as events tell."""
-    cursor = await connection.execute(
-        "SELECT data ->> 'digest', occurred_at, actor FROM mirrord.event "
-        "WHERE tenant_id = %s AND data ->> 'page_id' = %s AND data ? 'digest' AND type = ANY (%s)",
-        (tenant, str(page), _TELLING),
-    )
-    return [
-        Told(Digest(bytes.fromhex(digest)), at, actor)
-        for digest, at, actor in await cursor.fetchall()
-        if _HEX.fullmatch(digest)
-    ]
+async def name_authors(connection: Connection, events: Collection[UUID]) -> set[UUID]:
+    """Name in versions and pages who wrote them, as *events* tell; those whose version is there."""
+    found: set[UUID] = set()
+    for event in events:
+        row = await (await connection.execute("SELECT mirrord.name_author(%s)", (event,))).fetchone()
+        if row is not None and row[0]:
+            found.add(event)
+    return found
 
 
 def _actor(event: Event) -> Jsonb:

@@ -4,10 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from mirrord.db import events
 from mirrord.db.connect import Connection
-from mirrord.domain.attribution import Made, attributed
-from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, TenantId
+from mirrord.domain.entry import Digest, EntryId, TenantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,6 @@ class Revision:
     changed: tuple[str, ...]
 
 
-_FROM_FILE = {"kind": FILE_ACTOR.kind, "name": FILE_ACTOR.name}
 # md5 only tells texts of neighbouring versions apart where a digest was not derived yet
 _HISTORY = """
 SELECT version, created_at, coalesce(actor, '{}'), digest, length(markdown), parent_id, coalesce(name, ''),
@@ -42,7 +39,7 @@ FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY versio
 
 
 async def history(connection: Connection, tenant: TenantId, page: EntryId) -> list[Revision]:
-    """Every version of a page, the oldest first. Those that a tool wrote into the file have the tool's actor."""
+    """Every version of a page, the oldest first."""
     cursor = await connection.execute(_HISTORY, (tenant, page))
     found: list[Revision] = []
     text = None
@@ -51,13 +48,7 @@ async def history(connection: Connection, tenant: TenantId, page: EntryId) -> li
         changed = _changed(found[-1], plain, text != row[-1]) if found else ("created",)
         found.append(replace(plain, changed=changed))
         text = row[-1]
-    return await _attributed(connection, tenant, page, found)
-
-
-async def _attributed(connection: Connection, tenant: TenantId, page: EntryId, found: list[Revision]) -> list[Revision]:
-    made = [Made(one.version, one.digest, one.created_at) for one in found if one.digest and one.actor == _FROM_FILE]
-    actors = attributed(made, await events.told_of(connection, tenant, page)) if made else {}
-    return [replace(one, actor=dict(actors.get(one.version, one.actor))) for one in found]
+    return found
 
 
 async def text_of(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> str | None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import time
 from dataclasses import asdict, dataclass, field
+from uuid import UUID
 
 from mirrord.codec.records import check_storable
 from mirrord.db import attention, events
@@ -17,6 +19,7 @@ from mirrord.sync.sides import Sides
 
 EVERY = 60.0  # seconds after which all files are looked at, whatever the watcher says
 RETRY = 0.5  # seconds after Postgres was out of reach, or the lease lost
+NAMING_SECONDS = 60.0  # for which the version that an event tells of is waited for
 CODE = "event"  # of the problem that lists bad lines
 _SUFFIX = ".jsonl"
 _COUNTER = "events"  # in the cache: up to where each file was read
@@ -37,6 +40,7 @@ class EventReader:
     _cursors: dict[str, Cursor] = field(default_factory=dict)
     _listed: dict[str, Problem] = field(default_factory=dict)
     _loaded: bool = False
+    _unnamed: dict[UUID, float] = field(default_factory=dict)  # events whose version is not there yet, and until when
 
     @property
     def idle(self) -> bool:
@@ -60,10 +64,13 @@ class EventReader:
             seconds = EVERY
             try:
                 await self.read_marked()
+                await self._name_authors()
             except (Unavailable, Fenced):
                 seconds = RETRY
+            if self._unnamed:
+                seconds = RETRY
             await pause(stop, seconds, self._wake)
-            if not self._wake.is_set():
+            if not self._wake.is_set() and seconds == EVERY:
                 self._marks.mark_everywhere()
 
     async def read_marked(self) -> None:
@@ -134,6 +141,8 @@ class EventReader:
         if found:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
                 await events.add_from_file(connection, sides.tenant, found)
+            until = time.monotonic() + NAMING_SECONDS
+            self._unnamed |= {event.event_id: until for event in found if "page_id" in event.data}
         if tail.first == 1 and not bad:
             await self._settle(path)
         elif bad and (tail.first == 1 or path not in self._listed):
@@ -141,6 +150,16 @@ class EventReader:
         self._cursors[path] = tail.cursor
         known = {path: asdict(cursor) for path, cursor in self._cursors.items()}
         await asyncio.to_thread(sides.state.set, _COUNTER, json.dumps(known))
+
+    async def _name_authors(self) -> None:
+        """Versions come by another way than the events that tell who wrote them, and may come later."""
+        if not self._unnamed:
+            return
+        sides = self.sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            named = await events.name_authors(connection, list(self._unnamed))
+        now = time.monotonic()
+        self._unnamed = {event: until for event, until in self._unnamed.items() if event not in named and until > now}
 
     async def _list(self, path: str, sentence: str) -> None:
         problem = Problem(path, CODE, sentence)

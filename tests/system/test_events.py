@@ -8,12 +8,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from mirrord.domain.entry import Actor, digest_of
+from mirrord.domain.entry import Actor, digest_of, new_id
 from mirrord.domain.event import Event, Type, encode, file_of
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_over, assert_said, look_everywhere, problem
+from tests.system.rows import Page
 
 AGENT = Actor("agent", "researcher")
 SOON = 1.0  # seconds until an event is in the table
@@ -187,19 +188,68 @@ def test_events_survive_a_kill_and_the_loss_of_the_cache(mirrord: Mirrord) -> No
     _await(mirrord, before, meanwhile, after)
 
 
-def test_the_history_names_the_tool_that_wrote_a_version(mirrord: Mirrord) -> None:
-    texts = ["By hand.\n", "By a tool.\n", "By hand again.\n"]
-    file = mirrord.file("Told.md")
+def _written(mirrord: Mirrord, name: str, *texts: str) -> Page:
+    """A page that was saved with each of *texts*, by hand."""
     for number, text in enumerate(texts, 1):
-        save(file, text)
-        eventually(lambda: (page := mirrord.page("Told.md")) and page.markdown == text, f"version {number}")  # noqa: B023
-    page = mirrord.page("Told.md")
+        save(mirrord.file(name), text)
+        eventually(lambda: (page := mirrord.page(name)) and page.markdown == text, f"version {number}")  # noqa: B023
+    page = mirrord.page(name)
     assert page is not None
-    digest = digest_of(texts[1].encode()).hex()
+    return page
+
+
+def _actors(mirrord: Mirrord, page: str) -> list[str]:
+    done = mirrord.run("history", page, "--json", "--tenant", mirrord.tenant)
+    assert done.returncode == 0, done.stderr
+    return [one["actor"]["name"] for one in json.loads(done.stdout)["versions"]]
+
+
+def _updated_by(mirrord: Mirrord, page: UUID) -> dict[str, str]:
+    with mirrord.app.cursor() as cursor:
+        row = cursor.execute("SELECT updated_by FROM page WHERE id = %s", [page]).fetchone()
+    assert row is not None
+    actor: dict[str, str] = row[0]
+    return actor
+
+
+def test_the_history_names_the_tool_that_wrote_a_version(mirrord: Mirrord) -> None:
+    page = _written(mirrord, "Told.md", "By hand.\n", "By a tool.\n", "By hand again.\n")
+    digest = digest_of(b"By a tool.\n").hex()
     event = _event(mirrord, Type.PAGE_WRITTEN, page_id=str(page.id), path="Told.md", digest=digest)
     _append(_file(mirrord), encode(event))
     _await(mirrord, event)
-    done = mirrord.run("history", "Told.md", "--json", "--tenant", mirrord.tenant)
-    assert done.returncode == 0, done.stderr
-    actors = [one["actor"]["name"] for one in json.loads(done.stdout)["versions"]]
-    assert actors == ["file", "researcher", "file"]
+    eventually(lambda: _actors(mirrord, "Told.md") == ["file", "researcher", "file"], "the tool to be named")
+    assert _updated_by(mirrord, page.id) == {"kind": "human", "name": "file"}
+
+
+def test_a_row_names_the_tool_that_wrote_its_text_whatever_comes_first(mirrord: Mirrord) -> None:
+    page = _written(mirrord, "Told first.md", "By hand.\n")
+    digest = digest_of(b"By a tool.\n").hex()
+    event = _event(mirrord, Type.PAGE_WRITTEN, page_id=str(page.id), path="Told first.md", digest=digest)
+    _append(_file(mirrord), encode(event))
+    _await(mirrord, event)
+    _written(mirrord, "Told first.md", "By a tool.\n")
+    named = {"kind": "agent", "name": "researcher", "channel": "file"}
+    eventually(lambda: _updated_by(mirrord, page.id) == named, "the tool to be named in the row")
+    _written(mirrord, "Told first.md", "By hand again.\n")
+    assert _updated_by(mirrord, page.id) == {"kind": "human", "name": "file"}
+
+
+def test_a_row_names_the_tool_that_deleted_it(mirrord: Mirrord) -> None:
+    page = _written(mirrord, "Told gone.md", "By hand.\n")
+    event = _event(mirrord, Type.PAGE_DELETED, page_id=str(page.id), path="Told gone.md", trash_id="t")
+    _append(_file(mirrord), encode(event))
+    mirrord.file("Told gone.md").unlink()
+    eventually(lambda: _updated_by(mirrord, page.id)["name"] == "researcher", "the tool to be named in the tombstone")
+
+
+def test_an_event_about_no_page_names_nobody_and_holds_up_nothing(mirrord: Mirrord) -> None:
+    page = _written(mirrord, "Untold.md", "By hand.\n")
+    events = [
+        _event(mirrord, Type.PAGE_WRITTEN, page_id=page_id, digest=digest)
+        for page_id in (str(page.id), "no id", None, 7, str(new_id()))
+        for digest in ("no digest", None, "00" * 32)
+    ]
+    _append(_file(mirrord), *map(encode, events))
+    _await(mirrord, *events)
+    assert _updated_by(mirrord, page.id) == {"kind": "human", "name": "file"}

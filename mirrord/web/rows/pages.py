@@ -20,14 +20,9 @@ ON_DISK = f"""
     SELECT FROM ({_AT_WORK}) AS m WHERE NOT EXISTS (
         SELECT FROM mirrord.mirror_base AS b WHERE b.tenant_id = p.tenant_id AND b.mirror_id = m.id
            AND b.entry_id = p.id AND b.version = p.version)))"""
-# Tools write files, and tell who they are in an event of the text they left.
 BY = f"""
-CASE WHEN p.updated_by = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}' THEN coalesce(
-    (SELECT e.actor || jsonb_build_object('channel', e.channel) FROM mirrord.event AS e
-      WHERE e.tenant_id = p.tenant_id AND e.data ->> 'page_id' = p.id::text AND e.data ? 'digest'
-        AND e.data ->> 'digest' = encode(p.digest, 'hex')
-      ORDER BY e.occurred_at DESC LIMIT 1),
-    p.updated_by || '{{"channel": "file"}}') ELSE p.updated_by END"""
+CASE WHEN p.updated_by = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
+     THEN p.updated_by || '{{"channel": "file"}}' ELSE p.updated_by END"""
 # Of a long page the texts are nearly all there is to read: whoever has them is not given them again.
 _KNOWN = "(p.version IS NOT DISTINCT FROM %(known)s::bigint AND p.markdown IS NOT NULL AND p.content IS NOT NULL)"
 _PAGE = f"""
