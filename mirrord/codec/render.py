@@ -32,7 +32,7 @@ def render(text: str | None, ahead: frozenset[str], wanted: Wanted, stem: str) -
         stem: the file's name, which is the title where the front matter has none.
 
     A column beats the same key in `frontmatter`. `id` is added where the front matter has no such key
-    and otherwise never touched. `position` is only written where the file has that key already.
+    and otherwise never touched.
 
     Raises:
         Damaged: Markdown cannot hold what is wanted, or the front matter to change is not valid.
@@ -88,6 +88,6 @@ def _of_columns(views: Views, wanted: Wanted, stem: str) -> dict[str, Json | Rem
         changes["title"] = wanted.title or REMOVED
     if wanted.icon != views.icon:
         changes["icon"] = wanted.icon or REMOVED
-    if wanted.position != views.position and "position" in views.frontmatter:
+    if wanted.position != views.position:
         changes["position"] = wanted.position or REMOVED
     return changes

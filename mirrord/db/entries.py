@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db import records
 from mirrord.db.connect import Connection
 from mirrord.db.records import RecordText
-from mirrord.db.tables import table_of
+from mirrord.db.tables import said_position, table_of
 from mirrord.db.writes import Bytes, Text
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of
 
@@ -49,11 +49,11 @@ UNION ALL
 SELECT id, 'record', NULL, kind || '/' || key, false, deleted_at IS NOT NULL, version, text,
        ahead <> '{}' OR digest IS NULL, NULL, NULL
 FROM mirrord.record WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
-_PUT_TEXT = """
+_PUT_TEXT = f"""
 UPDATE mirrord.page SET
     index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s, content = NULL,
-    title = coalesce(%(title)s, nullif(%(name)s, '')), icon = %(icon)s, position = coalesce(%(position)s, position),
-    frontmatter = %(frontmatter)s, ahead = '{}', deleted_at = NULL,
+    title = coalesce(%(title)s, nullif(%(name)s, '')), icon = %(icon)s, position = {said_position()},
+    frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
     parent_id = %(parent)s, name = nullif(%(name)s, ''),
     name_key = CASE WHEN deleted_at IS NULL AND parent_id IS NOT DISTINCT FROM %(parent)s AND name = %(name)s
                     THEN name_key END

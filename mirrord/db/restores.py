@@ -6,7 +6,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
-from mirrord.db.tables import table_of
+from mirrord.db.tables import said_position, table_of
 from mirrord.db.writes import Text
 from mirrord.domain.entry import EntryId, Kind, TenantId, digest_of
 
@@ -42,7 +42,7 @@ _PLACE = """
 """
 _RESTORE_PAGE = f"""
 UPDATE mirrord.page AS now SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
-    title = coalesce(%(title)s, was.name), icon = %(icon)s, position = coalesce(%(position)s, position),
+    title = coalesce(%(title)s, was.name), icon = %(icon)s, position = {said_position(row="now")},
     frontmatter = %(frontmatter)s, ahead = '{{}}', {_PLACE}
 FROM mirrord.page_revision AS was
 WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s

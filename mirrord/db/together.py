@@ -11,6 +11,7 @@ import orjson
 from psycopg.types.json import Json, Jsonb
 
 from mirrord.db.connect import Connection
+from mirrord.db.tables import said_position
 from mirrord.domain.entry import EntryId
 
 _GIVEN = """
@@ -45,7 +46,7 @@ UPDATE_TEXTS = f"""{_GIVEN}
 written AS (
     UPDATE mirrord.page AS p SET kind = g.kind, index = g.base_index, markdown = g.markdown,
         digest = decode(g.digest, 'hex'), content = NULL, title = coalesce(g.title, p.name), icon = g.icon,
-        position = coalesce(g.position, p.position), frontmatter = g.frontmatter, ahead = '{{}}', op_id = g.operation
+        position = {said_position("g.position", "p")}, frontmatter = g.frontmatter, ahead = '{{}}', op_id = g.operation
     FROM given AS g
     WHERE p.tenant_id = %(tenant)s AND p.id = g.entry AND p.version = g.expected RETURNING p.id, p.version)
 {_BASES}"""

@@ -7,6 +7,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.codec.document import Document
 from mirrord.db.connect import Connection
+from mirrord.db.tables import said_position
 from mirrord.db.writes import Text
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 
@@ -50,11 +51,11 @@ async def load_written(connection: Connection, tenant: TenantId, entries: Iterab
     ]
 
 
-_STORE_TEXT = """
+_STORE_TEXT = f"""
 UPDATE mirrord.page
    SET index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s,
-       title = coalesce(%(title)s, name), icon = %(icon)s, position = coalesce(%(position)s, position),
-       frontmatter = %(frontmatter)s, ahead = '{}', content = coalesce(%(content)s::jsonb, content),
+       title = coalesce(%(title)s, name), icon = %(icon)s, position = {said_position()},
+       frontmatter = %(frontmatter)s, ahead = '{{}}', content = coalesce(%(content)s::jsonb, content),
        prior = CASE WHEN %(content)s::jsonb IS NULL THEN prior END
  WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s RETURNING version"""
 _NAME_PAGE = """

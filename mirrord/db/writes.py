@@ -17,7 +17,7 @@ from mirrord.db import records
 from mirrord.db.bases import UPSERT_AGREED, UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.connect import Connection
 from mirrord.db.records import RecordText
-from mirrord.db.tables import table_of
+from mirrord.db.tables import said_position, table_of
 from mirrord.db.together import INSERT_PAGES, UPDATE_TEXTS, run_together
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base
@@ -33,14 +33,14 @@ WITH written AS (
 _UPDATE_TEXT = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, index = %(base_index)s, markdown = %(markdown)s, digest = %(digest)s,
-        content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = coalesce(%(position)s, position),
+        content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = {said_position()},
         frontmatter = %(frontmatter)s, ahead = '{{}}', op_id = %(operation)s
     {WHERE_EXPECTED})
 {UPSERT_SAVED}"""
 _REVIVE_PAGE = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
-        title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = coalesce(%(position)s, position),
+        title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = {said_position()},
         frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
         parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s
     {WHERE_EXPECTED})
@@ -81,7 +81,7 @@ WITH written AS (
 {UPSERT_MOVED}"""
 _REWRITE_TEXT = f"""
 UPDATE mirrord.page SET markdown = %(markdown)s, digest = %(digest)s, content = NULL, title = coalesce(%(title)s, name),
-    icon = %(icon)s, position = coalesce(%(position)s, position), frontmatter = %(frontmatter)s, ahead = '{{}}',
+    icon = %(icon)s, position = {said_position()}, frontmatter = %(frontmatter)s, ahead = '{{}}',
     op_id = %(operation)s
 {WHERE_EXPECTED}"""
 _ADD_PAGE = """

@@ -160,3 +160,42 @@ def type_into(mirrord: Mirrord, path: str, line: str) -> None:
     )
     assert done.rowcount == 1
     eventually(lambda: line in (mirrord.text(path) or ""), f"the file of {path}")
+
+
+async def test_the_order_that_an_app_gave_pages_is_that_of_an_agents_lists(mirrord: Mirrord, token: str) -> None:
+    mirrord.app.execute("INSERT INTO page (kind, name) VALUES ('folder', 'Order')")
+    for title, position in [("Apple", "c"), ("Berry", "b"), ("Cherry", "a")]:
+        mirrord.app.execute(
+            "INSERT INTO page (parent_id, title, position, markdown) "
+            "SELECT id, %s, %s, %s FROM page WHERE name = 'Order' AND kind = 'folder'",
+            [title, position, f"# {title}\n"],
+        )
+    assert await _listed(mirrord, token, "Order") == ["Cherry", "Berry", "Apple"]
+    mirrord.app.execute("UPDATE page SET position = 'aa' WHERE title = 'Apple'")
+    eventually(lambda: "position: aa\n" in (mirrord.text("Order/Apple.md") or ""), "the position in the file")
+    assert await _listed(mirrord, token, "Order") == ["Cherry", "Apple", "Berry"]
+
+
+async def test_a_position_that_a_person_removes_from_the_file_leaves_the_row(mirrord: Mirrord) -> None:
+    mirrord.app.execute("INSERT INTO page (title, position, markdown) VALUES ('Placed', 'm', '# Placed\n')")
+    eventually(lambda: "position: m\n" in (mirrord.text("Placed.md") or ""), "the position in the file")
+    file = mirrord.file("Placed.md")
+    file.write_text(file.read_text("utf-8").replace("position: m\n", ""), "utf-8")
+    eventually(lambda: _position(mirrord, "Placed") is None, "the row to have no position")
+    mirrord.app.execute("UPDATE page SET position = 'n' WHERE title = 'Placed'")
+    eventually(lambda: "position: n\n" in (mirrord.text("Placed.md") or ""), "the position in the file again")
+
+
+def _position(mirrord: Mirrord, title: str) -> str | None:
+    row = mirrord.app.execute("SELECT position FROM page WHERE title = %s", [title]).fetchone()
+    assert row is not None
+    position: str | None = row[0]
+    return position
+
+
+async def _listed(mirrord: Mirrord, token: str, folder: str) -> list[str]:
+    """The titles an agent is shown, once every page has its file."""
+    eventually(lambda: len(list(mirrord.file(folder).glob("*.md"))) == 3, "the files")
+    mirrord.flush()
+    async with agent_of(mirrord, token) as agent:
+        return [page["title"] for page in (await agent.call("list_pages", path=folder))["pages"]]

@@ -66,7 +66,7 @@ def test_the_columns_of_a_new_page_become_its_front_matter() -> None:
     everything = frozenset(["id", "title", "icon", "position", "frontmatter", "content"])
 
     assert render(None, everything, wanted, stem="Page") == (
-        f"---\nid: {ID}\ntags:\n  - x\ntitle: 'A: b'\nicon: 🌳\n---\nc\n"
+        f"---\nid: {ID}\ntags:\n  - x\ntitle: 'A: b'\nicon: 🌳\nposition: a0\n---\nc\n"
     )
 
 
@@ -103,10 +103,10 @@ def test_a_column_beats_the_same_key_of_the_front_matter() -> None:
     assert text == "---\ntitle: a\nnew: 1\n---\n"
 
 
-def test_the_position_is_written_only_where_the_file_has_one() -> None:
+def test_a_position_is_written_also_where_the_file_has_none() -> None:
     ahead, wanted = frozenset(["position"]), replace(NOTHING, position="a1")
 
-    assert render("# a\n", ahead, wanted, stem="Page") == "# a\n"
+    assert render("# a\n", ahead, wanted, stem="Page") == "---\nposition: a1\n---\n# a\n"
     assert render("---\nposition: a0\n---\n", ahead, wanted, stem="Page") == "---\nposition: a1\n---\n"
 
 
