@@ -11,6 +11,7 @@ from mirrord.domain.state import State
 from mirrord.mirror.layout import parent_of
 from mirrord.sync import deletions
 from mirrord.sync.along import following
+from mirrord.sync.copied import take_places_of_copies
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.deletions import Gathered
 from mirrord.sync.guard import Alarm, check_all, check_emptied, weigh
@@ -77,6 +78,10 @@ class Brake:
     async def _carry_over(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
         waiting = self._waiting(side) - allowed
         gone = [one for one in gone if one.state.entry not in waiting]
+        outcome = Outcome()
+        if side == "file":
+            outcome.stale = await take_places_of_copies(self._sides, gone)
+            gone = [one for one in gone if one not in outcome.stale]
         asked = [one.state.entry for one in gone if one.state.entry not in allowed]
         uncounted = allowed | await following(self._sides, gone)
         counted = [entry for entry in asked if entry not in uncounted]
@@ -84,9 +89,8 @@ class Brake:
         if alarm is not None:
             await self._halt(alarm, side, asked)
             gone = [one for one in gone if one.state.entry in allowed]
-        if not gone:
-            return Outcome()
-        outcome = await self._act(side, gone, allowed)
+        if gone:
+            outcome.add(await self._act(side, gone, allowed))
         self.gathered.happened(side, sum(1 for one in outcome.done if one.state.entry not in uncounted))
         return outcome
 

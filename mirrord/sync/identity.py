@@ -2,12 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from itertools import takewhile
 
 from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base
 from mirrord.mirror.layout import directory_of, page_path
 from mirrord.sync.evidence import Found, Memory, fits, same_sort
+from mirrord.sync.likeness import common_end
 from mirrord.sync.succession import names_handed_on, successors
 
 
@@ -152,14 +152,8 @@ def _by_digest(found: Found, memory: Memory) -> EntryId | None:
         return None
     alike = memory.of_digest.get(found.digest, ())
     lost = [base for base in alike if memory.is_lost(base) and fits(base, found)]
-    nearest = min(lost, key=lambda base: (-_common_end(base.path or "", found.path), base.path or ""), default=None)
+    nearest = min(lost, key=lambda base: (-common_end(base.path or "", found.path), base.path or ""), default=None)
     return nearest.entry if nearest is not None else None
-
-
-def _common_end(one: str, other: str) -> int:
-    """How many parts of two paths are the same, from the end: of files with the same bytes a folder was renamed."""
-    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _by_writer(found: Found, memory: Memory) -> EntryId | None:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TypeVar
 
 from mirrord.domain.entry import EntryId
@@ -9,6 +10,12 @@ from mirrord.domain.entry import EntryId
 T = TypeVar("T")
 
 LEAST = 16  # characters in common; less is chance
+
+
+def common_end(one: str, other: str) -> int:
+    """How many parts of two paths are the same, from the end: of files with the same bytes a folder was renamed."""
+    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def made_of(lost: Mapping[EntryId, str], files: Mapping[str, str]) -> dict[str, EntryId]:

@@ -51,6 +51,23 @@ def ids(mirrord: Mirrord) -> dict[str, UUID]:
     return eventually(found, "as many pages as files")
 
 
+def ids_of_copies(mirrord: Mirrord, count: int) -> set[UUID]:
+    """The ids of all living pages, once there are *count*."""
+
+    def found() -> set[UUID] | None:
+        rows = mirrord.app.execute("SELECT id FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page'").fetchall()
+        return {id_ for (id_,) in rows} if len(rows) == count else None
+
+    return eventually(found, f"{count} pages")
+
+
+def attachments(mirrord: Mirrord) -> dict[bytes, UUID]:
+    """The id of every living attachment by its digest."""
+    mirrord.flush()
+    rows = mirrord.app.execute("SELECT digest, id FROM mirrord.attachment WHERE deleted_at IS NULL").fetchall()
+    return {bytes(digest): id_ for digest, id_ in rows}
+
+
 def git(mirrord: Mirrord, *words: str) -> str:
     own = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.excludesFile=/dev/null"]
     done = subprocess.run(["git", *own, *words], cwd=mirrord.root, capture_output=True, text=True)
@@ -127,6 +144,41 @@ def test_a_folder_that_was_removed_and_copied_back_elsewhere_keeps_every_id(
 
     assert same_pages(expected, ids(mirrord))
     assert sorted(tree(mirrord.root)) == [f"new/D{number:03}.md" for number in range(fewer, count)]
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+def test_a_folder_that_was_copied_and_then_removed_keeps_every_id(mirrord: Mirrord, count: int) -> None:
+    """As rsync and Syncthing move: the copy is there, and has its rows, before the first file goes."""
+    write_notes(mirrord.root / "old", count)
+    write_notes(mirrord.root / "old/D001", 3, first=count)
+    (mirrord.root / "old/D001/assets").mkdir()
+    (mirrord.root / "old/D001/assets/plan.png").write_bytes(b"a picture")
+    notes, pictures = ids(mirrord), attachments(mirrord)
+    shutil.copytree(mirrord.root / "old", mirrord.root / "new", copy_function=shutil.copy)
+    copied = ids_of_copies(mirrord, 2 * (count + 3))
+    shutil.rmtree(mirrord.root / "old")
+    eventually(lambda: ids(mirrord) == notes, "the pages to be those that were copied")
+
+    assert attachments(mirrord) == pictures
+    assert copied >= set(notes.values())
+    assert sorted(path for path in tree(mirrord.root) if not path.endswith(".png")) == sorted(
+        [f"new/D{number:03}.md" for number in range(count)]
+        + [f"new/D001/D{number:03}.md" for number in range(count, count + 3)]
+    )
+    mirrord.flush()
+    assert mirrord.check() == {}
+
+
+def test_of_a_copy_that_was_edited_before_the_original_went_both_histories_stay(mirrord: Mirrord) -> None:
+    write_notes(mirrord.root, 1)
+    (original,) = ids(mirrord).values()
+    shutil.copy(mirrord.root / "D000.md", mirrord.root / "Copy.md")
+    mirrord.flush()
+    save(mirrord.root / "Copy.md", text_of(0) + "\nAnd an edit.\n")
+    eventually(lambda: text_of(0) + "\nAnd an edit.\n" in ids(mirrord), "the edit in its row")
+    (mirrord.root / "D000.md").unlink()
+    eventually(lambda: len(ids(mirrord)) == 1, "the original to be gone")
+    assert original not in ids(mirrord).values()
 
 
 def test_a_new_page_in_place_of_a_removed_one_is_another_page(mirrord: Mirrord) -> None:

@@ -1,0 +1,111 @@
+"""Entries that came as copies of others: found by their bytes, and given up to the entry they are copies of."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.connect import Connection
+from mirrord.db.tables import table_of
+from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
+
+MAX_AGE = timedelta(hours=1)  # of a copy: tools that copy first and delete after may take so long for a large tree
+
+# What nobody has changed. A page may have been seen when a part of its file was copied: it was a beginning of its text.
+_YOUNG = """
+SELECT base.digest, base.claimed, base.path, row.id
+  FROM mirrord.mirror_base AS base
+  JOIN mirrord.{table} AS row ON row.tenant_id = base.tenant_id AND row.id = base.entry_id
+ WHERE base.tenant_id = %(tenant)s AND base.mirror_id = %(mirror)s AND base.digest = ANY (%(digests)s)
+   AND base.path IS NOT NULL AND base.kind = %(kind)s AND base.version = row.version
+   AND row.deleted_at IS NULL AND row.name_key IS NOT NULL AND row.created_at > clock_timestamp() - %(age)s
+   AND NOT EXISTS (SELECT FROM mirrord.{table}_revision AS revision WHERE revision.tenant_id = row.tenant_id
+                      AND revision.{table}_id = row.id AND (revision.actor <> %(file)s OR {changed}))
+   FOR NO KEY UPDATE OF row"""
+_CHANGED = {
+    Kind.PAGE: "NOT starts_with(row.markdown, revision.markdown)",
+    Kind.ATTACHMENT: "revision.digest <> row.digest",
+}
+_ADOPT_CHILDREN = """
+UPDATE mirrord.{table} SET parent_id = %(entry)s WHERE tenant_id = %(tenant)s AND parent_id = %(copy)s"""
+_SUCCEED_PAGE = """
+UPDATE mirrord.page AS row SET parent_id = copy.parent_id, name = copy.name, name_key = copy.name_key,
+    index = copy.index,
+    title = CASE WHEN coalesce(row.frontmatter ? 'title', false) THEN row.title ELSE copy.name END
+  FROM mirrord.page AS copy"""
+_SUCCEED_ATTACHMENT = """
+UPDATE mirrord.attachment AS row SET parent_id = copy.parent_id, name = copy.name, name_key = copy.name_key
+  FROM mirrord.attachment AS copy"""
+_WHERE_BOTH = """
+ WHERE row.tenant_id = %(tenant)s AND row.id = %(entry)s AND row.version = %(expected)s AND row.deleted_at IS NULL
+   AND copy.tenant_id = %(tenant)s AND copy.id = %(copy)s
+RETURNING row.version"""
+_BURY_COPY = """
+UPDATE mirrord.{table} SET deleted_at = clock_timestamp() WHERE tenant_id = %(tenant)s AND id = %(copy)s"""
+_TAKE_BASE = """
+WITH copied AS (
+    DELETE FROM mirrord.mirror_base
+     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(copy)s RETURNING *)
+UPDATE mirrord.mirror_base AS base
+   SET path = copied.path, parent_id = row.parent_id, name = row.name, index = copied.index, version = row.version
+  FROM copied, mirrord.{table} AS row
+ WHERE base.tenant_id = %(tenant)s AND base.mirror_id = %(mirror)s AND base.entry_id = %(entry)s
+   AND row.tenant_id = %(tenant)s AND row.id = %(entry)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An entry that a file brought lately, and nobody changed. claimed: the `id:` text of its file."""
+
+    digest: Digest
+    claimed: str | None
+    path: str
+    entry: EntryId
+
+
+async def young_copies(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, kind: Kind, digests: Collection[Digest]
+) -> list[Copy]:
+    """The entries of *kind* with one of *digests* that came lately, and are where their files were found; locked."""
+    values: dict[str, Any] = {
+        "tenant": tenant,
+        "mirror": mirror,
+        "kind": kind,
+        "digests": list(digests),
+        "age": MAX_AGE,
+    }
+    values["file"] = Jsonb({"kind": FILE_ACTOR.kind, "name": FILE_ACTOR.name})
+    cursor = await connection.execute(_YOUNG.format(table=table_of(kind), changed=_CHANGED[kind]), values)
+    return [
+        Copy(Digest(bytes(digest)), claimed, path, EntryId(entry))
+        for digest, claimed, path, entry in await cursor.fetchall()
+    ]
+
+
+async def take_place_of(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, kind: Kind, entry: EntryId, expected: int, copy: Copy
+) -> bool:
+    """
+    Give *entry* the place, file and children of its *copy*, which becomes a tombstone; False: its row changed.
+
+    To be run with names deferred, parents before children.
+    """
+    table = table_of(kind)
+    values: dict[str, Any] = {
+        "tenant": tenant,
+        "mirror": mirror,
+        "entry": entry,
+        "expected": expected,
+        "copy": copy.entry,
+    }
+    succeed = (_SUCCEED_ATTACHMENT if kind is Kind.ATTACHMENT else _SUCCEED_PAGE) + _WHERE_BOTH
+    if await (await connection.execute(succeed, values)).fetchone() is None:
+        return False
+    if kind is Kind.PAGE:
+        for child in ("page", "attachment"):
+            await connection.execute(_ADOPT_CHILDREN.format(table=child), values)
+    await connection.execute(_TAKE_BASE.format(table=table), values)
+    await connection.execute(_BURY_COPY.format(table=table), values)
+    return True
