@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -11,16 +10,14 @@ from mirrord.db.connect import Connection
 from mirrord.db.tables import table_of
 from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
 
-MAX_AGE = timedelta(hours=1)  # of a copy: tools that copy first and delete after may take so long for a large tree
-
 # What nobody has changed. A page may have been seen when a part of its file was copied: it was a beginning of its text.
-_YOUNG = """
+_UNCHANGED = """
 SELECT base.digest, base.claimed, base.path, row.id
   FROM mirrord.mirror_base AS base
   JOIN mirrord.{table} AS row ON row.tenant_id = base.tenant_id AND row.id = base.entry_id
- WHERE base.tenant_id = %(tenant)s AND base.mirror_id = %(mirror)s AND base.digest = ANY (%(digests)s)
+ WHERE base.tenant_id = %(tenant)s AND base.mirror_id = %(mirror)s AND base.entry_id = ANY (%(entries)s)
    AND base.path IS NOT NULL AND base.kind = %(kind)s AND base.version = row.version
-   AND row.deleted_at IS NULL AND row.name_key IS NOT NULL AND row.created_at > clock_timestamp() - %(age)s
+   AND row.deleted_at IS NULL AND row.name_key IS NOT NULL
    AND NOT EXISTS (SELECT FROM mirrord.{table}_revision AS revision WHERE revision.tenant_id = row.tenant_id
                       AND revision.{table}_id = row.id AND (revision.actor <> %(file)s OR {changed}))
    FOR NO KEY UPDATE OF row"""
@@ -57,7 +54,7 @@ UPDATE mirrord.mirror_base AS base
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An entry that a file brought lately, and nobody changed. claimed: the `id:` text of its file."""
+    """An entry that a file brought as a copy, and nobody changed. claimed: the `id:` text of its file."""
 
     digest: Digest
     claimed: str | None
@@ -65,19 +62,13 @@ class Copy:
     entry: EntryId
 
 
-async def young_copies(
-    connection: Connection, tenant: TenantId, mirror: MirrorId, kind: Kind, digests: Collection[Digest]
+async def load_unchanged_copies(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, kind: Kind, entries: Collection[EntryId]
 ) -> list[Copy]:
-    """The entries of *kind* with one of *digests* that came lately, and are where their files were found; locked."""
-    values: dict[str, Any] = {
-        "tenant": tenant,
-        "mirror": mirror,
-        "kind": kind,
-        "digests": list(digests),
-        "age": MAX_AGE,
-    }
+    """Those of *entries* that are of *kind*, where their files were found, and as they came; their rows are locked."""
+    values: dict[str, Any] = {"tenant": tenant, "mirror": mirror, "kind": kind, "entries": list(entries)}
     values["file"] = Jsonb({"kind": FILE_ACTOR.kind, "name": FILE_ACTOR.name})
-    cursor = await connection.execute(_YOUNG.format(table=table_of(kind), changed=_CHANGED[kind]), values)
+    cursor = await connection.execute(_UNCHANGED.format(table=table_of(kind), changed=_CHANGED[kind]), values)
     return [
         Copy(Digest(bytes(digest)), claimed, path, EntryId(entry))
         for digest, claimed, path, entry in await cursor.fetchall()

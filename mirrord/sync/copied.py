@@ -1,65 +1,93 @@
 """Files that were copied first and removed after, as rsync and Syncthing move them: the copy is what was copied."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from mirrord.db.copies import Copy, take_place_of, young_copies
+from mirrord.db.copies import Copy, load_unchanged_copies, take_place_of
 from mirrord.db.writes import defer_names
-from mirrord.domain.entry import EMPTY, FILE_ACTOR, Digest, EntryId, Kind
+from mirrord.domain.entry import EMPTY, FILE_ACTOR, EntryId
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.errors import Stale
+from mirrord.mirror import trash
 from mirrord.sync.decision import Decision
+from mirrord.sync.known_copies import COPIED_KINDS
 from mirrord.sync.likeness import common_end
 from mirrord.sync.sides import Sides
-
-_KINDS = (Kind.PAGE, Kind.ATTACHMENT)
 
 
 async def take_places_of_copies(sides: Sides, gone: Sequence[Decision]) -> list[Decision]:
     """
     Those of *gone* whose exact copy came lately and was not changed: they have its place now, and no file is missing.
 
-    Where a row changed meanwhile nothing is written, and nothing returned.
+    Where a row changed meanwhile nothing is written, and nothing returned. What a tool deleted is deleted.
     """
     lost = {one.state.entry: one for one in gone if _is_text_missing(one)}
-    if not lost:
+    copies = sides.copies.of_originals(lost)
+    if copies:
+        deleted = await asyncio.to_thread(_deleted_by_tools, sides)
+        lost = {entry: one for entry, one in lost.items() if (entry, _agreed(one)[0].path) not in deleted}
+    if not copies or not lost:
         return []
     try:
-        async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
-            pairs: dict[EntryId, Copy] = {}
-            for kind in _KINDS:
-                bases = [base for one in lost.values() if (base := one.state.base) is not None and base.kind is kind]
-                digests = {base.digest for base in bases}
-                copies = await young_copies(connection, sides.tenant, sides.mirror, kind, digests) if digests else []
-                pairs |= pair_with_copies(bases, [copy for copy in copies if copy.entry not in lost])
-            await defer_names(connection)
-            for entry, copy in sorted(pairs.items(), key=lambda pair: pair[1].path.count("/")):
-                base, row = _agreed(lost[entry])
-                if not await take_place_of(connection, sides.tenant, sides.mirror, base.kind, entry, row.version, copy):
-                    raise Stale("A row changed meanwhile.")
+        pairs = await _take_places(sides, lost, copies)
     except Stale:
         return []
     return [lost[entry] for entry in pairs]
 
 
-def pair_with_copies(lost: Sequence[Base], copies: Sequence[Copy]) -> Mapping[EntryId, Copy]:
+async def _take_places(
+    sides: Sides, lost: Mapping[EntryId, Decision], copies: Mapping[EntryId, frozenset[EntryId]]
+) -> Mapping[EntryId, Copy]:
+    """Raises Stale where a row changed meanwhile."""
+    async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
+        pairs: dict[EntryId, Copy] = {}
+        for kind in COPIED_KINDS:
+            bases = [base for one in lost.values() if (base := _agreed(one)[0]).kind is kind]
+            unchanged = await load_unchanged_copies(
+                connection, sides.tenant, sides.mirror, kind, copies.keys() - lost.keys()
+            )
+            pairs |= pair_with_copies(bases, unchanged, copies)
+        await defer_names(connection)
+        for entry, copy in sorted(pairs.items(), key=lambda pair: pair[1].path.count("/")):
+            base, row = _agreed(lost[entry])
+            if not await take_place_of(connection, sides.tenant, sides.mirror, base.kind, entry, row.version, copy):
+                raise Stale("A row changed meanwhile.")
+    return pairs
+
+
+def pair_with_copies(
+    lost: Sequence[Base], copies: Sequence[Copy], originals: Mapping[EntryId, frozenset[EntryId]]
+) -> Mapping[EntryId, Copy]:
     """For each lost entry its copy: the same bytes, the same `id:`; of several the one whose path ends most alike."""
-    free: dict[tuple[Digest, str | None], list[Copy]] = defaultdict(list)
+    free: dict[EntryId, list[Copy]] = defaultdict(list)
     for copy in sorted(copies, key=lambda copy: copy.path):
-        free[copy.digest, copy.claimed].append(copy)
-    pairs = {}
+        for original in originals[copy.entry]:
+            free[original].append(copy)
+    pairs: dict[EntryId, Copy] = {}
+    taken: set[EntryId] = set()
     for base in sorted(lost, key=lambda base: base.path or ""):
-        alike = free[base.digest, base.claimed]
+        alike = [copy for copy in free[base.entry] if copy.entry not in taken and _is_copy_of(copy, base)]
         if alike:
             pairs[base.entry] = max(alike, key=lambda copy: common_end(base.path or "", copy.path))
-            alike.remove(pairs[base.entry])
+            taken.add(pairs[base.entry].entry)
     return pairs
+
+
+def _is_copy_of(copy: Copy, base: Base) -> bool:
+    return (copy.digest, copy.claimed) == (base.digest, base.claimed)
+
+
+def _deleted_by_tools(sides: Sides) -> set[tuple[EntryId, str]]:
+    """Entries that lie in the trash, with the paths they had: somebody named them, and meant them. Blocking."""
+    removed = trash.contents_of(sides.tree)
+    return {(EntryId(one.label.entry), one.card.path) for one in removed if one.card is not None}
 
 
 def _is_text_missing(decision: Decision) -> bool:
     """Whether the file of a page or attachment is gone and its row is as it was agreed on."""
     base, row = decision.state.base, decision.state.row
-    if base is None or row is None or base.kind not in _KINDS or base.digest in (EMPTY, NO_TEXT):
+    if base is None or row is None or base.kind not in COPIED_KINDS or base.digest in (EMPTY, NO_TEXT):
         return False
     return not row.deleted and row.digest == base.digest
 

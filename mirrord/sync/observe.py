@@ -1,6 +1,7 @@
 """Observing: from dirty paths and entries to states (base, file, row) of entries."""
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -97,6 +98,7 @@ async def observe(
             memory.texts = await views.texts_of_digests(connection, sides.tenant, suspects)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await continued(connection, sides, look, memory, owners, rows)
+        sides.copies.note(look.found.values(), owners, memory, time.monotonic())
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
         rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
         if left := entries - asked:

@@ -10,6 +10,7 @@ from mirrord.errors import Fenced
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.state import State
 from mirrord.mirror.tree import Tree
+from mirrord.sync.known_copies import KnownCopies
 from mirrord.sync.look import Looker
 from mirrord.sync.old_buffers import OldBuffers
 
@@ -38,6 +39,7 @@ class Sides:
     lease: Lease | None = None
     crowded: str | None = None
     old_buffers: OldBuffers = field(default_factory=OldBuffers)
+    copies: KnownCopies = field(default_factory=KnownCopies)
     _renewed: float = field(default_factory=lambda: _running())
 
     def hold(self, lease: Lease) -> None:

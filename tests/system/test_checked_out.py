@@ -12,6 +12,8 @@ from uuid import UUID
 
 import pytest
 
+from mirrord.commands import removal
+from tests.system.agents import agent
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
@@ -59,6 +61,15 @@ def ids_of_copies(mirrord: Mirrord, count: int) -> set[UUID]:
         return {id_ for (id_,) in rows} if len(rows) == count else None
 
     return eventually(found, f"{count} pages")
+
+
+def ids_by_folder(mirrord: Mirrord) -> dict[str, UUID]:
+    """The ids of all living pages by the name of their folder."""
+    rows = mirrord.app.execute(
+        "SELECT folder.name, page.id FROM mirrord.page JOIN mirrord.page AS folder ON folder.id = page.parent_id "
+        "WHERE page.deleted_at IS NULL AND page.kind = 'page'"
+    )
+    return dict(rows.fetchall())
 
 
 def attachments(mirrord: Mirrord) -> dict[bytes, UUID]:
@@ -179,6 +190,27 @@ def test_of_a_copy_that_was_edited_before_the_original_went_both_histories_stay(
     (mirrord.root / "D000.md").unlink()
     eventually(lambda: len(ids(mirrord)) == 1, "the original to be gone")
     assert original not in ids(mirrord).values()
+
+
+def test_of_pages_that_came_with_one_text_nobody_takes_the_place_of_another(mirrord: Mirrord) -> None:
+    with mirrord.frozen():
+        for name in ("First", "Second", "Third"):
+            save(mirrord.root / name / "Readme.md", "# Read me\n\nEvery folder has this page.\n")
+    mirrord.flush()
+    before = ids_by_folder(mirrord)
+    (mirrord.root / "Second/Readme.md").unlink()
+    eventually(lambda: len(ids_by_folder(mirrord)) == 2, "the page to be gone")
+    assert ids_by_folder(mirrord) == {name: id_ for name, id_ in before.items() if name != "Second"}
+
+
+def test_a_page_that_a_tool_deletes_is_deleted_though_there_is_a_copy(mirrord: Mirrord) -> None:
+    write_notes(mirrord.root, 1)
+    (original,) = ids(mirrord).values()
+    shutil.copy(mirrord.root / "D000.md", mirrord.root / "Copy.md")
+    (copy,) = ids_of_copies(mirrord, 2) - {original}
+    with agent(mirrord) as session:
+        removal.delete_page(session, "D000.md")
+    eventually(lambda: ids_of_copies(mirrord, 1) == {copy}, "the page to be gone, and its copy to stay itself")
 
 
 def test_a_new_page_in_place_of_a_removed_one_is_another_page(mirrord: Mirrord) -> None:
