@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.file_acts import FILE_ACTS, MISSED, Act, leave_no_halves
+from tests.faults.halt_acts import HALT_ACTS, decide_halts, open_halts
 from tests.faults.oracle import restlessness, violations
 from tests.faults.record_acts import RECORD_ACTS
-from tests.faults.row_acts import ROW_ACTS
+from tests.faults.row_acts import ROW_ACTS, commit_all
 from tests.faults.tokens import Ledger
 from tests.faults.tool_acts import TOOL_ACTS
 from tests.faults.world import Cluster, Late, World
 
 STEPS = 40
-FIRST_PAGES = (0, 6, 14)  # fewer than the 25 deletions at once that halt
+FIRST_PAGES = (0, 6, 14, 45)  # more than 25 deletions at once halt
 
 
 def _kill(world: World, _: Ledger, first: int, second: int) -> None:
@@ -73,9 +74,9 @@ def _pause(_: World, __: Ledger, first: int, second: int) -> None:
 
 
 def _settle(world: World, ledger: Ledger, first: int, second: int) -> None:
-    """A page that a program has open for writing is never at rest, so nobody waits then."""
+    """A page that a program has open, or an app has locked, is never at rest, so nobody waits then."""
     mirror = world.mirrors[first % 2]
-    if mirror.running and not mirror.asleep and not ledger.held:
+    if mirror.running and not mirror.asleep and not ledger.held and not ledger.transactions:
         mirror.wait_ready()
         mirror.settle()
 
@@ -94,7 +95,14 @@ FAULTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts
     "pause": (14, _pause),
     "settle": (8, _settle),
 }
-ACTS: dict[str, tuple[int, Act]] = {**FILE_ACTS, **TOOL_ACTS, **ROW_ACTS, **RECORD_ACTS, **FAULTS}
+ACTS: dict[str, tuple[int, Act]] = {
+    **FILE_ACTS,
+    **TOOL_ACTS,
+    **ROW_ACTS,
+    **RECORD_ACTS,
+    **HALT_ACTS,
+    **FAULTS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +156,7 @@ def play(cluster: Cluster, directory: Path, name: str, told: History, say: Calla
     except (AssertionError, TimeoutError) as error:
         found = [f"STUCK {type(error).__name__} {error}"]
     finally:
+        commit_all(ledger)
         world.close()
     if not found:
         shutil.rmtree(directory)
@@ -182,9 +191,18 @@ def _take(world: World, ledger: Ledger, step: Step, say: Callable[[str], None]) 
 
 def _end(world: World, ledger: Ledger) -> list[str]:
     leave_no_halves(world, ledger)
-    world.quiesce()
+    commit_all(ledger)
+    _quiesce(world, ledger)
     found = violations(world, ledger)
     return found or restlessness(world) or violations(world, ledger)
+
+
+def _quiesce(world: World, ledger: Ledger) -> None:
+    """Until nothing is to be done and nobody is asked anything: what a decision changes may halt in its turn."""
+    while True:
+        world.quiesce(lambda: decide_halts(world, ledger, ledger.edits, 0))
+        if not open_halts(world):
+            return
 
 
 def shrink(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool]) -> Sequence[Step]:

@@ -1,8 +1,10 @@
 """What apps do to the rows, in plain SQL. A refused statement did nothing; an unanswered one may have."""
 
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
@@ -11,6 +13,9 @@ from tests.faults.tokens import Ledger
 from tests.faults.world import World
 
 _LIVE = "SELECT id FROM mirrord.page WHERE deleted_at IS NULL AND name IS DISTINCT FROM 'Keep' ORDER BY created_at, id"
+_APPEND = """
+UPDATE mirrord.page SET markdown = markdown || %s WHERE id = %s AND markdown IS NOT NULL AND ahead = '{}'"""
+MAX_TRANSACTIONS = 2  # that an app has open at a time
 _DEAD = "SELECT id FROM mirrord.page WHERE deleted_at IS NOT NULL ORDER BY created_at, id"
 
 
@@ -65,12 +70,47 @@ def insert_folder(world: World, ledger: Ledger, first: int, second: int) -> None
 def append(world: World, ledger: Ledger, first: int, second: int) -> None:
     token, page = ledger.token(), _page(world, first)
     new = f"\nA line {token} of an app.\n"
-    if _write(
-        world,
-        "UPDATE mirrord.page SET markdown = markdown || %s WHERE id = %s AND markdown IS NOT NULL AND ahead = '{}'",
-        *(new, page),
-    ):
+    if _write(world, _APPEND, new, page):
         ledger.wrote(token, f"appended to {page}")
+
+
+def begin_transaction(world: World, ledger: Ledger, first: int, second: int) -> None:
+    """An app changes a row and does not commit for a long time; every other one is serialisable."""
+    if len(ledger.transactions) >= MAX_TRANSACTIONS:
+        commit_transaction(world, ledger, first, second)
+        return
+    page, token = _page(world, first), ledger.token()
+    with ExitStack() as undone:
+        connection = world.connect_app(autocommit=False)
+        undone.callback(connection.close)
+        if second % 2:
+            connection.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+        line = f"\nA line {token} of a long transaction.\n"
+        if connection.execute(_APPEND.encode(), [line, page]).rowcount:
+            undone.pop_all()
+            ledger.transactions.append((connection, token))
+
+
+def commit_transaction(world: World, ledger: Ledger, first: int, second: int) -> None:
+    if not ledger.transactions:
+        begin_transaction(world, ledger, first, second)
+        return
+    end_transaction(ledger, first % len(ledger.transactions))
+
+
+def end_transaction(ledger: Ledger, number: int) -> None:
+    """Commit it. Raises psycopg.Error where nothing was written."""
+    connection, token = ledger.transactions.pop(number)
+    with closing(connection):
+        connection.commit()
+    ledger.wrote(token, "committed late")
+
+
+def commit_all(ledger: Ledger) -> None:
+    """What an app has still open comes to an end, one way or the other."""
+    while ledger.transactions:
+        with suppress(psycopg.Error):
+            end_transaction(ledger, 0)
 
 
 def overwrite(world: World, ledger: Ledger, first: int, second: int) -> None:
@@ -142,6 +182,8 @@ ROW_ACTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts
     "insert document": (3, insert_document),
     "insert folder row": (2, insert_folder),
     "append to row": (8, append),
+    "begin transaction": (3, begin_transaction),
+    "commit transaction": (4, commit_transaction),
     "overwrite row": (3, overwrite),
     "extend document": (4, extend_document),
     "retitle row": (4, retitle),

@@ -1,5 +1,6 @@
 """The ways in which editors and tools put new bytes under an old name; each leaves a moment for somebody to meddle."""
 
+import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -51,4 +52,31 @@ def over_the_bytes(path: Path, data: bytes) -> None:
         file.truncate()
 
 
-SAVES: tuple[Save, ...] = (by_rename, in_place, in_two_pieces, by_backup, by_two_renames, over_the_bytes)
+def by_link(path: Path, data: bytes) -> None:
+    """Emacs with `backup-by-copying-when-linked`: the old file has two names until the new one is in place."""
+    fresh, backup = path.with_name(f".{path.name}.saving"), path.with_name(path.name + "~")
+    os.link(path, backup)
+    fresh.write_bytes(data)
+    fresh.replace(path)
+    backup.unlink()
+
+
+def through_memory(path: Path, data: bytes) -> None:
+    """Databases, some IDEs: the file is mapped, and changes without a call of write."""
+    with path.open("r+b") as file:
+        file.truncate(len(data))
+        with mmap.mmap(file.fileno(), len(data)) as mapped:
+            mapped[:] = data
+            mapped.flush()
+
+
+SAVES: tuple[Save, ...] = (
+    by_rename,
+    in_place,
+    in_two_pieces,
+    by_backup,
+    by_two_renames,
+    over_the_bytes,
+    by_link,
+    through_memory,
+)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import psycopg
 
@@ -23,6 +23,7 @@ class Ledger:
     edits: how many entries people and apps have changed; each may cost mirrord a few versions.
     buffers: what editors show of pages that they opened earlier.
     held: files that programs have open for writing, with the path each had when it was opened.
+    transactions: an app's connections with a transaction that is not committed, with the token it wrote.
     """
 
     written: dict[str, str] = field(default_factory=dict)
@@ -31,6 +32,7 @@ class Ledger:
     edits: int = 0
     buffers: dict[Path, bytes] = field(default_factory=dict)
     held: list[tuple[Path, IO[bytes]]] = field(default_factory=list)
+    transactions: list[tuple[psycopg.Connection[Any], str]] = field(default_factory=list)
     _last: int = 0
 
     def token(self) -> str:

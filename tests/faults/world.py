@@ -210,10 +210,16 @@ class World:
         if self._app is not None and (self._app.closed or self._app.broken):
             self._app = None
         if self._app is None:
-            self._app = psycopg.connect(app_dsn(self.cluster.dsn, self.tenant), autocommit=True, connect_timeout=5)
-            self._app.execute("SET lock_timeout = '3s'; SET statement_timeout = '10s'")
+            self._app = self.connect_app(autocommit=True)
             self.ring(loud=not self.silent)
         return self._app
+
+    def connect_app(self, *, autocommit: bool) -> Connection:
+        """Another connection of the app's; it waits for nobody for long."""
+        made = psycopg.connect(app_dsn(self.cluster.dsn, self.tenant), autocommit=True, connect_timeout=5)
+        made.execute("SET lock_timeout = '3s'; SET statement_timeout = '10s'")
+        made.autocommit = autocommit
+        return made
 
     def ring(self, *, loud: bool) -> None:
         """Whether the app's commits ring the bell."""

@@ -11,6 +11,7 @@ from tests.bench.vault import generate
 from tests.bench.wire import Wire
 from tests.faults.file_acts import MISSED, leave_no_halves
 from tests.faults.oracle import violations
+from tests.faults.row_acts import commit_all
 from tests.faults.world import Cluster, World
 from tests.soak import acts, agent
 from tests.soak.diary import Diary
@@ -158,6 +159,7 @@ def _assert_alive(world: World) -> None:
 def _end(soak: _Soak, gauges: list[Gauge]) -> list[str]:
     world = soak.world
     leave_no_halves(world, soak.ledger)
+    commit_all(soak.ledger)
     for _ in range(10):  # what is decided brings more deletions to light
         world.quiesce(soak.look_in)  # a change may wait for what is halted
         if not soak.open_halts():
