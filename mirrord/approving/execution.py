@@ -93,7 +93,8 @@ def _session(desk: Desk, request: Request) -> "Iterator[Session]":
         for path, digest in request.bases.items():
             if digest != ABSENT:
                 session.saw(path, Digest(bytes.fromhex(digest)))
-        yield session
+        with session.seeded(request.id):
+            yield session
     finally:
         session.close()
 

@@ -15,7 +15,7 @@ from mirrord.commands.moves import change_of
 from mirrord.commands.relocating import relocate
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, Preview
-from mirrord.domain.entry import EntryId, Kind, digest_of, new_id
+from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.event import Type
 from mirrord.domain.number import number_of
 from mirrord.domain.place import name_key
@@ -101,7 +101,7 @@ def create_folder(session: Session, name: str, parent_id: Reference = None) -> C
     """
     with session.writing() as journal:
         name, parent, path = _creation(session, name, parent_id)
-        entry = new_id()
+        entry = session.new_page_id(path)
         data = _text(entry, name).encode()
         digest, number = digest_of(data), number_of(entry)
         facts = {"folder_id": number, "name": name, "parent_id": _number(parent), "page_id": str(entry)}

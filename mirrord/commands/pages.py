@@ -14,7 +14,7 @@ from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import Failed, invalid, missed, modified
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, Preview
-from mirrord.domain.entry import EntryId, Kind, id_of_path, new_id, parse_id
+from mirrord.domain.entry import EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.event import Type
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror.journal import Journal
@@ -111,11 +111,8 @@ def preview_write_page(session: Session, path: str, content: str, expected_diges
     """What write_page would do."""
     page = writing.there(session, path)
     if page is None:
-        if expected_digest is not None:
-            raise modified(path, is_gone=True)
-        writing.check_front_matter(content)
-        writing.encoded(content)
-        return _preview_of_new(paths.fresh(session, path), content)
+        target, _, text = _new_page(session, path, content, expected_digest)
+        return _preview_of_new(target, text)
     writing.check_front_matter(content, page.text)
     if page.text != content:
         writing.check_seen(session, page, expected_digest)
@@ -135,15 +132,11 @@ def create_page(
     _check_new(title, content)
     with session.writing() as journal:
         directory = _directory_for(session, parent_path)
-        paths.check_depth(f"{directory}/")
-        entry = new_id()
-        changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
-        text = _headed(content, changes | ({"icon": icon} if icon else {}))
         for _ in range(_TRIES):
-            path = siblings.free_path(session.tree, directory, title, entry.hex[-8:])
+            path, entry, text = _titled_page(session, directory, title, content, icon)
             promotion.promote(session, journal, path)
             with suppress(Stale):
-                return _made(session, journal, path, _ended(text), entry)
+                return _made(session, journal, path, text, entry)
     raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
 
 
@@ -152,11 +145,20 @@ def preview_create_page(
 ) -> Preview:
     """What create_page would do."""
     _check_new(title, content)
-    changes: dict[str, Json] = {"title": title.strip()}
-    changes |= {"icon": icon} if icon else {}
-    directory = _directory_for(session, parent_path)
+    path, _, text = _titled_page(session, _directory_for(session, parent_path), title, content, icon)
+    return _preview_of_new(path, text)
+
+
+def _titled_page(
+    session: Session, directory: str, title: str, content: str, icon: str | None
+) -> tuple[str, EntryId, str]:
+    """Where a new page of that title goes, its id, and its text. Raises Failed where that would be too deep."""
     paths.check_depth(f"{directory}/")
-    return _preview_of_new(siblings.free_path(session.tree, directory, title, "new"), _ended(_headed(content, changes)))
+    suffix = session.new_page_id(f"{directory}/{title}").hex[-8:]
+    path = siblings.free_path(session.tree, directory, title, suffix)
+    entry = session.new_page_id(path)
+    changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
+    return path, entry, _ended(_headed(content, changes | ({"icon": icon} if icon else {})))
 
 
 def _preview_of_new(path: str, text: str) -> Preview:
@@ -172,19 +174,29 @@ def _check_new(title: str, content: str) -> None:
 
 
 def _created(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> Written:
-    writing.check_front_matter(content)
-    gone = [one for one in paths.spellings(path) if one in session.seen]
-    if expected is not None or gone:
-        for one in gone:
-            session.memory.forget(one)
-        raise modified(path, is_gone=True)
-    target = paths.fresh(session, path)
-    entry, text = _identified(session, target, content)
+    target, entry, text = _new_page(session, path, content, expected)
     promotion.promote(session, journal, target)
     try:
         return _made(session, journal, target, text, entry)
     except Stale as error:
         raise writing.is_taken(error) from error
+
+
+def _new_page(session: Session, path: str, content: str, expected: str | None) -> tuple[str, EntryId, str]:
+    """
+    Where the file of a page goes that is not there yet, its id, and its text.
+
+    Raises Failed, CONFLICT, where the session saw a page there that is gone by now; it is told once.
+    """
+    writing.check_front_matter(content)
+    writing.encoded(content)
+    gone = [spelling for spelling in paths.spellings(path) if spelling in session.seen]
+    if expected is not None or gone:
+        for spelling in gone:
+            session.memory.forget(spelling)
+        raise modified(path, is_gone=True)
+    target = paths.fresh(session, path)
+    return target, *_identified(session, target, content)
 
 
 def _made(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Written:
@@ -198,7 +210,7 @@ def _identified(session: Session, path: str, text: str) -> tuple[EntryId, str]:
     own = views_of(text).id
     if own and parse_id(own) is None:
         return id_of_path(session.tenant_id, path), text
-    entry = new_id()
+    entry = session.new_page_id(path)
     return entry, _headed(text, {"id": str(entry)})
 
 

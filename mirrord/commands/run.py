@@ -64,8 +64,9 @@ def run(
         with told(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
             return _run(session, command, arguments, progress)
     if consent is not None:
-        _check_consent(session, command, arguments, consent)
-        with told(session, {"trust": level.name, "channel": "elicitation"}):
+        seed = _seed_of_call(_request(session, gate, name, arguments))
+        with session.seeded(seed), told(session, {"trust": level.name, "channel": "elicitation"}):
+            _check_consent(session, command, arguments, consent)
             return _run(session, command, arguments, progress)
     request = _request(session, gate, name, arguments)
     with explained(), records_lock(session.tree):
@@ -83,14 +84,15 @@ def question(session: Session, gate: Gate, name: str, arguments: Mapping[str, An
     """What a person has to be asked before a command is run; None: nothing, or it was asked already."""
     if _is_trusted(gate, name, arguments):
         return None
-    fingerprint = _request(session, gate, name, arguments).fingerprint
+    asked = _request(session, gate, name, arguments)
     with explained():
         if any(
-            request.fingerprint == fingerprint and answer.delivered_at is None
+            request.fingerprint == asked.fingerprint and answer.delivered_at is None
             for request, answer in requests.all_of(session.tree)
         ):
             return None
-    return COMMANDS[name].preview(session, **arguments)
+    with session.seeded(_seed_of_call(asked)):
+        return COMMANDS[name].preview(session, **arguments)
 
 
 @contextmanager
@@ -110,6 +112,11 @@ def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
 
 def _run(session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress) -> Done:
     return Done(command.call(session, arguments, progress))
+
+
+def _seed_of_call(request: Request) -> UUID:
+    """The same whenever a client repeats a call: between question and answer nothing is kept here."""
+    return UUID(bytes=bytes(request.fingerprint)[:16])
 
 
 def _check_consent(session: Session, command: Command, arguments: Mapping[str, Any], bases: Mapping[str, str]) -> None:
@@ -145,7 +152,8 @@ def _known(session: Session, gate: Gate, request: Request) -> Outcome | None:
 def _previewed(session: Session, command: Command, request: Request) -> tuple[Request, Answer]:
     """The whole request. What it depends on is what its asker was shown: should that change, it is not run."""
     arguments = request.arguments
-    preview = command.preview(session, **arguments)
+    with session.seeded(request.id):
+        preview = command.preview(session, **arguments)
     given = [name for name in command.inputs if arguments.get(name) is not None]
     staged = {name: inputs.stage(session, str(arguments[name])) for name in given}
     request = replace(request, inputs=staged, bases=preview.bases)

@@ -6,11 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from mirrord.commands.failure import explained
 from mirrord.commands.memory import Memory, current_memory
-from mirrord.domain.entry import Actor, Digest, TenantId
+from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
 from mirrord.domain.event import FOLDER
 from mirrord.domain.source import DIRECTORY
 from mirrord.mirror.catalogue import Catalogue
@@ -63,6 +63,7 @@ class Session:
         self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.told: Mapping[str, object] = {}
+        self._seed: UUID | None = None
         self._memory = Memory()
         self._journal: Journal | None = None
 
@@ -109,6 +110,19 @@ class Session:
             relocation.finish(self.tree, self._journal)
             adopt(self.tree, self._journal, living=False)
         return self._journal
+
+    @contextmanager
+    def seeded(self, seed: UUID) -> Iterator[None]:
+        """For the length of a `with` new pages get ids that follow from *seed*: a preview shows those that will be."""
+        before, self._seed = self._seed, seed
+        try:
+            yield
+        finally:
+            self._seed = before
+
+    def new_page_id(self, path: str) -> EntryId:
+        """The id of a page that is made at *path*."""
+        return EntryId(uuid5(self._seed, path)) if self._seed is not None else new_id()
 
     @property
     def memory(self) -> Memory:

@@ -5,8 +5,11 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psycopg
 
 from tests.faults.file_acts import FILE_ACTS, MISSED, Act, leave_no_halves
 from tests.faults.halt_acts import HALT_ACTS, decide_halts, open_halts
@@ -199,8 +202,13 @@ def _end(world: World, ledger: Ledger) -> list[str]:
 
 def _quiesce(world: World, ledger: Ledger) -> None:
     """Until nothing is to be done and nobody is asked anything: what a decision changes may halt in its turn."""
+
+    def decide() -> None:
+        with suppress(psycopg.Error):  # the first word on a connection that Postgres has cut; it looks again
+            decide_halts(world, ledger, ledger.edits, 0)
+
     while True:
-        world.quiesce(lambda: decide_halts(world, ledger, ledger.edits, 0))
+        world.quiesce(decide)
         if not open_halts(world):
             return
 

@@ -244,6 +244,23 @@ def test_a_deletion_does_not_take_a_page_along_that_its_preview_did_not_name(
     assert mirrord.file(f"{name}.md").exists()
 
 
+@pytest.mark.parametrize("command", ["create_page", "write_page"])
+def test_a_new_page_is_byte_for_byte_what_the_preview_showed(
+    mirrord: Mirrord, agent: Asker, name: str, command: str
+) -> None:
+    title = f"{name} {command}"
+    where = {"title": title} if command == "create_page" else {"path": title}
+    request = agent.asks(command, {**where, "content": "# New\n\nText.\n"})
+    await_state(mirrord, request, "pending")
+    lines = agent.says(request)["preview"]["lines"]
+
+    approve(mirrord, request)
+
+    await_state(mirrord, request, "executed")
+    shown = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
+    assert mirrord.file(f"{title}.md").read_text().splitlines() == shown
+
+
 def test_the_second_of_two_requests_about_the_same_segments_is_asked_again(
     mirrord: Mirrord, agent: Asker, name: str
 ) -> None:

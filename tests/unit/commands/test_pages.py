@@ -9,9 +9,11 @@ import pytest
 from mirrord.commands.edits import edit_page
 from mirrord.commands.failure import Failed
 from mirrord.commands.memory import Memory, remembering
-from mirrord.commands.pages import create_page, read_page, read_pages, write_page
+from mirrord.commands.pages import create_page, preview_write_page, read_page, read_pages, write_page
+from mirrord.commands.registry import COMMANDS
 from mirrord.commands.session import Session
 from mirrord.domain.entry import digest_of, id_of_path, new_id, parse_id
+from mirrord.domain.progress import unobserved
 from mirrord.mirror import copies, kernel
 from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import AGENT, TENANT, events, page
@@ -424,3 +426,26 @@ def _write(root: Path) -> None:
     if (root / "A.md").exists():
         session.saw("A.md", digest_of(b"old"))
     write_page(session, "A", "new")
+
+
+def test_a_preview_refuses_a_page_that_was_seen_and_is_gone_as_the_command_does(root: Path, session: Session) -> None:
+    gone = page(root, "Gone.md", "text\n")
+    read_page(session, "Gone.md")
+    gone.unlink()
+    with pytest.raises(Failed) as caught:
+        preview_write_page(session, "Gone.md", "new\n")
+    assert caught.value.code == "CONFLICT"
+
+
+@pytest.mark.parametrize("name", ["write_page", "create_page"])
+@pytest.mark.parametrize("content", ["hello", "---\ntags: [a]\n---\nhello\n", "---\nid: mine\n---\n"])
+def test_a_preview_of_a_new_page_shows_every_byte_that_is_written(
+    root: Path, session: Session, name: str, content: str
+) -> None:
+    command, arguments = COMMANDS[name], {"content": content}
+    arguments |= {"title": "New"} if name == "create_page" else {"path": "New.md"}
+    with session.seeded(new_id()):
+        preview = command.preview(session, **arguments)
+        command.call(session, arguments, unobserved)
+    added = [line[1:] for line in preview.lines if line.startswith("+") and not line.startswith("+++")]
+    assert (root / "New.md").read_text().splitlines() == added
