@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mirrord.db.copies import Copy, load_unchanged_copies, take_place_of
 from mirrord.db.writes import defer_names
@@ -20,19 +20,25 @@ async def take_places_of_copies(sides: Sides, gone: Sequence[Decision]) -> list[
     """
     Those of *gone* whose exact copy came lately and was not changed: they have its place now, and no file is missing.
 
-    Where a row changed meanwhile nothing is written, and nothing returned. What a tool deleted is deleted.
+    Where a row changed meanwhile nothing is written, and they are returned all the same, to be looked at again. What a
+    tool deleted is deleted.
     """
     lost = {one.state.entry: one for one in gone if _is_text_missing(one)}
     copies = sides.copies.of_originals(lost)
     if copies:
         deleted = await asyncio.to_thread(_deleted_by_tools, sides)
-        lost = {entry: one for entry, one in lost.items() if (entry, _agreed(one)[0].path) not in deleted}
+        copied = frozenset().union(*copies.values())
+        lost = {
+            entry: one
+            for entry, one in lost.items()
+            if entry in copied and (entry, _agreed(one)[0].path) not in deleted
+        }
     if not copies or not lost:
         return []
     try:
-        pairs = await _take_places(sides, lost, copies)
+        pairs: Iterable[EntryId] = await _take_places(sides, lost, copies)
     except Stale:
-        return []
+        pairs = lost
     return [lost[entry] for entry in pairs]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import EMPTY, EntryId, Kind
-from mirrord.domain.state import NO_TEXT
+from mirrord.domain.state import NO_TEXT, Base
 from mirrord.sync.evidence import Found, Memory, fits
 
 COPY_SECONDS = 3600.0  # between a copy and the removal of the original: of a large tree it may take so long
@@ -27,7 +27,9 @@ class KnownCopies:
         """Remember which of the files in *founds* are copies. now: monotonic seconds."""
         for found in founds:
             entry = owners.get(found.path)
-            if entry is not None and entry not in memory.of_entry and (originals := originals_of(found, memory)):
+            if entry is None or not _is_first_text(found, memory.of_entry.get(entry)):
+                continue
+            if originals := originals_of(found, memory):
                 self._originals.setdefault(entry, originals)
                 self._came_at.setdefault(entry, now)
         while self._came_at and self._is_over(next(iter(self._came_at)), now):
@@ -43,6 +45,11 @@ class KnownCopies:
 
     def _forget(self, entry: EntryId) -> None:
         del self._came_at[entry], self._originals[entry]
+
+
+def _is_first_text(found: Found, base: Base | None) -> bool:
+    """Whether an entry is new, or has its text only now: its directory was there before it, or it was empty."""
+    return base is None or (base.version == 1 and base.digest != found.digest and base.digest in (EMPTY, NO_TEXT))
 
 
 def originals_of(found: Found, memory: Memory) -> frozenset[EntryId]:
