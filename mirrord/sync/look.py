@@ -44,7 +44,7 @@ class Look:
     found: what is new, changed or asked for, by path; views: of the pages among it.
     gone: paths that hold nothing now.
     old_path: where the inodes of what was found were when it was last known whose they are.
-    troubles: (path, code, sentence) to be listed.
+    troubles: (path, code, sentence) to be listed. vanished: paths that hold nothing, until what is there was looked at.
     """
 
     found: dict[str, Found] = field(default_factory=dict)
@@ -54,6 +54,7 @@ class Look:
     troubles: list[tuple[str, str, str]] = field(default_factory=list)
     old_path: dict[Inode, str] = field(default_factory=dict)
     looked: set[str] = field(default_factory=set)
+    vanished: set[str] = field(default_factory=set)
 
     @property
     def passing(self) -> list[str]:
@@ -105,22 +106,29 @@ class Looker:
     def look(self, paths: Iterable[str], forced: frozenset[str] = frozenset()) -> Look:
         """Look at *paths*, not below them. forced: reported even where nothing changed."""
         result = Look()
-        for path in sorted(paths):
-            if path not in result.looked:
-                self._look_at(path, result, forced)
+        self._look_at_all((path for path in sorted(paths) if path not in result.looked), result, forced)
         self._look_at_origins(result, forced)
         if left := self._left_behind(result):
-            for path in sorted(left - result.found.keys()):
-                self._look_at(path, result, left)
+            self._look_at_all(sorted(left - result.found.keys()), result, left)
             self._look_at_origins(result, forced)
         return result
+
+    def _look_at_all(self, paths: Iterable[str], result: Look, forced: frozenset[str]) -> None:
+        """What is not there is judged last: it may be at another of the paths, where nobody can read it yet."""
+        for path in paths:
+            self._look_at(path, result, forced)
+        for path in sorted(result.vanished):
+            if (waiting := self.renamed.waiting(path)) is not None:
+                self._wait(waiting, result)
+            else:
+                self._gone(path, result)
+        result.vanished.clear()
 
     def _look_at_origins(self, result: Look, forced: frozenset[str]) -> None:
         # what is found under another name left its old one, maybe to another file: where did that come from?
         while unseen := [path for path in result.old_path.values() if path not in result.looked]:
-            for path in unseen:
-                result.looked.add(path)
-                self._look_at(path, result, forced)
+            result.looked.update(unseen)
+            self._look_at_all(unseen, result, forced)
 
     def _left_behind(self, result: Look) -> frozenset[str]:
         """
@@ -157,9 +165,9 @@ class Looker:
         except (OSError, Refused) as error:
             self._cannot(path, result, error)
             return
-        if stat is None and (waiting := self.renamed.waiting(path)) is not None:
-            self._wait(waiting, result)
-        elif stat is None or self._is_respelled(path, stat):
+        if stat is None:
+            result.vanished.add(path)
+        elif self._is_respelled(path, stat):
             self._gone(path, result)
         elif stat.is_directory:
             self._directory(path, stat, result, forced)

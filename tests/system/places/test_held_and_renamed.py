@@ -11,12 +11,13 @@ TEXT = "# The plan\n\nWe sow in spring.\n"
 
 @pytest.mark.parametrize("column", ["name", "markdown", "title"])
 @pytest.mark.parametrize("writes", [True, False], ids=["written", "untouched"])
-async def test_it_stays_one_page(mirror: Mirror, column: str, writes: bool) -> None:
-    mirror.write({"p0.md": TEXT})
+@pytest.mark.parametrize("old", ["p0", "a0"], ids=["new_path_first", "old_path_first"])
+async def test_it_stays_one_page(mirror: Mirror, column: str, writes: bool, old: str) -> None:
+    mirror.write({f"{old}.md": TEXT})
     await mirror.settle()
-    page = mirror.page("p0")
-    with (mirror.root / "p0.md").open("r+b") as held:
-        mirror.rename(("p0.md", "n0.md"))
+    page = mirror.page(old)
+    with (mirror.root / f"{old}.md").open("r+b") as held:
+        mirror.rename((f"{old}.md", "n0.md"))
         change(mirror.app, page.id, **{column: f"An app's words.\n\n{TEXT}" if column == "markdown" else "q0"})
         mirror.engine.look_everywhere()
         mirror.engine.ring()
