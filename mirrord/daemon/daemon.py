@@ -31,6 +31,7 @@ from mirrord.sync.consequences import Consequences
 from mirrord.sync.derive import Deriver, Recent
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
+from mirrord.sync.outbox import Outbox
 from mirrord.sync.pausing import pause
 from mirrord.sync.rounds import make_rounds
 from mirrord.sync.together import together
@@ -154,9 +155,11 @@ class Daemon:
     async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting, company=self._company)
-        consequences = Consequences(engine, Deriver(opened.sides, self._workers, self._recent))
+        reader = EventReader(opened.sides, self.config.sources_dir)
+        outbox = Outbox(opened.sides, reader, self.config.sources_dir)
+        consequences = Consequences(engine, Deriver(opened.sides, self._workers, self._recent), outbox.due)
         approver = Approver(Desk(opened.sides, self.config), lambda: engine.root.suspended is None)
-        self.worked[name] = Worked(opened, engine, consequences, EventReader(opened.sides), approver)
+        self.worked[name] = Worked(opened, engine, consequences, reader, outbox, approver)
         for sentence in opened.sides.tree.degraded:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -188,7 +191,7 @@ class Daemon:
             tasks.append(bells.tick())
         for worked in self.worked.values():
             tasks += [self._work(worked), worked.consequences.run(self.stop), make_rounds(worked.engine, self.stop)]
-            tasks += [worked.events.run(self.stop), worked.approver.run(self.stop)]
+            tasks += [worked.events.run(self.stop), worked.outbox.run(self.stop), worked.approver.run(self.stop)]
         return tasks
 
     async def _work(self, worked: Worked) -> None:

@@ -15,6 +15,7 @@ from mirrord.mirror.saves import is_told
 from mirrord.sync.consequences import Consequences
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
+from mirrord.sync.outbox import Outbox
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Worked:
     engine: Engine
     consequences: Consequences
     events: EventReader
+    outbox: Outbox
     approver: Approver
 
     def mark(self, path: str) -> None:

@@ -26,13 +26,14 @@ EXISTS (SELECT FROM mirrord.entry_feed WHERE tenant_id = %(t)s AND (seq, entry_i
     coalesce((SELECT entry_id FROM mirrord.{0} WHERE tenant_id = %(t)s), '00000000-0000-0000-0000-000000000000')))"""
 _WAITING = f"""
 SELECT {" OR ".join(_CHANGED.format(follower.value) for follower in Follower)}
-       OR EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due)"""
+       OR EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due),
+       EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s)"""
 
 
-async def waiting(connection: Connection, tenant: TenantId) -> bool:
-    """Whether entries changed that some follower did not look at, or links are due."""
+async def waiting(connection: Connection, tenant: TenantId) -> tuple[bool, bool]:
+    """Whether some follower has entries to look at, or links are due; and whether changes are to become events."""
     row = await (await connection.execute(_WAITING.encode(), {"t": tenant})).fetchone()
-    return bool(row and row[0])
+    return bool(row and row[0]), bool(row and row[1])
 
 
 async def hold(connection: Connection, tenant: TenantId, follower: Follower) -> Cursor:

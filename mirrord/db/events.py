@@ -1,24 +1,51 @@
 """Domain events as rows."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import TenantId
+from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.domain.event import Event
 
 _INSERT = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
 VALUES (%s, %s, %s, %s, %s, 'file', %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
+_INSERT_CLAIM = f"""
+WITH fresh AS ({_INSERT} RETURNING tenant_id, id)
+INSERT INTO mirrord.event_claim (tenant_id, event_id, entry_id, path) SELECT tenant_id, id, %s, %s FROM fresh"""
 
 
-async def add_from_file(connection: Connection, tenant: TenantId, events: Sequence[Event]) -> None:
-    """Add what files tell of; an event that is known already stays as it is."""
-    rows = [(tenant, one.event_id, one.type, one.occurred_at, _actor(one), Jsonb(dict(one.data))) for one in events]
+async def add_from_file(
+    connection: Connection, tenant: TenantId, events: Sequence[Event], is_claim: Callable[[Event], bool]
+) -> None:
+    """
+    Add what files tell of; an event that is known already stays as it is.
+
+    is_claim: whether the row that an event tells of is not to become another event.
+    """
+    plain = [_values(tenant, one) for one in events if not is_claim(one)]
+    claims = [(*_values(tenant, one), _entry(one), _path(one)) for one in events if is_claim(one)]
     async with connection.cursor() as cursor:
-        await cursor.executemany(_INSERT, rows)
+        for statement, rows in ((_INSERT, plain), (_INSERT_CLAIM, claims)):
+            if rows:
+                await cursor.executemany(statement.encode(), rows)
+
+
+def _values(tenant: TenantId, event: Event) -> tuple[object, ...]:
+    actor = Jsonb({"kind": event.actor.kind, "name": event.actor.name})
+    return tenant, event.event_id, event.type, event.occurred_at, actor, Jsonb(dict(event.data))
+
+
+def _entry(event: Event) -> EntryId | None:
+    said = event.data.get("record_id") or event.data.get("page_id")
+    return parse_id(said) if isinstance(said, str) else None
+
+
+def _path(event: Event) -> str | None:
+    said = event.data.get("old_path") or event.data.get("path")
+    return said if isinstance(said, str) else None
 
 
 async def name_authors(connection: Connection, events: Collection[UUID]) -> set[UUID]:
@@ -29,7 +56,3 @@ async def name_authors(connection: Connection, events: Collection[UUID]) -> set[
         if row is not None and row[0]:
             found.add(event)
     return found
-
-
-def _actor(event: Event) -> Jsonb:
-    return Jsonb({"kind": event.actor.kind, "name": event.actor.name})

@@ -24,14 +24,16 @@ class Consequences:
     """
     drawn: every document is there, every link resolved, every segment in its place.
 
-    long_work: how far the documents of many pages are; None: there are not so many.
+    long_work: how far the documents of many pages are; None: there are not so many. untold: what it sets where changes
+    are to become events.
     """
 
-    def __init__(self, engine: Engine, deriver: Deriver) -> None:
+    def __init__(self, engine: Engine, deriver: Deriver, untold: asyncio.Event) -> None:
         self.drawn = False
         self.long_work: Work | None = None
         self._engine = engine
         self._deriver = deriver
+        self._untold = untold
         # by the monotonic clock: when all documents were last found to be there, when links were last looked at
         self._derived_at = self._linked_at = -UNCHANGED
 
@@ -103,7 +105,7 @@ class Consequences:
         if not is_due(now, worked=worked, last=self._linked_at, quiet=LINK, longest=longest):
             return False
         self._linked_at = now
-        while not stop.is_set() and await follow_some(self._engine.sides) >= FEED:
+        while not stop.is_set() and await follow_some(self._engine.sides, self._untold) >= FEED:
             pass
         return True
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from uuid import UUID
 
 from mirrord.codec.records import check_storable
@@ -14,6 +15,7 @@ from mirrord.errors import Damaged, Fenced, Refused, Unavailable, reason_of
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.tail import Cursor, Tail, read_tail
 from mirrord.sync.marks import Marks
+from mirrord.sync.page_events import is_claim
 from mirrord.sync.pausing import pause
 from mirrord.sync.sides import Sides
 
@@ -34,6 +36,8 @@ class EventReader:
     """
 
     sides: Sides
+    sources: str  # the directory of sources
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _marks: Marks = field(default_factory=lambda: Marks(is_event_file))
     _working: bool = False
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -75,14 +79,15 @@ class EventReader:
 
     async def read_marked(self) -> None:
         """Take in what is new; what could not be stays marked. Raises Unavailable, Fenced."""
-        if self.sides.lease is None:
-            raise Fenced("The lease is not held; events wait.")
-        self._working = True
-        try:
-            await self._load()
-            await self._marks.take(self._look_around, self._read)
-        finally:
-            self._working = False
+        async with self._reading:
+            if self.sides.lease is None:
+                raise Fenced("The lease is not held; events wait.")
+            self._working = True
+            try:
+                await self._load()
+                await self._marks.take(self._look_around, self._read)
+            finally:
+                self._working = False
 
     async def _load(self) -> None:
         """What an earlier daemon knew."""
@@ -140,7 +145,7 @@ class EventReader:
         found, bad = await asyncio.to_thread(_sorted, tail, sides.name)
         if found:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await events.add_from_file(connection, sides.tenant, found)
+                await events.add_from_file(connection, sides.tenant, found, partial(is_claim, sources=self.sources))
             until = time.monotonic() + NAMING_SECONDS
             self._unnamed |= {event.event_id: until for event in found if "page_id" in event.data}
         if tail.first == 1 and not bad:

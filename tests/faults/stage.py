@@ -16,6 +16,7 @@ from mirrord import app
 from mirrord.config import Config
 from mirrord.db.connect import Database, app_dsn
 from mirrord.domain.entry import TenantId
+from mirrord.domain.source import DIRECTORY
 from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
@@ -162,7 +163,7 @@ async def _start(engine: Engine) -> None:
 
 
 async def _read_events(sides: Sides) -> None:
-    reader = EventReader(sides)
+    reader = EventReader(sides, DIRECTORY)
     while not reader.idle:
         try:
             await reader.read_marked()

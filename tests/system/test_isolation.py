@@ -28,6 +28,7 @@ INSERT INTO mirrord.segment_anchor (tenant_id, page_id, page_version, record_ver
     SELECT tenant_id, id, 1, 1 FROM mirrord.page;
 INSERT INTO mirrord.blob (digest, part, bytes) VALUES ('x', 0, 'x');
 INSERT INTO mirrord.event (type) VALUES ('PageCreated');
+INSERT INTO mirrord.event_claim (tenant_id, event_id) SELECT tenant_id, id FROM mirrord.event;
 INSERT INTO mirrord.approval (id, mirror_id, command, arguments, arguments_digest, actor, preview, level, expires_at)
     VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{}', '{"summary": "x"}', 'REQUIRE', now());
 INSERT INTO mirrord.mirror_base (tenant_id, mirror_id, entry_id, kind, path, name, version)

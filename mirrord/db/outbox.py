@@ -1,0 +1,260 @@
+"""What changed and is no event yet, and the events of commands whose change did not come yet."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from mirrord.codec.frontmatter import split, values
+from mirrord.codec.records import Data
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import FILE_ACTOR, EntryId, MirrorId, TenantId
+from mirrord.domain.event import Event
+from mirrord.errors import Damaged
+
+BATCH = 300  # changes that become events at once
+_KEPT = "7 days"  # for which the change that an event tells of is waited for; a deletion may wait for a person
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """
+    That an entry changed. child: the page with which it became a folder; a UUID of zeros: none.
+
+    is_from_file: a command may have told of it.
+    """
+
+    entry: EntryId
+    version: int
+    child: UUID
+    kind: str
+    was_folder: bool
+    is_folder: bool
+    is_from_file: bool
+    actor: Mapping[str, str]
+    at: datetime
+
+    @property
+    def key(self) -> tuple[EntryId, int, UUID]:
+        """What identifies it."""
+        return self.entry, self.version, self.child
+
+
+@dataclass(frozen=True, slots=True)
+class PageVersion:
+    """A version of a page. name: None: it was placed nowhere."""
+
+    parent: EntryId | None
+    name: str | None
+    deleted: bool
+    frontmatter: Mapping[str, Any]
+    digest: bytes | None
+    is_page: bool
+    index: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordVersion:
+    """A version of a record. data: None: it cannot be read."""
+
+    kind: str
+    key: str
+    deleted: bool
+    data: Data | None
+    digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPage:
+    """Two versions of a page; was None: it was new. segments: how many it has."""
+
+    note: Note
+    was: PageVersion | None
+    now: PageVersion
+    segments: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRecord:
+    """Two versions of a record."""
+
+    note: Note
+    was: RecordVersion | None
+    now: RecordVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An event of a command, as it was taken in. path: where its file was before, or is."""
+
+    entry: EntryId | None
+    path: str | None
+    event: UUID
+    type: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A page or folder that others are in. type: as its front matter says."""
+
+    parent: EntryId | None
+    name: str
+    type: object
+
+
+# Of a mirror that is no more nobody reads the files of events.
+_MINE = """
+(o.mirror_id IS NULL OR o.mirror_id = %(mirror)s OR NOT EXISTS (
+    SELECT FROM mirrord.mirror AS m WHERE m.tenant_id = o.tenant_id AND m.id = o.mirror_id))"""
+_FILE = f"""
+(coalesce(c.updated_by, now.actor) = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
+ OR coalesce(c.updated_by, now.actor) ->> 'channel' = 'file')"""
+# A version is complete when it is placed and rendered, or when there is a later one.
+_PAGES = f"""
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE}, coalesce(c.updated_by, now.actor),
+       coalesce(c.updated_at, now.created_at),
+       was.version IS NOT NULL, was.parent_id, was.name, was.deleted, was.frontmatter, was.digest,
+       was.markdown IS NOT NULL, p.index, CASE WHEN was.frontmatter IS NULL THEN was.markdown END,
+       now.parent_id, now.name, now.deleted, now.frontmatter, now.digest, now.markdown IS NOT NULL, p.index,
+       CASE WHEN now.frontmatter IS NULL THEN now.markdown END,
+       CASE WHEN now.deleted THEN (
+           SELECT count(*) FROM mirrord.record AS r, jsonb_object_keys(r.data)
+            WHERE r.tenant_id = o.tenant_id AND r.kind = 'segment' AND r.key = o.entry_id::text) ELSE 0 END
+  FROM mirrord.event_outbox AS o
+  JOIN mirrord.page AS p ON p.tenant_id = o.tenant_id AND p.id = o.entry_id
+  JOIN mirrord.page_revision AS now
+    ON now.tenant_id = o.tenant_id AND now.page_id = o.entry_id AND now.version = o.version
+  LEFT JOIN LATERAL (
+      SELECT r.* FROM mirrord.page_revision AS r
+       WHERE r.tenant_id = o.tenant_id AND r.page_id = o.entry_id AND r.version < o.version
+       ORDER BY r.version DESC LIMIT 1) AS was ON true
+  LEFT JOIN mirrord.page AS c ON c.tenant_id = o.tenant_id AND c.id = o.child
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND {_MINE}
+   AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
+ ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
+_RECORDS = f"""
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE}, now.actor, now.created_at,
+       was.version IS NOT NULL, was.kind, was.key, was.deleted, was.data, was.digest,
+       now.kind, now.key, now.deleted, now.data, now.digest
+  FROM mirrord.event_outbox AS o
+  JOIN mirrord.record AS p ON p.tenant_id = o.tenant_id AND p.id = o.entry_id
+  JOIN mirrord.record_revision AS now
+    ON now.tenant_id = o.tenant_id AND now.record_id = o.entry_id AND now.version = o.version
+  LEFT JOIN LATERAL (
+      SELECT r.* FROM mirrord.record_revision AS r
+       WHERE r.tenant_id = o.tenant_id AND r.record_id = o.entry_id AND r.version < o.version
+       ORDER BY r.version DESC LIMIT 1) AS was ON true
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND {_MINE}
+   AND (p.version > o.version OR p.ahead = '{{}}')
+ ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
+_RECORDS = _RECORDS.replace("coalesce(c.updated_by, now.actor)", "now.actor")
+_ABOVE = """
+WITH RECURSIVE above AS (
+    SELECT id, parent_id, name, frontmatter -> 'type' AS type FROM mirrord.page
+     WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)
+    UNION
+    SELECT p.id, p.parent_id, p.name, p.frontmatter -> 'type' FROM above AS a
+      JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = a.parent_id)
+SELECT id, parent_id, coalesce(name, ''), type FROM above"""
+_CLAIMED = """
+SELECT c.entry_id, c.path, e.id, e.type, e.data FROM mirrord.event_claim AS c
+  JOIN mirrord.event AS e ON e.tenant_id = c.tenant_id AND e.id = c.event_id
+ WHERE c.tenant_id = %(tenant)s AND (c.entry_id = ANY (%(ids)s) OR c.path = ANY (%(paths)s) AND NOT EXISTS (
+    SELECT FROM mirrord.page AS p WHERE p.tenant_id = c.tenant_id AND p.id = c.entry_id))
+ ORDER BY e.occurred_at, e.id"""
+_CURRENT = """
+SELECT id, parent_id, name, deleted_at IS NOT NULL, frontmatter, digest, kind = 'page', index, NULL FROM mirrord.page
+ WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
+_INSERT = """
+INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
+VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
+_DONE = """
+DELETE FROM mirrord.event_outbox WHERE tenant_id = %s AND (entry_id, version, child) IN (
+    SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::uuid[]))"""
+
+
+async def load_pages(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedPage]:
+    """Pages that changed, the earliest first; nobody else has them until this transaction ends."""
+    found = await connection.execute(_PAGES.encode(), {"tenant": tenant, "mirror": mirror})
+    return [_changed_page(*row) for row in await found.fetchall()]
+
+
+async def load_records(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedRecord]:
+    """Records, in the same way."""
+    found = await connection.execute(_RECORDS.encode(), {"tenant": tenant, "mirror": mirror})
+    return [_changed_record(*row) for row in await found.fetchall()]
+
+
+async def load_above(connection: Connection, tenant: TenantId, ids: Collection[EntryId]) -> dict[EntryId, Above]:
+    """The pages *ids*, and everything above them."""
+    found = await connection.execute(_ABOVE, {"tenant": tenant, "ids": list(ids)})
+    return {EntryId(entry): Above(*row) for entry, *row in await found.fetchall()}
+
+
+async def load_claimed(
+    connection: Connection, tenant: TenantId, ids: Collection[EntryId], paths: Collection[str]
+) -> list[Claimed]:
+    """Events of commands about these entries, or about what they knew by these paths, in the order they happened."""
+    found = await connection.execute(_CLAIMED, {"tenant": tenant, "ids": list(ids), "paths": list(paths)})
+    return [Claimed(*row) for row in await found.fetchall()]
+
+
+async def add(connection: Connection, tenant: TenantId, events: Sequence[tuple[Event, str]]) -> None:
+    """Add events with their channels; one that is known stays as it is."""
+    rows = [
+        (tenant, one.event_id, one.type, one.occurred_at, Jsonb(asdict(one.actor)), channel, Jsonb(dict(one.data)))
+        for one, channel in events
+    ]
+    if rows:
+        async with connection.cursor() as cursor:
+            await cursor.executemany(_INSERT, rows)
+
+
+async def settle(connection: Connection, tenant: TenantId, notes: Sequence[Note], claims: Sequence[UUID]) -> None:
+    """These changes are events now, or none; these events told of one."""
+    if notes:
+        columns = [list(column) for column in zip(*(note.key for note in notes), strict=True)]
+        await connection.execute(_DONE, (tenant, *columns))
+    await connection.execute(
+        "DELETE FROM mirrord.event_claim WHERE tenant_id = %s "
+        f"AND (event_id = ANY (%s) OR taken_at < now() - interval '{_KEPT}')".encode(),
+        (tenant, list(claims)),
+    )
+
+
+def _changed_page(*row: Any) -> ChangedPage:
+    note, was, now, segments = Note(*row[:9]), _page_version(*row[10:18]), _page_version(*row[18:26]), row[26]
+    if note.child.int:  # the version stayed as it was
+        return ChangedPage(note, now, now, segments)
+    return ChangedPage(note, was if row[9] else None, now, segments)
+
+
+def _page_version(parent: UUID | None, name: str | None, deleted: bool, *said: Any) -> PageVersion:
+    frontmatter, digest, is_page, index, unread = said
+    found = frontmatter if isinstance(frontmatter, dict) else _read(unread)
+    return PageVersion(EntryId(parent) if parent else None, name, deleted, found, digest, is_page, index)
+
+
+def _read(markdown: str | None) -> Mapping[str, Any]:
+    """What an app's text says that was changed again before it was read."""
+    try:
+        return values(split(markdown).head) if markdown else {}
+    except Damaged:
+        return {}
+
+
+def _changed_record(*row: Any) -> ChangedRecord:
+    was = RecordVersion(*row[10:15]) if row[9] else None
+    return ChangedRecord(Note(*row[:9]), was, RecordVersion(*row[15:20]))
+
+
+async def load_current(
+    connection: Connection, tenant: TenantId, pages: Collection[EntryId]
+) -> dict[EntryId, PageVersion]:
+    """Pages as they are now."""
+    found = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(pages)})
+    return {EntryId(entry): _page_version(*row) for entry, *row in await found.fetchall()}
