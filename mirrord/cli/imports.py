@@ -21,6 +21,7 @@ from mirrord.config import Config
 from mirrord.errors import UserError
 
 _COLLATION = click.Choice([one.value for one in Collation])
+_TAB = "\\t"  # as a shell hands it on
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -70,7 +71,13 @@ def import_command(
 @tenant_option
 @click.argument("table", type=_FILE, metavar="FILE")
 @click.option("--map", "maps", multiple=True, metavar="COLUMN=TARGET[:TYPE[:NAME]]", help="Once for each column.")
-@click.option("--delimiter", type=click.Choice(["auto", *DELIMITERS]), default="auto", show_default=True)
+@click.option(
+    *("--delimiter", "delimiter"),
+    type=click.Choice(["auto", *DELIMITERS, *DELIMITERS.values(), _TAB]),
+    default="auto",
+    show_default=True,
+    metavar="auto|comma|tab|semicolon|pipe|SIGN",
+)
 @click.option("--no-header", is_flag=True, help="The first row is an answer already.")
 @click.option(
     "--collation", type=click.Choice([one.value for one in Collation]), default="per_column", show_default=True
@@ -93,6 +100,7 @@ def survey_command(
     an attribute, is text, number, date or boolean.
     """
     mappings = [_mapping(one) for one in maps]
+    delimiter = "tab" if delimiter == _TAB else delimiter
     with session_of(config, tenant) as session:
         path = str(table.absolute())
         if dry_run:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from math import inf
 
 from mirrord.commands.cursor import cursor_of, start_of
 from mirrord.commands.failure import explained, invalid
@@ -16,6 +18,8 @@ from mirrord.mirror.layout import directory_of
 _MAX_LISTED = 100
 _MAX_CHARACTERS = 60_000
 _MAX_NODES = 500
+_MAX_TREE_BYTES = 7_500  # of a whole tree as JSON, if nobody says how deep; a node's keys take up to _NODE_BYTES
+_NODE_BYTES, _METADATA_BYTES = 104, 60
 _MAX_DEPTH = 50
 
 
@@ -102,14 +106,15 @@ def get_tree(
     """
     Show the hierarchy of pages, all of it or a page with what is below it.
 
-    depth: of levels; None: all, but the levels below are left out where it would become too long.
+    depth: of levels; None: all, but what lies deepest is left out where it would become longer than a few thousand
+    tokens.
     """
     levels = _MAX_DEPTH if depth is None else depth
     _check_depth(levels)
     with explained():
         snapshot = session.catalogue.look()
         top = directory_card(session, snapshot, path)
-        growth = _Growth(snapshot, include_metadata=include_metadata)
+        growth = _Growth(snapshot, include_metadata=include_metadata, is_short=depth is None)
         nodes = growth.sown(snapshot.children("") if top is None else [top])
         growth.grow(levels if top is not None else levels - 1)
     return Tree(nodes, growth.is_stopped)
@@ -118,18 +123,20 @@ def get_tree(
 class _Growth:
     """A tree that grows level by level, so that what is left out is what lies deepest."""
 
-    def __init__(self, snapshot: Snapshot, *, include_metadata: bool) -> None:
+    def __init__(self, snapshot: Snapshot, *, include_metadata: bool, is_short: bool) -> None:
         self.is_stopped = False
         self._snapshot = snapshot
         self._include_metadata = include_metadata
         self._room = _MAX_NODES
+        self._bytes = float(_MAX_TREE_BYTES) if is_short else inf
         self._level: list[tuple[Card, Node]] = []
 
     def sown(self, cards: Sequence[Card]) -> list[Node]:
         """Nodes of the first of *cards*, as many as there is room for; they grow next."""
-        taken = cards[: self._room]
-        self.is_stopped = self.is_stopped or len(taken) < len(cards)
-        self._room -= len(taken)
+        taken = list(takewhile(self._holds, cards[: self._room]))
+        if len(taken) < len(cards):
+            self.is_stopped, self._room = True, 0
+        self._room -= min(len(taken), self._room)
         ids = self._snapshot.ids(taken)
         nodes = [self._node(card, ids[card.path]) for card in taken]
         self._level += zip(taken, nodes, strict=True)
@@ -145,6 +152,14 @@ class _Growth:
                     node.children = self.sown(cards)
                     node.has_more = len(node.children) < len(cards)
                 self.is_stopped = self.is_stopped or (node.has_more and not self._room)
+
+    def _holds(self, card: Card) -> bool:
+        """Whether there is room for a node of *card*, which is taken then."""
+        said = (card.title, card.path, card.icon or "", card.position or "", *card.tags, *card.aliases)
+        shown = said if self._include_metadata else said[:2]
+        self._bytes -= sum(len(one.encode()) + 3 for one in shown) + _NODE_BYTES
+        self._bytes -= _METADATA_BYTES if self._include_metadata else 0
+        return self._bytes > 0
 
     def _node(self, card: Card, entry: EntryId) -> Node:
         metadata = Metadata(card.icon, card.position, card.tags, card.aliases) if self._include_metadata else None

@@ -47,7 +47,7 @@ from mirrord.commands.sources import (
     preview_rename_source,
     rename_source,
 )
-from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
+from mirrord.commands.speakers import detect_speakers, nobody_speaks, preview_detect_speakers
 from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.domain.approval import Preview
 from mirrord.domain.progress import Progress
@@ -61,6 +61,7 @@ class Command:
     run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
     preview: called with the same; raises Failed where run would. inputs: arguments that are paths outside the tree;
     a request takes the bytes they have when it is made. dry: an argument that, if true, lets it change nothing.
+    idle: called with the same; what run would return where it would change nothing, so that nobody is asked; else None.
     is_long: its run also takes `progress`, a domain.progress.Progress.
     """
 
@@ -70,6 +71,7 @@ class Command:
     inputs: tuple[str, ...] = ()
     dry: str | None = None
     is_long: bool = False
+    idle: Callable[..., Any] | None = None
 
     def call(self, session: Session, arguments: Mapping[str, Any], progress: Progress) -> Any:
         """What its run returns; *progress* is for those that are long."""
@@ -99,7 +101,7 @@ _ALL = (
     Command("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
     Command("rename_source", rename_source, preview_rename_source),
     Command("delete_source", delete_source, preview_delete_source),
-    Command("detect_speakers", detect_speakers, preview_detect_speakers),
+    Command("detect_speakers", detect_speakers, preview_detect_speakers, idle=nobody_speaks),
     Command("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
     Command("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
 )

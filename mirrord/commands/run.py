@@ -72,6 +72,8 @@ def run(
     with explained(), records_lock(session.tree):
         if (known := _known(session, gate, request)) is not None:
             return known
+    if (nothing := _idle(session, command, arguments)) is not None:
+        return Done(nothing)
     request, answer = _previewed(session, command, request)  # not under the lock: it may take long, and take it too
     with explained(), records_lock(session.tree):
         if (known := _known(session, gate, request)) is not None:
@@ -91,6 +93,8 @@ def question(session: Session, gate: Gate, name: str, arguments: Mapping[str, An
             for request, answer in requests.all_of(session.tree)
         ):
             return None
+    if _idle(session, COMMANDS[name], arguments) is not None:
+        return None
     with session.seeded(_seed_of_call(asked)):
         return COMMANDS[name].preview(session, **arguments)
 
@@ -108,6 +112,11 @@ def told(session: Session, facts: Mapping[str, object]) -> Iterator[None]:
 def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
     dry = COMMANDS[name].dry
     return gate.levels[name] <= Trust.NOTIFY or bool(dry is not None and arguments.get(dry))
+
+
+def _idle(session: Session, command: Command, arguments: Mapping[str, Any]) -> Any:
+    """The result of a command that would change nothing; None: it would change something."""
+    return command.idle(session, **arguments) if command.idle is not None else None
 
 
 def _run(session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress) -> Done:

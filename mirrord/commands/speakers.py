@@ -47,10 +47,13 @@ def detect_speakers(session: Session, source_id: Reference, format: str = Format
     """
     Mark every turn of a source as a segment labelled with the speaker's name.
 
-    What was marked so before is replaced; segments of people, and of other kinds, stay.
+    What was marked so before is replaced; segments of people, and of other kinds, stay. Where nobody speaks nothing
+    changes.
     """
     with session.writing() as journal:
         asked = _asked(session, source_id, format)
+        if not asked.found.turns:
+            return _result(asked.found)
         maker = actor_text(session.actor.kind, session.actor.name)
         made = [
             placed(
@@ -66,11 +69,17 @@ def detect_speakers(session: Session, source_id: Reference, format: str = Format
         return done
 
 
+def nobody_speaks(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers | None:
+    """What detect_speakers returns where it finds nobody; None: somebody speaks."""
+    found = _asked(session, source_id, format).found
+    return None if found.turns else _result(found)
+
+
 def preview_detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Preview:
     """What detect_speakers would do."""
     asked = _asked(session, source_id, format)
     done, name = _result(asked.found), asked.source.name
-    before = sum(map(_is_own, segments.segments_of(session, asked.source.entry)))
+    before = sum(map(_is_own, segments.segments_of(session, asked.source.entry))) if done.count else 0
     facts = {"source_id": asked.source.number, "name": name, "speakers": done.speakers, "count": done.count}
     facts |= {"format_used": done.format_used, "occurrences": done.occurrences}
     facts |= {"segments_count": done.segments_count, "segments_replaced_count": before}
@@ -78,6 +87,8 @@ def preview_detect_speakers(session: Session, source_id: Reference, format: str 
     sentence = f"In the source {name!r} {turns} of {done.count} speaker{'' if done.count == 1 else 's'} would be marked"
     instead = f", in place of {before} marked before." if before else "."
     bases = {asked.page.path: asked.page.digest.hex(), **segments.base_of(session, asked.source.entry)}
+    if not asked.found.turns:
+        return Preview(f"Nobody speaks in the source {name!r}; nothing would change.", facts, (), bases)
     return Preview(sentence + instead, facts, _lines(asked), bases)
 
 

@@ -31,7 +31,8 @@ class Standing:
     daemon: whether one runs and works on this tenant. pending: changes it knows of and has not carried over; None: no
     daemon. conflicts: pages that hold the other text of a conflict. halted: deletions wait for a person. sentences:
     why nothing is synced now.
-    path, digest: of the page that was asked for, digest in hex. synced: whether Postgres has that digest.
+    path, digest: of the page that was asked for, digest in hex; then problems are only its own. synced: whether
+    Postgres has that digest. other_problems: how many there are of other files.
     """
 
     daemon: bool
@@ -43,6 +44,7 @@ class Standing:
     path: str | None = None
     digest: str | None = None
     synced: bool | None = None
+    other_problems: int = 0
 
 
 def sync_status(session: Session, path: str | None = None, wait_seconds: float | None = None) -> Standing:
@@ -56,16 +58,18 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
     page = writing.find(session, path) if path is not None else None
     synced = _wait(session, page.path, page.digest, min(wait_seconds or 0.0, LONGEST)) if page is not None else None
     facts, alive = _facts(session)
+    problems, others = _problems(facts, page.path if page is not None else None)
     return Standing(
         daemon=alive,
         pending=facts["pending"] if alive else None,
         conflicts=_conflicts(session),
-        problems=_problems(facts),
+        problems=problems,
         halted=bool(facts.get("halted")),
         sentences=_sentences(session, alive=alive),
         path=page.path if page is not None else None,
         digest=page.digest.hex() if page is not None else None,
         synced=synced,
+        other_problems=others,
     )
 
 
@@ -91,8 +95,11 @@ def _facts(session: Session) -> tuple[Mapping[str, Any], bool]:
     return mine or {}, mine is not None and heart.alive()
 
 
-def _problems(facts: Mapping[str, Any]) -> tuple[Problem, ...]:
-    return tuple(Problem(path, why) for path, why in facts.get("problems", [])[:_MOST])
+def _problems(facts: Mapping[str, Any], path: str | None) -> tuple[tuple[Problem, ...], int]:
+    """Those of *path*, None: of all files; and how many of others."""
+    every = [Problem(*one) for one in facts.get("problems", [])]
+    own = [one for one in every if path in (None, one.path)]
+    return tuple(own[:_MOST]), len(every) - len(own)
 
 
 def _sentences(session: Session, *, alive: bool) -> tuple[str, ...]:

@@ -88,6 +88,12 @@ def free_name(wanted: str, used: set[str]) -> str:
     return free
 
 
+def titled(wanted: str, name: str) -> str:
+    """The title of what is called *wanted* and has a file called *name*: with its number, if it has one."""
+    title, plain = " ".join(wanted.split()), clean(wanted, "case")
+    return title + name.removeprefix(plain) if title and name.startswith(plain) else name
+
+
 class Sources:
     """
     The sources that are made.
@@ -112,7 +118,7 @@ class Sources:
         page = Page(self._arrival.stream(f"{BUILT}/{free}{SUFFIX}"), free, new_id())
         self._open.add(page)
         survey = self.survey
-        keys: dict[str, Value] = {"id": str(page.entry), "title": free, TYPE: SOURCE}
+        keys: dict[str, Value] = {"id": str(page.entry), "title": titled(name, free), TYPE: SOURCE}
         keys |= {SOURCE_TYPE: SourceType.TEXT.value, SURVEY: survey.name}
         keys |= {ORIGINAL: f"./{ASSETS}/{survey.kept}"} if survey.kept is not None else {}
         page.write(cases.front_matter({**keys, SHA256: survey.original.sha256, CREATED: self._created}))

@@ -138,7 +138,10 @@ _OTHER_TOOLS_WORDS = {
     **dict.fromkeys(("oldText", "old_text", "oldString", "old_string", "old_str", "search"), ("find",)),
     **dict.fromkeys(("newText", "new_text", "newString", "new_string", "new_str", "replacement"), ("replace",)),
 }
-_JSON_WORDS = {"a valid tuple": "a list", "Tuple should": "should", "a valid dictionary": "an object"}
+_JSON_WORDS = {
+    **{"should be a valid tuple": "must be a list", "Tuple should have at least": "needs at least"},
+    **{"should be a valid dictionary": "must be an object", " after validation": ""},
+}
 
 # What goes without saying.
 _NATURAL: tuple[tuple[str, object], ...] = (

@@ -26,8 +26,8 @@ COMPLETED = 100  # the most the protocol allows
 _UNKNOWN = ("not_found", "invalid", "forbidden")
 
 
-def register(server: MCPServer[None], callers: Callers) -> None:
-    """Let clients read every page by its URI, and complete paths."""
+def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = ()) -> None:
+    """Let clients read every page by its URI, and complete paths. tools: names that are completed, too."""
 
     @server.resource(uris.TEMPLATE, name="page", title="A page", mime_type=MARKDOWN)
     async def page(path: str) -> str:
@@ -46,6 +46,9 @@ def register(server: MCPServer[None], callers: Callers) -> None:
         argument: CompletionArgument,
         _: CompletionContext | None,
     ) -> Completion | None:
+        if argument.name == "tool_name":
+            named = [name for name in tools if argument.value.lower() in name]
+            return Completion(values=named, total=len(named), has_more=False)
         if argument.name != "path":
             return None
         caller = callers.current()

@@ -6,11 +6,13 @@ from typing import Any
 import orjson
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp_types import Resource
 
 from mirrord.mcp.arguments import nearest
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.tool import Tool
 
+JSON = "application/json"
 TEMPLATE = "qualcoder://sources/tools/{tool_name}"
 _NAMES = (
     *("import_file", "rename_source", "delete_source", "detect_speakers", "import_survey"),
@@ -18,13 +20,32 @@ _NAMES = (
 )
 
 
+def names_in(tools: Mapping[str, Tool[Any]]) -> list[str]:
+    """The tools for sources among *tools*."""
+    return [name for name in _NAMES if name in tools]
+
+
+def listed(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
+    """What clients show of them."""
+    return [
+        Resource(
+            uri=TEMPLATE.format(tool_name=name),
+            name=name,
+            title=tools[name].title,
+            description=f"What {name} takes, and its trust level",
+            mime_type=JSON,
+        )
+        for name in names_in(tools)
+    ]
+
+
 def register(server: MCPServer[None], callers: Callers, tools: Mapping[str, Tool[Any]]) -> None:
     """Let clients read about each of those of *tools* that is for sources; nothing if there are none."""
-    known = {name: tools[name] for name in _NAMES if name in tools}
+    known = {name: tools[name] for name in names_in(tools)}
     if not known:
         return
 
-    @server.resource(TEMPLATE, name="source tool", title="A tool for sources", mime_type="application/json")
+    @server.resource(TEMPLATE, name="source tool", title="A tool for sources", mime_type=JSON)
     async def tool(tool_name: str) -> str:
         """What a tool for sources takes, and its trust level, such as qualcoder://sources/tools/list_sources."""
         found = known.get(tool_name)

@@ -68,7 +68,7 @@ class Server(MCPServer[None]):
                 token_verifier=verifier,
             )
         self._offers_prompts = False
-        resources.register(self, callers)
+        resources.register(self, callers, schemas.names_in(self._own))
         schemas.register(self, callers, self._own)
         self._serve_subscriptions_of_the_handshake_era()
 
@@ -116,8 +116,9 @@ class Server(MCPServer[None]):
             self._offers_prompts = True
 
     async def list_resources(self) -> list[Resource]:
-        """The pages of the first two levels, then what was registered in the SDK's way."""
-        return [*await resources.listed(self._callers.current()), *await super().list_resources()]
+        """The pages of the first two levels, tools for sources, then what was registered in the SDK's way."""
+        pages, tools = await resources.listed(self._callers.current()), schemas.listed(self._own)
+        return [*pages, *tools, *await super().list_resources()]
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends."""

@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp_types import ResourceTemplateReference
 
 from mirrord.cli.commands import cli
 from mirrord.commands import registry
@@ -113,6 +114,39 @@ async def test_speakers_are_proposed_by_name_before_anything_is_marked(tenant: T
     assert waiting["occurrences"] == {"Ana": 2, "Ben": 2}
     assert (missing["code"], unknown["code"]) == ("SPEAKERS_NOT_DETECTED/NOT_FOUND", "INVALID_ARGUMENTS")
     assert not (tenant.root / ".records/segments").exists()
+
+
+async def test_where_nobody_speaks_nobody_is_asked_and_nothing_changes(tenant: Tenant) -> None:
+    async with in_memory(tenant, sets=["sources"]) as agent:
+        (tenant.root / "Sources/Ana.md").write_text(f"---\nid: {ANA}\ntype: source\n---\nNo talk.\n", encoding="utf-8")
+        found = await agent.call("detect_speakers", source_id=number_of(ANA))
+
+    assert (found["speakers"], found["count"], found["segments_count"]) == ([], 0, 0)
+    assert not (tenant.root / ".records").exists() or list((tenant.root / ".records").rglob("*.json*")) == []
+
+
+async def test_the_resources_of_tools_are_listed_and_their_names_completed(tenant: Tenant) -> None:
+    async with in_memory(tenant, sets=["sources"]) as agent:
+        listed = [str(one.uri) for one in (await agent.client.list_resources()).resources]
+        reference = ResourceTemplateReference(type="ref/resource", uri="qualcoder://sources/tools/{tool_name}")
+        every = await agent.client.complete(reference, {"name": "tool_name", "value": ""})
+        some = await agent.client.complete(reference, {"name": "tool_name", "value": "source"})
+
+    assert [uri for uri in listed if not uri.startswith("page:")] == [
+        f"qualcoder://sources/tools/{one}" for one in TRUST
+    ]
+    assert every.completion.values == list(TRUST)
+    assert some.completion.values == [name for name in TRUST if "source" in name]
+
+
+@pytest.mark.parametrize("sign", [",", "\t", ";", "|", "comma", "tab", "semicolon", "pipe", "auto"])
+async def test_a_delimiter_is_a_word_or_the_sign_itself(tenant: Tenant, sign: str) -> None:
+    async with in_memory(tenant, sets=["sources"]) as agent:
+        refused = await agent.refused("import_survey", path="/nowhere.csv", delimiter=sign)
+        wrong = await agent.refused("import_survey", path="/nowhere.csv", delimiter=":")
+
+    assert (refused["code"], wrong["code"]) != ("INVALID_ARGUMENTS", "INVALID_ARGUMENTS")
+    assert wrong["code"] == "INVALID_ARGUMENTS"
 
 
 async def test_every_tool_for_sources_is_a_resource_with_its_schema_and_trust(tenant: Tenant) -> None:

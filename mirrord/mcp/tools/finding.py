@@ -39,7 +39,7 @@ class Grow(Arguments):
 
     include_metadata: Annotated[bool, Field(description="With icon, position, tags, aliases.")] = False
     path: Below = None
-    depth: Annotated[int | None, Field(ge=1, le=50, description="Levels; default: all.")] = None
+    depth: Annotated[int | None, Field(ge=1, le=50, description="Levels; default: as fit in 8 KB.")] = None
 
 
 class Search(Arguments):
@@ -149,8 +149,8 @@ LIST_PAGES = Tool(
 GET_TREE = Tool(
     "get_tree",
     "Show the tree of pages",
-    "Returns the hierarchy of all pages, or of one, nested, in the order of the sidebar. Where it would be too "
-    "long, hasMore says that pages are missing: ask for that page. "
+    "Returns the hierarchy of all pages, or of one, nested, in the order of the sidebar. "
+    "hasMore: pages below are missing; ask for that path, or list_pages. "
     'Example: {"path": "Projects", "depth": 2}.',
     Grow,
     result(

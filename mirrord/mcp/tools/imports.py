@@ -40,7 +40,7 @@ class Survey(Underscored):
     """What import_survey takes."""
 
     path: FilePath
-    delimiter: Literal["auto", "comma", "tab", "semicolon", "pipe"] = "auto"
+    delimiter: Literal["auto", "comma", "tab", "semicolon", "pipe", ",", "\t", ";", "|"] = "auto"
     has_header: bool = True
     column_mappings: Annotated[tuple[Mapping, ...], BeforeValidator(from_json)] = ()
     collation: Annotated[

@@ -28,6 +28,8 @@ def _status(session: Session, given: Ask) -> Wire:
         "halted": found.halted,
         "sentences": found.sentences,
     }
+    if found.other_problems:
+        answer["otherProblems"] = found.other_problems
     return answer if found.path is None else {**answer, **_page(found.path, found.digest, synced=found.synced)}
 
 

@@ -59,7 +59,9 @@ def test_a_person_lets_speakers_be_marked_after_a_look(root: Path, run: Command)
     assert not (root / ".records/segments").exists()
     assert run("sources", "speakers", "Talk") == Done(0, "    2  Ana\n    2  Ben\n", "4 turns are marked.\n")
     assert run("sources", "speakers", "Talk", "--format", "brace").err == "Nobody speaks.\n"
-    assert [event["type"] for event in events(root)] == ["SpeakersDetected", "SpeakersDetected"]
+    assert run("sources", "speakers", "Talk", "--format", "brace", "--dry-run").out.startswith("Nobody speaks in")
+    assert "4 turns" in run("sources", "speakers", "Talk", "--dry-run").out
+    assert [event["type"] for event in events(root)] == ["SpeakersDetected"]
 
 
 LOOKED = "Ana: 2\nBen: 2\nAna | Is it on?\nBen | I think so.\nAna | Good.\nBen | Now?\n"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from mirrord.commands import listing
@@ -9,6 +10,7 @@ from mirrord.commands.failure import Failed
 from mirrord.commands.listing import Listing, Node, get_tree, list_pages
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, digest_of, id_of_path
+from mirrord.mcp.tools.finding import Grow, _grow
 from tests.unit.commands.conftest import TENANT, page
 
 
@@ -182,6 +184,36 @@ def test_of_a_huge_tree_the_deepest_is_left_out(session: Session, root: Path, mo
     assert outline(found.nodes) == [["a", ["a/b", "a/b/c", "a/b/x.md"]], "g.md"]
     assert found.truncated
     assert found.nodes[0].children[0].children[0].has_more
+
+
+@pytest.mark.parametrize("metadata", [False, True])
+def test_a_tree_is_as_large_as_a_model_reads_and_whatever_is_missing_can_be_had(
+    session: Session, root: Path, metadata: bool
+) -> None:
+    for top in range(40):
+        for below in range(12):
+            page(root, f'Folder {top:02}/Über "{below:02}".md', "---\ntags: [work, ä]\n---\n")
+
+    wire = _grow(session, Grow.model_validate({"includeMetadata": metadata}))
+    assert len(orjson.dumps(wire)) <= 8_192
+    assert wire["hasMore"]
+    shown, missing = set[str](), [wire]
+    while missing:
+        node = missing.pop()
+        shown.add(node["path"])
+        if node.get("hasMore"):
+            listed = list_pages(session, node["path"] or None)
+            shown |= set(paths(listed))
+            missing += [_grow(session, Grow(path=one.path)) for one in listed.pages if one.has_children]
+        missing += node["children"]
+    assert len(shown - {""}) == 40 + 40 * 12
+
+
+def test_a_tree_shows_as_many_levels_as_are_asked_for(session: Session, root: Path) -> None:
+    for number in range(200):
+        page(root, f"Folder/Page {number:03}.md", "")
+    found = get_tree(session, depth=2)
+    assert (len(found.nodes[0].children), found.truncated) == (200, False)
 
 
 def test_lists_show_what_is_there_now(session: Session, root: Path) -> None:

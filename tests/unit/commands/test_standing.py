@@ -43,6 +43,16 @@ def test_without_a_daemon_nothing_is_waited_for(root: Path, session: Session) ->
         sync_status(session, "B")
 
 
+def test_of_a_page_its_own_problems_are_told_and_others_counted(root: Path, session: Session) -> None:
+    beat(root, problems=[("A.md", "is broken."), ("B.md", "is, too."), ("C/D.md", "and this.")])
+    page(root, "A.md", "a")
+    page(root, "E.md", "e")
+    found, other, every = sync_status(session, "A"), sync_status(session, "E"), sync_status(session)
+    assert (found.problems, found.other_problems) == ((Problem("A.md", "is broken."),), 2)
+    assert (other.problems, other.other_problems) == ((), 3)
+    assert (len(every.problems), every.other_problems) == (3, 0)
+
+
 def test_a_page_is_synced_when_the_daemon_agreed_on_its_digest(root: Path, session: Session) -> None:
     beat(root)
     page(root, "A.md", "a")

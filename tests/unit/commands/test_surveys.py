@@ -234,6 +234,19 @@ def test_names_that_are_taken_get_numbers(root: Path, session: Session, outside:
     assert {"a-b.md", "A-B (2).md", "assets_.md", "What was not- (2).md"} <= names
 
 
+def test_a_question_that_no_file_can_be_called_by_is_the_title_of_its_source(
+    root: Path, session: Session, outside: Path
+) -> None:
+    page(outside, "Why-.txt", "x")
+    import_file(session, "Why-.txt")
+    rows = [["Id", "Why?", "Why\n not?", "Plain"], ["P1", "a", "b", "c"]]
+    mappings: list[dict[str, object]] = [{"column": 0, "target": "identifier"}]
+    mappings += [{"column": number, "target": "source_text"} for number in (1, 2, 3)]
+    import_survey(session, written(outside, rows), column_mappings=mappings)
+    found = {one.name: one.title for one in holdings(session).sources if one.folder is not None}
+    assert found == {"Why- (2)": "Why? (2)", "Why not-": "Why not?", "Plain": "Plain"}
+
+
 def test_long_columns_go_on_in_another_source(root: Path, session: Session, outside: Path) -> None:
     rows = [["Id", "Text"], *([f"P{number}", "word " * 4000] for number in range(50))]
     mappings = [{"column": 0, "target": "identifier"}, {"column": 1, "target": "source_text"}]

@@ -66,9 +66,9 @@ def test_a_key_beside_set_and_remove_is_answered_with_these() -> None:
 
 
 def test_a_list_is_called_a_list() -> None:
-    with pytest.raises(Failed, match=r"'edits' of edit_page should be a list\."):
+    with pytest.raises(Failed, match=r"'edits' of edit_page must be a list\."):
         parsed(Edit, "edit_page", {"path": "A", "edits": 3})
-    with pytest.raises(Failed, match="'edits' of edit_page should have at least 1 item"):
+    with pytest.raises(Failed, match="'edits' of edit_page needs at least 1 item, not 0"):
         parsed(Edit, "edit_page", {"path": "A", "edits": []})
 
 
