@@ -10,18 +10,24 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from rich.console import Console
 from rich.markup import escape
 
 from tests.system.clients import Agent, on_stdio, process
-from tests.system.harness import PATIENCE, PAUSE, Mirrord, eventually
+from tests.system.harness import Mirrord, eventually
 
+PATIENCE_SECONDS = 180.0  # until something that is waited for happened; on a machine that has much else to do
+LOOK_SECONDS = 0.2  # between two looks: each call of a tool takes locks that the daemon needs, too, and is counted
+BUSY = ("BUSY", "RATE_LIMITED")  # answers that ask to call again
+Done = Callable[[Mapping[str, Any]], bool]
 LONGEST = 400  # characters of a result that are shown
 INTERVIEW = """\
 <h1>Interview 4</h1>
@@ -65,9 +71,21 @@ class Show:
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """One call and its result."""
         self.console.print(f"[bold]{tool}[/] {escape(json.dumps(arguments, ensure_ascii=False))}")
-        result = await self.agent.call(tool, **arguments)
+        result = await self._answer(tool, arguments)
         self._result(result)
         return result
+
+    async def _answer(self, tool: str, arguments: Mapping[str, Any], *, is_over: Done = bool) -> dict[str, Any]:
+        """What a tool answers, asked again until *is_over* and as long as it asks for that."""
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while True:
+                reply = await self.agent.reply(tool, arguments)
+                answer: dict[str, Any] = reply.structured_content or {}
+                if reply.is_error:
+                    assert answer.get("code") in BUSY, f"{tool} failed: {answer or reply.content}"
+                elif is_over(answer):
+                    return answer
+                await anyio.sleep(LOOK_SECONDS)
 
     async def approved(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """One call that a person approves, and the outcome that the same call gets then."""
@@ -75,33 +93,34 @@ class Show:
         assert waiting["status"] == "pending_approval", f"{tool} asked nobody: {waiting}"
         request = waiting["request_id"]
         known = "SELECT FROM mirrord.approval WHERE id = %s"
-        eventually(lambda: self.mirrord.app.execute(known, [request]).fetchone() is not None, f"the request {request}")
-        self.person("approvals", "show", request)
-        self.person("approvals", "approve", request)
-        with anyio.fail_after(PATIENCE):
-            while True:
-                outcome = await self.agent.call(tool, **arguments)
-                if outcome.get("status") != "pending_approval":
-                    break
-                await anyio.sleep(PAUSE)
+        await self.happens(f"the request {request}", known, request)
+        await self.person("approvals", "show", request)
+        await self.person("approvals", "approve", request)
+        outcome = await self._answer(tool, arguments, is_over=lambda one: one.get("status") != "pending_approval")
         self._result(outcome)
         return outcome
 
-    def person(self, *words: str) -> None:
+    async def person(self, *words: str) -> None:
         """A command that a person runs, and what it prints."""
         self.console.print(f"  [magenta]$ mirrord {escape(' '.join(words))}[/]")
-        done = self.mirrord.run(*words, "--tenant", self.mirrord.tenant)
+        run = partial(self.mirrord.run, *words, "--tenant", self.mirrord.tenant, seconds=PATIENCE_SECONDS)
+        done = await anyio.to_thread.run_sync(run)
         assert done.returncode == 0, done.stderr
         self._lines(done.stdout.splitlines(), "    ")
 
-    def rows(self, what: str, query: str, *values: object, least: int = 1) -> None:
-        """What Postgres says, as soon as there are *least* rows."""
+    async def happens(self, what: str, query: str, *values: object, least: int = 1) -> list[tuple[Any, ...]]:
+        """What Postgres says, as soon as there are *least* rows; the client goes on meanwhile."""
 
         def found() -> list[tuple[Any, ...]] | None:
             rows = self.mirrord.app.execute(query, values).fetchall()
             return rows if len(rows) >= least else None
 
-        rows = eventually(found, what)
+        look = partial(eventually, found, what, PATIENCE_SECONDS, pause=LOOK_SECONDS)
+        return await anyio.to_thread.run_sync(look)
+
+    async def rows(self, what: str, query: str, *values: object, least: int = 1) -> None:
+        """The same, shown."""
+        rows = await self.happens(what, query, *values, least=least)
         self.console.print(f"  [green]{escape(what)}[/]")
         self._lines(["  ".join(str(value) for value in row if value is not None) for row in rows], "    ")
 
@@ -124,7 +143,7 @@ async def session(show: Show, outside: Path) -> None:
 
     show.step("It detects who speaks: a proposal, until a person approves it.")
     detected = await show.approved("detect_speakers", source_id=interview["source_id"])
-    show.rows(
+    await show.rows(
         "segments in Postgres:",
         "SELECT label, kind, count(*) FROM mirrord.segment WHERE page_id = %s GROUP BY 1, 2 ORDER BY 3 DESC, 1",
         interview["pageId"],
@@ -139,7 +158,7 @@ async def session(show: Show, outside: Path) -> None:
 
     show.step("It imports a survey: the person sees the first rows before.")
     await show.approved("import_survey", path=str(outside / "Visitors.csv"), column_mappings=COLUMNS)
-    show.rows(
+    await show.rows(
         "cases in Postgres:",
         "SELECT name, frontmatter ->> 'type', frontmatter::text FROM mirrord.page "
         "WHERE frontmatter ->> 'type' = 'case' AND deleted_at IS NULL ORDER BY name",
@@ -151,8 +170,11 @@ async def session(show: Show, outside: Path) -> None:
     await show.call("list_sources")
 
     show.step("What the agent did without asking, and every event in order.")
-    show.person("notifications")
-    show.rows(
+    await show.happens("the notices", "SELECT FROM mirrord.event WHERE data ->> 'trust' = 'NOTIFY'", least=2)
+    for kind, count in {"ApprovalExecuted": 6, "SourceImported": 3, "CaseCreated": 3, "SourceDeleted": 1}.items():
+        await show.happens(f"{count} events {kind}", "SELECT FROM mirrord.event WHERE type = %s", kind, least=count)
+    await show.person("notifications")
+    await show.rows(
         "events in Postgres:",
         "SELECT to_char(occurred_at, 'HH24:MI:SS.MS'), type, actor ->> 'kind', actor ->> 'name', channel, "
         "coalesce(data ->> 'path', data ->> 'name', data ->> 'command') FROM mirrord.event ORDER BY occurred_at, id",
@@ -174,7 +196,8 @@ def main() -> int:
         mirrord.root.mkdir(parents=True)
         (mirrord.root / "Welcome.md").write_text("# Research\n", encoding="utf-8")
         console.print("Starting Postgres, the daemon, and the server for agents …")
-        mirrord.up()
+        mirrord.start()
+        mirrord.wait_ready(PATIENCE_SECONDS)
         mirrord.app.execute("SELECT 1")  # connecting is not part of what is shown
         asyncio.run(_played(mirrord, console, outside))
     return 0
