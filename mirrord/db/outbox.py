@@ -106,7 +106,7 @@ class Above:
     type: object
 
 
-# Of a mirror that is no more nobody reads the files of events.
+# Whoever reads that mirror's files of events; of a mirror that is no more nobody does.
 _MINE = """
 (o.mirror_id IS NULL OR o.mirror_id = %(mirror)s OR NOT EXISTS (
     SELECT FROM mirrord.mirror AS m WHERE m.tenant_id = o.tenant_id AND m.id = o.mirror_id))"""
@@ -133,7 +133,7 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE
        WHERE r.tenant_id = o.tenant_id AND r.page_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
   LEFT JOIN mirrord.page AS c ON c.tenant_id = o.tenant_id AND c.id = o.child
- WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND {_MINE}
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_MINE} OR NOT {_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
  ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
 _RECORDS = f"""
@@ -148,7 +148,7 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE
       SELECT r.* FROM mirrord.record_revision AS r
        WHERE r.tenant_id = o.tenant_id AND r.record_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
- WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND {_MINE}
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_MINE} OR NOT {_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}')
  ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
 _RECORDS = _RECORDS.replace("coalesce(c.updated_by, now.actor)", "now.actor")

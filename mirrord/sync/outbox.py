@@ -30,7 +30,7 @@ from mirrord.sync.pausing import pause
 from mirrord.sync.sides import Sides
 
 RETRY = 0.2  # seconds until it is looked again whether commands are done
-UNCHANGED = 60.0  # seconds between looks, whatever the feed says
+UNCHANGED = 600.0  # seconds between looks, whatever the feed says
 
 Key = tuple[EntryId, int, UUID]
 

@@ -97,6 +97,10 @@ BEGIN
         IF NOT (was_folder AND is_folder) THEN
             holds_pages := EXISTS (SELECT FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND parent_id = NEW.id);
         END IF;
+        IF NOT (was_folder OR is_folder OR holds_pages OR OLD.digest IS NULL OR OLD.frontmatter ? 'type'
+                OR NEW.frontmatter ? 'type') THEN
+            RETURN NULL;  -- of a page without a type, which holds nothing, no event tells
+        END IF;
     END IF;
     INSERT INTO mirrord.event_outbox AS noted (tenant_id, entry_id, version, kind, mirror_id, was_folder, is_folder)
     VALUES (NEW.tenant_id, NEW.id, NEW.version, 'page', mirrord.writing_mirror(),
@@ -174,7 +178,7 @@ DECLARE
 BEGIN
     EXECUTE format('CREATE TRIGGER b_outbox_of_new AFTER INSERT ON mirrord.page FOR EACH ROW WHEN '
                    '((NEW.kind = ''folder'' OR NEW.index OR NEW.frontmatter ? ''type'' '
-                   'OR NEW.frontmatter IS NULL AND NEW.markdown IS NOT NULL) AND %s) '
+                   'OR NEW.digest IS NULL AND NEW.markdown IS NOT NULL) AND %s) '
                    'EXECUTE FUNCTION mirrord.note_page()', not_restoring);
     EXECUTE format('CREATE TRIGGER b_outbox_of_new AFTER INSERT ON mirrord.record FOR EACH ROW WHEN (%s) '
                    'EXECUTE FUNCTION mirrord.note_record()', not_restoring);
