@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from mirrord.codec.frontmatter import split, with_keys
-from mirrord.commands import events, names, removal, writing
+from mirrord.commands import discarding, events, names, writing
 from mirrord.commands.bringing import bring, building
 from mirrord.commands.cursor import cursor_of, start_of
 from mirrord.commands.difference import diff_lines
@@ -153,8 +153,8 @@ def delete_folder(session: Session, folder_id: Reference) -> DeletedFolder:
         facts = {"folder_id": folder.number, "name": folder.name, "parent_id": _number(folder.parent)}
         facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
         if folder.page is not None:
-            facts["trash_id"] = removal.take_away(session, journal, writing.read(session, folder.page))[1]
-        removal.tidy(session.tree, page_path("", folder.path, index=True))
+            facts["trash_id"] = discarding.take_away(session, journal, writing.read(session, folder.page))[1]
+        discarding.tidy(session.tree, page_path("", folder.path, index=True))
         if session.tree.stat(folder.path) is not None:  # somebody put something there just now
             if folder.page is not None:
                 events.record(session, Type.PAGE_DELETED, facts)

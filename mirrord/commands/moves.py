@@ -1,6 +1,6 @@
 """The agent moves and renames pages."""
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import count
 
@@ -8,11 +8,13 @@ from mirrord.commands import paths, promotion, writing
 from mirrord.commands.belongings import own_attachments
 from mirrord.commands.failure import Failed, invalid
 from mirrord.commands.holdings import is_folder_of_sources
+from mirrord.commands.plain_folders import NO_TEXT, folder_to_change, id_of_folder
 from mirrord.commands.relocating import Change, links_of, relocate
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment
+from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, attachment_path, directory_of, page_path, parent_of
 from mirrord.mirror.tree import Tree
 
@@ -51,7 +53,10 @@ def move_page(
     rewrite_links: whether links, of other pages to it and of its own, go on meaning what they meant.
     """
     with session.writing() as journal:
-        page = writing.find(session, source_path)
+        page = writing.there(session, source_path)
+        if page is None:
+            folder = folder_to_change(session, source_path, expected_digest).path
+            return _move_folder(session, journal, folder, destination_path, links=rewrite_links)
         writing.check_unchanged(session, page, expected_digest)
         target = _target(session, page.path, destination_path)
         if target == page.path:
@@ -75,29 +80,72 @@ def preview_move_page(
     rewrite_links: bool = True,
 ) -> Preview:
     """What move_page would do."""
-    page = writing.find(session, source_path)
+    page = writing.there(session, source_path)
+    if page is None:
+        folder = folder_to_change(session, source_path, expected_digest).path
+        target = _target(session, _index(folder), destination_path)
+        change = _change_of_folder(session, folder, target, links=rewrite_links)
+        return _preview_of(session, f"folder {folder}", change, folder, {target: ABSENT})
     writing.check_unchanged(session, page, expected_digest)
-    target = _target(session, page.path, destination_path)
+    target, bases = _target(session, page.path, destination_path), {page.path: page.digest.hex()}
     if target == page.path:
-        return Preview(f"{page.path} would stay where it is.", {"new_path": target}, (), {page.path: page.digest.hex()})
+        return Preview(f"{page.path} would stay where it is.", {"new_path": target}, (), bases)
     change = change_of(session, page, target, links=rewrite_links)
+    return _preview_of(session, f"page {page.path}", change, page.path, {**bases, target: ABSENT})
+
+
+def _preview_of(session: Session, what: str, change: Change, path: str, bases: Mapping[str, str]) -> Preview:
     moved = {path: new for path in session.catalogue.look().pages if (new := change.moved(path)) != path}
     facts = {
-        "path": page.path,
-        "new_path": change.moved(page.path),
+        "path": path,
+        "new_path": change.moved(path),
         "moved_pages_count": len(moved),
         "links_rewritten_count": links_of(session, change),
     }
     lines = tuple(f"{path} -> {new}" for path, new in list(moved.items())[:MOST_LINES])
-    bases = {page.path: page.digest.hex(), target: ABSENT}
-    return Preview(f"The page {page.path} would move to {facts['new_path']}.", facts, lines, bases)
+    return Preview(f"The {what} would move to {facts['new_path']}.", facts, lines, bases)
+
+
+def _move_folder(session: Session, journal: Journal, folder: str, destination: str, *, links: bool) -> Moved:
+    """Move a folder without a page file, inside `writing()`."""
+    target = _target(session, _index(folder), destination)
+    if target == _index(folder):
+        return Moved(id_of_folder(session, folder), folder, NO_TEXT.hex(), {}, 0, ())
+    change = _change_of_folder(session, folder, target, links=links)
+    known = list(session.catalogue.look().pages)
+    done = relocate(session, journal, change)
+    moved = {path: new for path in known if (new := change.moved(path)) != path}
+    new_path = change.moved(folder)
+    return Moved(id_of_folder(session, new_path), new_path, NO_TEXT.hex(), moved, done.links, done.left)
+
+
+def _change_of_folder(session: Session, folder: str, target: str, *, links: bool) -> Change:
+    """As change_of(); target: where its page's file would be."""
+    if target == _index(folder):
+        return Change([], {}, {})
+    promoted = promotion.renames(session.tree, target)
+    above = parent_of(folder)
+    demoted = _demoted(session, above, {folder}, target)
+    emptied = [f"{above}/{ASSETS}", above] if demoted else []
+    return Change(
+        renames=[*promoted, (folder, _stem(target)), *demoted.items()],
+        pages={**dict(promoted), **demoted},
+        titles={},
+        emptied=emptied,
+        links=links,
+        folders={folder: _stem(target)},
+    )
+
+
+def _index(folder: str) -> str:
+    return f"{folder}/{INDEX_FILE}"
 
 
 def _target(session: Session, source: str, destination: str) -> str:
     """The path of the page's file afterwards. Raises Failed if something is there, or it would be below itself."""
     stem, wanted = _stem(source), _wanted(session, source, destination)
     if wanted.startswith(stem + "/"):
-        raise invalid("CYCLE", f"{source} cannot go below itself.", "Choose a place outside of it.")
+        raise invalid("CYCLE", f"{stem} cannot go below itself.", "Choose a place outside of it.")
     if name_key(wanted) == name_key(stem):  # the same name, or another spelling of it
         name = wanted.rpartition("/")[2]
         paths.check_name(name, destination)
@@ -124,7 +172,8 @@ def _wanted(session: Session, source: str, destination: str) -> str:
         if directory is None and not destination.endswith("/"):
             raise _taken(found)
         return f"{_stem(found)}/{name}"
-    if is_place and found is None and (folder := paths.folder(session, destination)) is not None:
+    folder = paths.folder(session, destination) if is_place and found is None else None
+    if folder is not None and (folder != _stem(source) or destination.endswith("/")):
         return f"{folder}/{name}"
     asked = paths.checked(destination)
     return f"{asked}/{name}" if destination.endswith("/") else _stem(asked)

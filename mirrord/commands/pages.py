@@ -12,6 +12,7 @@ from mirrord.codec.views import views_of
 from mirrord.commands import events, paths, promotion, siblings, writing
 from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import Failed, invalid, missed, modified
+from mirrord.commands.plain_folders import NO_TEXT, find_plain_folder
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, Preview
 from mirrord.domain.entry import EntryId, Kind, id_of_path, parse_id
@@ -30,7 +31,8 @@ class Shown:
 
     content: of the whole file, front matter included, what was asked for. path: of its file, with `.md`.
     digest: of all of its bytes, in hex. start, total_chars: characters of the whole. next_offset: where to go on;
-    None: this was the end, or a section.
+    None: this was the end, or a section. folder: what a folder without a page file is shown as, an empty page, says
+    beside that.
     """
 
     content: str
@@ -41,6 +43,15 @@ class Shown:
     start: int
     total_chars: int
     next_offset: int | None = None
+    folder: "FolderFacts | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFacts:
+    """What is told of a folder without a page file."""
+
+    title: str
+    has_children: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,9 @@ def read_page(
     section: only what belongs to this heading, itself included. offset, limit: characters of the whole, or of the
         section; None: all.
     """
-    page = writing.find(session, path)
+    page = writing.there(session, path)
+    if page is None:
+        return _shown_folder(session, path, section)
     start, end = _asked(page.text, section)
     first = min(start + max(offset, 0), end)
     last = end if limit is None else min(first + max(limit, 0), end)
@@ -191,7 +204,7 @@ def _new_page(session: Session, path: str, content: str, expected: str | None) -
     writing.check_front_matter(content)
     writing.encoded(content)
     gone = [spelling for spelling in paths.spellings(path) if spelling in session.seen]
-    if expected is not None or gone:
+    if gone or (expected is not None and not _is_shown_folder(session, path, expected)):
         for spelling in gone:
             session.memory.forget(spelling)
         raise modified(path, is_gone=True)
@@ -239,6 +252,33 @@ def _directory_for(session: Session, parent: str | None) -> str:
     if folder is None:
         raise writing.not_found(session, parent)
     return folder
+
+
+def _shown_folder(session: Session, path: str, section: str | None) -> Shown:
+    """A folder without a page file, like an empty page. Raises Failed if *path* means none."""
+    folder = find_plain_folder(session, path)
+    if folder is None:
+        raise writing.not_found(session, path)
+    _asked("", section)
+    snapshot = session.catalogue.look()
+    return Shown(
+        content="",
+        frontmatter={},
+        path=folder.path,
+        page_id=str(snapshot.id_of(folder)),
+        digest=NO_TEXT.hex(),
+        start=0,
+        total_chars=0,
+        folder=FolderFacts(folder.title, snapshot.has_children(folder)),
+    )
+
+
+def _is_shown_folder(session: Session, path: str, expected: str) -> bool:
+    """Whether a page is to be made of the folder at *path* by who was shown it as an empty page."""
+    return (
+        expected == NO_TEXT.hex()
+        and paths.folder(session, directory_of(paths.fresh(session, path), Kind.PAGE)) is not None
+    )
 
 
 def _asked(text: str, section: str | None) -> tuple[int, int]:

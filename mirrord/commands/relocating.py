@@ -8,6 +8,7 @@ from mirrord.codec.frontmatter import Json, with_keys
 from mirrord.commands import events, writing
 from mirrord.commands.belongings import original_link, original_of
 from mirrord.commands.failure import MODIFIED, Failed, modified
+from mirrord.commands.plain_folders import id_of_folder
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.event import Type
@@ -27,6 +28,7 @@ class Change:
     pages: those it is about, by their paths before and after; they become events. titles: new ones, by paths before.
     emptied: directories that go if nothing is left in them. links: whether they follow.
     called: what happened to a page, by its path before, if that is more than that it moved, with further facts of it.
+    folders: without a page file, as pages.
     """
 
     renames: Sequence[tuple[str, str]]
@@ -35,6 +37,7 @@ class Change:
     emptied: Sequence[str] = ()
     links: bool = True
     called: Mapping[str, tuple[Type, Mapping[str, object]]] = field(default_factory=dict)
+    folders: Mapping[str, str] = field(default_factory=dict)
 
     def moved(self, path: str) -> str:
         """Where a file or directory is afterwards."""
@@ -164,6 +167,8 @@ def _note(session: Session, change: Change, edits: Edits) -> tuple[str, str]:
         facts = {"page_id": str(writing.page_id(session, page)), "path": target, "old_path": path}
         kind, more = change.called.get(path, (Type.PAGE_MOVED, {}))
         lines.append((kind, {**facts, "digest": _digest(new.get(path, page.text)).hex(), **more}))
+    for path, target in change.folders.items():
+        lines.append((Type.PAGE_MOVED, {"page_id": id_of_folder(session, path), "path": target, "old_path": path}))
     for page, text in edits:
         if page.path not in change.pages:
             facts = {"page_id": str(writing.page_id(session, page)), "path": change.moved(page.path)}

@@ -1,34 +1,30 @@
 """The agent deletes pages, and brings them back from the trash."""
 
 import re
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.codec.records import read
 from mirrord.codec.text import decode
-from mirrord.commands import events, paths, promotion, writing
+from mirrord.commands import discarding, events, paths, promotion, writing
 from mirrord.commands.difference import diff_lines
-from mirrord.commands.failure import Failed, explained, modified
+from mirrord.commands.failure import Failed, explained
+from mirrord.commands.folder_removal import REASON as FOLDER_REASON
+from mirrord.commands.folder_removal import doomed_folder, has_children, remove_folder, restore_folder, target_of_folder
+from mirrord.commands.plain_folders import NO_TEXT
 from mirrord.commands.session import Session
 from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
-from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.entry import EntryId
 from mirrord.domain.event import Type
-from mirrord.domain.place import ASSETS
 from mirrord.domain.record import Form, name_of_record
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import replace, trash
 from mirrord.mirror.card import LIMIT
-from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.journal import TRASH, Journal
-from mirrord.mirror.label import new_key
-from mirrord.mirror.layout import directory_of, page_path, parent_of, spot_of_file
+from mirrord.mirror.layout import parent_of
 from mirrord.mirror.lock import lock_for
-from mirrord.mirror.plan import Removal
-from mirrord.mirror.scan import scan
 from mirrord.mirror.trash import Trashed
-from mirrord.mirror.tree import Tree
 
-REASON = "deleted by a tool"
 _KEY = re.compile(r"[0-9a-f]{16}")
 
 
@@ -60,13 +56,19 @@ def delete_page(session: Session, path: str, expected_digest: str | None = None,
     """
     Move a page to the trash, from which restore_page brings it back for 30 days.
 
-    recursive: with the pages below it; without, a page that has some is refused. Attachments stay where they are.
+    recursive: with the pages below it; without, a page that has some is refused. Attachments stay where they are, but
+        of a folder without a page file, which goes as a whole.
     """
     with session.writing() as journal:
-        page, children = _doomed(session, path, expected_digest, recursive=recursive)
-        gone = {child.path: _remove(session, journal, child)[1] for child in reversed(children)}
-        entry, trash_id = _remove(session, journal, page)
-        tidy(session.tree, page.path)
+        page = writing.there(session, path)
+        if page is None:
+            folder = doomed_folder(session, path, expected_digest, recursive=recursive)
+            entry_id, trash_id, gone = remove_folder(session, journal, folder)
+            return Deleted(entry_id, trash_id, folder.folder.path, gone)
+        children = _children(session, page, expected_digest, recursive=recursive)
+        gone = {child.path: discarding.remove_page(session, journal, child)[1] for child in reversed(children)}
+        entry, trash_id = discarding.remove_page(session, journal, page)
+        discarding.tidy(session.tree, page.path)
         return Deleted(str(entry), trash_id, page.path, gone)
 
 
@@ -74,13 +76,20 @@ def preview_delete_page(
     session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
 ) -> Preview:
     """What delete_page would do."""
-    page, children = _doomed(session, path, expected_digest, recursive=recursive)
-    pages = [page, *children]
+    page = writing.there(session, path)
+    if page is None:
+        folder = doomed_folder(session, path, expected_digest, recursive=recursive)
+        return _preview_of(f"folder {folder.folder.path}", folder.folder.path, folder.pages, folder.pages)
+    children = _children(session, page, expected_digest, recursive=recursive)
+    return _preview_of(f"page {page.path}", page.path, children, [page, *children])
+
+
+def _preview_of(what: str, path: str, children: Sequence[writing.Page], pages: Sequence[writing.Page]) -> Preview:
     more = f" with the {len(children)} below it" if children else ""
-    facts = {"path": page.path, "deleted_pages_count": len(pages)}
+    facts = {"path": path, "deleted_pages_count": len(pages)}
     lines = tuple(one.path for one in pages[:MOST_LINES])
     bases = {one.path: one.digest.hex() for one in pages}
-    return Preview(f"The page {page.path} would go to the trash{more}.", facts, lines, bases)
+    return Preview(f"The {what} would go to the trash{more}.", facts, lines, bases)
 
 
 def restore_page(session: Session, trash_id: str, path: str | None = None) -> Restored:
@@ -90,7 +99,10 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
     path: where to; None: where it was. Raises Failed, EXISTS, if a page is there by now.
     """
     with session.writing() as journal:
-        found, text, target = _restorable(session, trash_id, path)
+        found, text = _trashed(session, trash_id)
+        if _is_folder(found):
+            return _restored_folder(session, journal, found, trash_id, path)
+        target = _target(session, found, path)
         promotion.promote(session, journal, target)
         entry = found.label.entry
         try:
@@ -106,117 +118,54 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
 
 def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
     """What restore_page would do."""
-    _, text, target = _restorable(session, trash_id, path)
+    found, text = _trashed(session, trash_id)
+    if _is_folder(found):
+        target = target_of_folder(session, found, path)
+        return Preview(f"The folder {target} would come back from the trash.", {"path": target, "trash_id": trash_id})
+    target = _target(session, found, path)
     facts = {"path": target, "trash_id": trash_id}
     lines = diff_lines(target, "", text)
     return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT})
 
 
-def _doomed(
-    session: Session, path: str, expected_digest: str | None, *, recursive: bool
-) -> tuple[writing.Page, list[writing.Page]]:
-    """The page to delete and those below it, all unchanged. Raises Failed, HAS_CHILDREN."""
-    page = writing.find(session, path)
+def _children(
+    session: Session, page: writing.Page, expected_digest: str | None, *, recursive: bool
+) -> list[writing.Page]:
+    """The pages that are deleted with *page*, all unchanged as it is. Raises Failed, HAS_CHILDREN."""
     writing.check_unchanged(session, page, expected_digest)
-    children = [writing.read(session, child) for child in below(session.tree, page.path)]
+    children = [writing.read(session, child) for child in discarding.below(session.tree, page.path)]
     if children and not recursive:
-        raise _has_children(page.path, len(children))
+        raise has_children(page.path, len(children))
     for child in children:
         writing.check_unchanged(session, child, None)
-    return page, children
+    return children
 
 
-def _restorable(session: Session, trash_id: str, path: str | None) -> tuple[Trashed, str, str]:
-    """What is in the trash, its text, and where it may go. Raises Failed, EXISTS."""
-    found, text = _trashed(session, trash_id)
+def _target(session: Session, found: Trashed, path: str | None) -> str:
+    """Where a page from the trash may go. Raises Failed, EXISTS."""
     asked = path if path is not None else found.card.path if found.card is not None else ""
     if paths.existing(session, asked) is not None:
         raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
-    return found, text, paths.fresh(session, asked)
+    return paths.fresh(session, asked)
 
 
-def below(tree: Tree, path: str) -> list[str]:
-    """The pages below the page at *path*, those above before those below."""
-    directory = directory_of(path, Kind.PAGE)
-    if path != (index := page_path("", directory, index=True)) and tree.stat(index) is not None:
-        return []  # beside `W/_index.md`, `W/` is not the directory of `W.md`
-    found = scan(tree, Ignore(), directory).files
-    pages = [one for one in found if one != path and (spot := spot_of_file(one)) and spot.kind is Kind.PAGE]
-    return sorted(pages, key=lambda one: (one.count("/"), one))
+def _is_folder(found: Trashed) -> bool:
+    return found.card is not None and found.card.reason == FOLDER_REASON
 
 
-def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
-    """Move a page to the trash; its id, and what restore_page takes. Inside `writing()`; record what happened."""
-    entry, trash_id = writing.page_id(session, page), new_key()
-    with explained():
-        try:
-            save = replace.remove(
-                *(session.tree, journal, page.path),
-                entry=entry,
-                over=page.digest,
-                reason=REASON,
-                title=_title(page),
-                key=trash_id,
-            )
-        except Stale:
-            raise writing.changed_now(session, page.path) from None
-    if save is not None:  # somebody's, which is taken in
-        raise modified(page.path, is_gone=True)
-    session.memory.forget(page.path)
-    return entry, trash_id
-
-
-def removal_of(session: Session, page: writing.Page, trash_id: str) -> Removal:
-    """The same as a part of a plan."""
-    entry = writing.page_id(session, page)
-    return Removal(page.path, str(entry), page.digest.hex(), trash_id, REASON, _title(page))
-
-
-def follower(session: Session, path: str, trash_id: str) -> Removal | None:
-    """An attachment or record that goes to the trash after its page; None: it is gone, or somebody is writing it."""
-    digest = writing.digest_now(session, path)
-    if digest is None:
-        return None
-    return Removal(path, str(writing.file_id(session, path)), digest.hex(), new_key(), followed(trash_id))
-
-
-def followed(trash_id: str) -> str:
-    """Why something is in the trash that went with a page."""
-    return f"went with {trash_id}"
-
-
-def _remove(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
-    entry, trash_id = take_away(session, journal, page)
-    facts = {"page_id": str(entry), "path": page.path, "trash_id": trash_id}
-    events.record(session, Type.PAGE_DELETED, facts)
-    return entry, trash_id
-
-
-def tidy(tree: Tree, path: str) -> None:
-    """Empty directories that belonged to the page go, its `assets` too."""
-    for one in directories_of(tree, path):
-        with suppress(Refused, OSError):
-            tree.remove_directory(one)
-
-
-def directories_of(tree: Tree, path: str) -> list[str]:
-    """The directories that belong to the page, its `assets` too; what is inside of others comes before those."""
-    directory = directory_of(path, Kind.PAGE)
-    found = [directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
-    with suppress(Refused, OSError):
-        found += scan(tree, Ignore(), directory).directories
-    return sorted(found, key=lambda one: one.count("/"), reverse=True)
-
-
-def _title(page: writing.Page) -> str:
-    return page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]
+def _restored_folder(session: Session, journal: Journal, found: Trashed, trash_id: str, path: str | None) -> Restored:
+    target = target_of_folder(session, found, path)
+    entry = restore_folder(session, journal, found, target)
+    warnings = _bring_along(session, journal, trash_id, target, found.label.entry)
+    events.record(session, Type.PAGE_RESTORED, {"page_id": entry, "path": target, "trash_id": trash_id})
+    return Restored(entry, target, NO_TEXT.hex(), tuple(warnings))
 
 
 def _bring_along(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:
     """What went to the trash with the page now at *target* comes back to its place; sentences about what does not."""
     warnings = []
     for found in trash.contents_of(session.tree):
-        if found.card is None or found.card.reason != followed(trash_id):
+        if found.card is None or found.card.reason != discarding.followed(trash_id):
             continue
         path = found.card.path
         try:
@@ -255,14 +204,3 @@ def _trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:
     with explained():
         data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
         return found, decode(data)
-
-
-def _has_children(path: str, count: int) -> Failed:
-    pages = "a page" if count == 1 else f"{count} pages"
-    return Failed(
-        "HAS_CHILDREN",
-        "conflict",
-        f"{path} has {pages} below it.",
-        "Delete it with recursive to delete them too, or move them away first.",
-        {"children": count},
-    )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirrord.commands import events, removal, segments, writing
+from mirrord.commands import discarding, events, segments, writing
 from mirrord.commands.belongings import own_attachments
 from mirrord.commands.failure import Failed, explained
 from mirrord.commands.holdings import Reference, Source, holdings
@@ -95,7 +95,7 @@ def preview_delete_source(session: Session, source_id: Reference) -> Preview:
 def _doomed(session: Session, source_id: Reference) -> _Doomed:
     """Raises Failed if there is no such source, or pages are below it."""
     source = source_of(holdings(session), source_id, f"{_CODE}/NOT_FOUND")
-    pages = len(removal.below(session.tree, source.path))
+    pages = len(discarding.below(session.tree, source.path))
     if pages:
         count = "1 page" if pages == 1 else f"{pages} pages"
         sentence = f"The source {source.name!r} has {count} below it."
@@ -110,11 +110,11 @@ def _carry_out(session: Session, journal: Journal, doomed: _Doomed, trash_id: st
     source, page = doomed.source, doomed.page
     facts = {"source_id": source.number, "name": source.name, "page_id": str(source.entry), "path": source.path}
     told = {**facts, "trash_id": trash_id, "segments_removed": doomed.count}
-    followers = {path: removal.follower(session, path, trash_id) for path in doomed.along}
+    followers = {path: discarding.follower(session, path, trash_id) for path in doomed.along}
     plan = Plan(
-        removal=removal.removal_of(session, page, trash_id),
+        removal=discarding.removal_of(session, page, trash_id),
         followers=[one for one in followers.values() if one is not None],
-        emptied=removal.directories_of(session.tree, page.path),
+        emptied=discarding.directories_of(session.tree, page.path),
         note=events.lines(session, [(Type.SOURCE_DELETED, told)]),
     )
     try:

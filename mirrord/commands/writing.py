@@ -10,6 +10,7 @@ from mirrord.codec.text import decode
 from mirrord.codec.views import views_of
 from mirrord.commands import events, paths
 from mirrord.commands.failure import Failed, explained, invalid, modified, page_not_found
+from mirrord.commands.plain_folders import find_plain_folder
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_id
 from mirrord.domain.event import Type
@@ -53,7 +54,10 @@ def there(session: Session, path: str) -> Page | None:
 
 
 def not_found(session: Session, path: str) -> Failed:
-    """There is no such page; the nearest that there are."""
+    """There is no such page, or only a folder; the nearest that there are."""
+    if (folder := find_plain_folder(session, path)) is not None:
+        sentence = f"{folder.path} is a folder without a page file."
+        return Failed("PAGE_NOT_FOUND", "not_found", sentence, f"write_page at {folder.path} makes its page.")
     return page_not_found(path, session.catalogue.look().nearest(path))
 
 

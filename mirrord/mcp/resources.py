@@ -36,9 +36,12 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
 
         try:
             caller = callers.current()
-            return (await caller.perform(partial(read_page, caller.session, path))).content
+            shown = await caller.perform(partial(read_page, caller.session, path))
         except MirrordError as error:
             raise _resource_error(failed_by(error)) from error
+        if shown.folder is not None:  # a resource that is not there must not be empty
+            raise ResourceNotFoundError(f"{shown.path} is a folder without a page file.")
+        return shown.content
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it so
     async def complete(

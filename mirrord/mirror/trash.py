@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from mirrord.domain.entry import Digest
+from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import contents, kernel
 from mirrord.mirror.journal import PRIVATE, TRASH
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.label import Label, key_of, label_of, relabelled
+from mirrord.mirror.label import Label, key_of, label_of, name_of, relabelled
 from mirrord.mirror.tree import Tree
 
 RETENTION = timedelta(days=30)
@@ -66,6 +66,16 @@ def put_card(tree: Tree, name: str, label: Label, card: Card) -> None:
             kernel.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def put_directory(tree: Tree, entry: EntryId, nothing: Digest, card: Card, key: str) -> None:
+    """Keep that a directory was removed: an empty file, whose digest is *nothing*, stands for it. key: as in find()."""
+    label = Label(entry, nothing, None)
+    name = name_of("d", label, key)
+    put_card(tree, name, label, card)
+    with tree.directory(TRASH) as trash:
+        os.close(kernel.create(trash, name, 0o600))
+        kernel.fsync(trash)
 
 
 def contents_of(tree: Tree) -> list[Trashed]:

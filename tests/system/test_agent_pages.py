@@ -316,3 +316,24 @@ async def test_the_workflow_example(tenant: Tenant, mode: str) -> None:
     assert (written["success"], written["path"]) == (True, "Projects/Alpha.md")
     assert created["path"] == "Projects/Beta.md"
     assert [one["path"] for one in found] == ["Projects/Alpha.md"]
+
+
+async def test_a_folder_without_a_page_is_taken_by_the_tools_for_pages(tenant: Tenant) -> None:
+    async with on_stdio(process(tenant.root.parent)) as agent:
+        shown = await agent.call("read_page", path="Projects/Deep")
+        assert (shown["content"], shown["title"], shown["hasChildren"]) == ("", "Deep", True)
+        assert "write_page" in shown["note"]
+        assert (await agent.call("read_pages", paths=["Projects/Deep"]))["pages"][0]["title"] == "Deep"
+        assert "write_page" in (await agent.refused("edit_page", path="Projects/Deep", edits=EDITS))["instruction"]
+        moved = await agent.call("move_page", sourcePath="Projects/Deep", destinationPath="Depths")
+        assert (moved["newPath"], (tenant.root / "Depths/Below.md").exists()) == ("Depths", True)
+        assert (await agent.refused("delete_page", path="Depths"))["code"] == "HAS_CHILDREN"
+        gone = await agent.call("delete_page", path="Depths", recursive=True)
+        assert not (tenant.root / "Depths").exists()
+        await agent.call("restore_page", trashId=gone["below"]["Depths/Below.md"])
+        assert (await agent.call("restore_page", trashId=gone["trashId"]))["path"] == "Depths"
+        made = await agent.call("write_page", path="Depths", content="# Depths\n")
+        assert (made["path"], made["created"]) == ("Depths/_index.md", True)
+
+
+EDITS = [{"find": "a", "replace": "b"}]

@@ -85,6 +85,26 @@ async def test_delete_page_removes_the_page_from_the_database(mirrord: Mirrord, 
     the_row(mirrord, done["pageId"], lambda row: row.deleted)
 
 
+async def test_a_folder_without_a_page_is_moved_deleted_and_brought_back_in_the_database(
+    mirrord: Mirrord, token: str
+) -> None:
+    async with agent_of(mirrord, token) as agent:
+        page = await agent.call("create_page", title="Inside", parentPath="Projects", content=TEXT)
+        await agent.call("move_page", sourcePath=page["path"], destinationPath="Plain/Inside.md")
+        folder = (await agent.call("read_page", path="Plain"))["pageId"]
+        the_row(mirrord, page["pageId"], lambda row: row.parent_id == UUID(folder))
+        await agent.call("move_page", sourcePath="Plain", destinationPath="Bare")
+        the_row(mirrord, folder, lambda row: row.name == "Bare")
+        gone = await agent.call("delete_page", path="Bare", recursive=True)
+        assert gone["pageId"] == folder
+        the_row(mirrord, page["pageId"], lambda row: row.deleted)
+        the_row(mirrord, folder, lambda row: row.deleted)
+        back = await agent.call("restore_page", trashId=gone["trashId"])
+        the_row(mirrord, back["pageId"], lambda row: (row.name, row.deleted) == ("Bare", False))
+        await agent.call("restore_page", trashId=gone["below"]["Bare/Inside.md"])
+        the_row(mirrord, page["pageId"], lambda row: not row.deleted and row.parent_id == UUID(back["pageId"]))
+
+
 async def test_search_pages_finds_content_written_via_browser(mirrord: Mirrord, token: str) -> None:
     type_into(mirrord, "Projects/Searched.md", "A rare zebrafish.")
     async with agent_of(mirrord, token) as agent:

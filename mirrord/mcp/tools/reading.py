@@ -27,6 +27,8 @@ _PAGE: dict[str, Schema] = {
     "nextOffset?": COUNT,
 }
 
+_FOLDER = "This is a folder without a page file. write_page at this path makes one; move_page and delete_page take it."
+
 
 class Read(Arguments):
     """What read_page takes."""
@@ -67,6 +69,8 @@ def _shown(page: "Shown") -> Wire:
         "digest": page.digest,
         "totalChars": page.total_chars,
     }
+    if page.folder is not None:
+        return {**shown, "title": page.folder.title, "hasChildren": page.folder.has_children, "note": _FOLDER}
     return shown if page.next_offset is None else {**shown, "nextOffset": page.next_offset}
 
 

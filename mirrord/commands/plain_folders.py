@@ -1,0 +1,45 @@
+"""Folders without a page file: the tools for pages take them by the paths under which lists show them."""
+
+from mirrord.commands import paths
+from mirrord.commands.failure import Failed, explained, modified, page_not_found
+from mirrord.commands.holdings import is_folder_of_sources
+from mirrord.commands.session import Session
+from mirrord.domain.entry import Kind, digest_of
+from mirrord.mirror.card import Card
+
+NO_TEXT = digest_of(b"")  # what a folder has for a text
+
+
+def find_plain_folder(session: Session, path: str) -> Card | None:
+    """The folder without a page file that *path* means; None: there is none."""
+    with explained():
+        snapshot = session.catalogue.look()
+        for exactly in (True, False):
+            directory = paths.folder(session, path, exactly=exactly)
+            card = snapshot.find(directory) if directory is not None else None
+            if card is not None and card.kind is Kind.FOLDER:
+                return card
+    return None
+
+
+def id_of_folder(session: Session, directory: str) -> str:
+    """The id by which Postgres knows the folder that is at *directory* now."""
+    snapshot = session.catalogue.look()
+    card = snapshot.find(directory)
+    assert card is not None
+    return str(snapshot.id_of(card))
+
+
+def folder_to_change(session: Session, path: str, expected_digest: str | None) -> Card:
+    """The plain folder that is to be moved or deleted. Raises Failed for one of sources, which have their own tools."""
+    card = find_plain_folder(session, path)
+    if card is None:
+        raise page_not_found(path, session.catalogue.look().nearest(path))
+    if expected_digest not in (None, NO_TEXT.hex()):
+        raise modified(card.path)
+    if is_folder_of_sources(session, card.path):
+        sentence = f"{card.path} is a folder of sources."
+        raise Failed(
+            "FOLDER_OF_SOURCES", "forbidden", sentence, "Use rename_folder or delete_folder, or ask the person."
+        )
+    return card
