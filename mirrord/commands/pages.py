@@ -73,7 +73,7 @@ def read_page(
     section: only what belongs to this heading, itself included. offset, limit: characters of the whole, or of the
         section; None: all.
     """
-    page = writing.there(session, path)
+    page = writing.there(session, path, held=True)
     if page is None:
         return _shown_folder(session, path, section)
     start, end = _asked(page.text, section)

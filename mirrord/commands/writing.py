@@ -47,10 +47,10 @@ def find(session: Session, path: str) -> Page:
     return page
 
 
-def there(session: Session, path: str) -> Page | None:
-    """The page *path* means; None if there is none. Raises Failed if it cannot be read."""
+def there(session: Session, path: str, *, held: bool = False) -> Page | None:
+    """The page *path* means; None if there is none. Raises Failed if it cannot be read. held: as in read()."""
     found = paths.look(session, path)
-    return read(session, *found) if found is not None else None
+    return read(session, *found, held=held) if found is not None else None
 
 
 def not_found(session: Session, path: str) -> Failed:
@@ -61,15 +61,28 @@ def not_found(session: Session, path: str) -> Failed:
     return page_not_found(path, session.catalogue.look().nearest(path))
 
 
-def read(session: Session, path: str, looked: Stat | None = None) -> Page:
-    """The page whose file is at *path*. looked: what was there just now."""
+def read(session: Session, path: str, looked: Stat | None = None, *, held: bool = False) -> Page:
+    """
+    The page whose file is at *path*.
+
+    looked: what was there just now. held: also one that some program has open for writing, as it is; to show it.
+    """
     with explained():
         try:
             with session.tree.file(path, looked) as descriptor:
-                data, stat = contents.read(descriptor, path, LIMIT)
+                data, stat = _bytes(descriptor, path, held=held)
         except FileNotFoundError:
             raise page_not_found(path) from None
         return Page(path, decode(data), digest_of(data), stat)
+
+
+def _bytes(descriptor: int, path: str, *, held: bool) -> tuple[bytes, Stat]:
+    try:
+        return contents.read(descriptor, path, LIMIT)
+    except Busy:
+        if not held:
+            raise
+        return contents.read_held(descriptor, path, LIMIT)
 
 
 def page_id(session: Session, page: Page) -> EntryId:

@@ -11,6 +11,8 @@ from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.layout import printable
 
 PROBE_PAUSE = 0.3  # seconds between two equal stats where leases do not tell
+HELD_PAUSE_SECONDS = 0.1  # between two looks at a file that is open for writing
+_HELD_LOOKS = 5
 _PIECE = 1 << 20  # bytes
 
 
@@ -45,6 +47,22 @@ def snapshot(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]
     if stat_of(os.fstat(descriptor)) != before:
         raise Busy(f"{printable(path)!r} changed while it was read.")
     return data, before
+
+
+def read_held(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
+    """
+    All bytes of a file that somebody has open for writing, if two looks HELD_PAUSE_SECONDS apart show the same.
+
+    Raises Busy while it goes on changing, Damaged as read() does.
+    """
+    earlier = snapshot(descriptor, path, limit_bytes)
+    for _ in range(_HELD_LOOKS):
+        time.sleep(HELD_PAUSE_SECONDS)
+        now = snapshot(descriptor, path, limit_bytes)
+        if now == earlier:
+            return now
+        earlier = now
+    raise Busy(f"{printable(path)!r} is being written by another program.")
 
 
 def digest(descriptor: int, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
