@@ -1,5 +1,6 @@
 """What one session was shown of the pages: the ground on which it may replace them."""
 
+import threading
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,29 +12,33 @@ MAX_DIGESTS_PER_PAGE = 16
 
 
 class ShownDigests:
-    """By path, the digests of the texts that were shown whole, the newest last."""
+    """By path, the digests of the texts that were shown whole, the newest last; safe to use from several threads."""
 
     def __init__(self) -> None:
+        self._guard = threading.Lock()
         self._digests: dict[str, deque[Digest]] = defaultdict(lambda: deque(maxlen=MAX_DIGESTS_PER_PAGE))
 
     def add(self, path: str, digest: Digest) -> None:
         """The whole text of *path* with this digest was shown."""
-        if digest not in self._digests[path]:
-            self._digests[path].append(digest)
+        with self._guard:
+            if digest not in self._digests[path]:
+                self._digests[path].append(digest)
 
     def has(self, path: str, digest: Digest) -> bool:
         """Whether this text was shown whole."""
-        return path in self._digests and digest in self._digests[path]
+        with self._guard:
+            return path in self._digests and digest in self._digests[path]
 
     def move(self, path: str, target: str) -> None:
         """The page at *path* is at *target* now."""
-        if path in self._digests:
-            self._digests[target] = self._digests.pop(path)
+        with self._guard:
+            if path in self._digests:
+                self._digests[target] = self._digests.pop(path)
 
 
 class Memory:
     """
-    What one session was shown.
+    What one session was shown; safe to use from several threads.
 
     seen: by path, the digest of each page as this session last saw or left it.
     """
@@ -43,13 +48,29 @@ class Memory:
         self.seen: dict[str, Digest] = {}
         self._shown_until: dict[str, int | None] = {}
         self._digests = digests or ShownDigests()
+        self._guard = threading.RLock()
 
     def note(self, path: str, digest: Digest, until: int | None) -> None:
         """The page was shown up to the character *until*; None: whole."""
-        self.seen[path] = digest
-        self._shown_until[path] = until
-        if until is None:
-            self._digests.add(path, digest)
+        with self._guard:
+            self.seen[path] = digest
+            self._shown_until[path] = until
+            if until is None:
+                self._digests.add(path, digest)
+
+    def note_part(self, path: str, digest: Digest, first: int, last: int, total: int) -> None:
+        """
+        The page was shown from character *first* to *last*, of *total*.
+
+        Parts that follow each other add up; only who saw all may replace all.
+        """
+        with self._guard:
+            until = self.shown_until(path, digest)
+            if self.seen.get(path) == digest and self.may_replace(path):
+                return
+            if first <= until:
+                until = max(until, last)
+            self.note(path, digest, None if until >= total else until)
 
     def note_edit(self, path: str, digest: Digest) -> None:
         """
@@ -58,11 +79,12 @@ class Memory:
         Another mind behind the same session may still hold the text from before, so only the digest of this answer, not
         the memory, allows to replace the whole page.
         """
-        seen = self.seen.get(path)
-        is_known = seen is not None and self.was_shown(path, seen)
-        self.note(path, digest, until=0)
-        if is_known:
-            self._digests.add(path, digest)
+        with self._guard:
+            seen = self.seen.get(path)
+            is_known = seen is not None and self.was_shown(path, seen)
+            self.note(path, digest, until=0)
+            if is_known:
+                self._digests.add(path, digest)
 
     def shown_until(self, path: str, digest: Digest) -> int:
         """How many characters from the beginning on were shown of a page as it is now."""
@@ -78,17 +100,19 @@ class Memory:
 
     def move(self, path: str, target: str, digest: Digest | None) -> None:
         """What was seen at *path* is at *target* now; digest: what it holds since; None: the same."""
-        seen, until = self.seen.pop(path), self._shown_until.pop(path)
-        is_shown = self.was_shown(path, seen)
-        self._digests.move(path, target)
-        self.note(target, digest or seen, until)
-        if is_shown and digest is not None:
-            self._digests.add(target, digest)
+        with self._guard:
+            seen, until = self.seen.pop(path), self._shown_until.pop(path)
+            is_shown = self.was_shown(path, seen)
+            self._digests.move(path, target)
+            self.note(target, digest or seen, until)
+            if is_shown and digest is not None:
+                self._digests.add(target, digest)
 
     def forget(self, path: str) -> None:
         """The page is gone."""
-        self.seen.pop(path, None)
-        self._shown_until.pop(path, None)
+        with self._guard:
+            self.seen.pop(path, None)
+            self._shown_until.pop(path, None)
 
 
 _current: ContextVar[Memory | None] = ContextVar("memory", default=None)

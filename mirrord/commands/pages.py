@@ -79,7 +79,7 @@ def read_page(
     start, end = _asked(page.text, section)
     first = min(start + max(offset, 0), end)
     last = end if limit is None else min(first + max(limit, 0), end)
-    _remember(session, page, first, last)
+    session.memory.note_part(page.path, page.digest, first, last, len(page.text))
     return Shown(
         content=page.text[first:last],
         frontmatter=views_of(page.text).frontmatter,
@@ -289,17 +289,6 @@ def _asked(text: str, section: str | None) -> tuple[int, int]:
     except Missed as error:
         raise missed(error) from error
     return found.start, found.end
-
-
-def _remember(session: Session, page: writing.Page, first: int, last: int) -> None:
-    """Parts that follow each other add up; only who saw all may replace all."""
-    memory = session.memory
-    until = memory.shown_until(page.path, page.digest)
-    if session.seen.get(page.path) == page.digest and memory.may_replace(page.path):
-        return
-    if first <= until:
-        until = max(until, last)
-    session.saw(page.path, page.digest, until=None if until >= len(page.text) else until)
 
 
 def _shown_or_failed(session: Session, path: str, most: int) -> Shown | Failed:

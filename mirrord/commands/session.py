@@ -1,8 +1,8 @@
 """One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 class Session:
     """
-    What commands work with.
+    What commands work with. Those that only read may be run from several threads at once, beside one that writes.
 
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name that no other process has.
@@ -65,21 +65,28 @@ class Session:
         self.told: Mapping[str, object] = {}
         self._seed: UUID | None = None
         self._memory = Memory()
+        self._guard = threading.Lock()
         self._journal: Journal | None = None
+        self._linkage: Linkage | None = None
+        self._grep: Grep | None = None
 
-    @cached_property
+    @property
     def linkage(self) -> "Linkage":
         """How the pages link."""
         from mirrord.mirror.linkage import Linkage  # noqa: PLC0415  (its parser takes long to load, and most never ask)
 
-        return Linkage()
+        with self._guard:
+            self._linkage = self._linkage or Linkage()
+            return self._linkage
 
-    @cached_property
+    @property
     def grep(self) -> "Grep":
         """What the pages say."""
         from mirrord.mirror.grep import Grep  # noqa: PLC0415  (as linkage)
 
-        return Grep(self.tree)
+        with self._guard:
+            self._grep = self._grep or Grep(self.tree)
+            return self._grep
 
     @contextmanager
     def writing(self, patience: float = PATIENCE) -> Iterator[Journal]:
@@ -146,7 +153,7 @@ class Session:
         """Give tree and journal back; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
-        if "grep" in vars(self):  # somebody searched
-            self.grep.close()
+        if self._grep is not None:  # somebody searched
+            self._grep.close()
         self.catalogue.close()
         self.tree.close()

@@ -1,14 +1,11 @@
 """Who calls: what they may do, and the session that remembers what they were shown."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
-import anyio
 import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -18,6 +15,7 @@ from mirrord.commands.gate import Gate
 from mirrord.commands.memory import Memory, ShownDigests, remembering
 from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
+from mirrord.mcp.lanes import Lane, Lanes
 
 T = TypeVar("T")
 
@@ -61,7 +59,7 @@ class Caller:
         self._by_session = by_session
         self._memories: OrderedDict[str, Memory] = OrderedDict()
         self._token_digests = ShownDigests()
-        self._thread = ThreadPoolExecutor(1, "commands")  # a session does one thing at a time
+        self._lanes = Lanes()
 
     def check(self) -> None:
         """Raises Failed once the token counts no longer."""
@@ -70,20 +68,13 @@ class Caller:
         except MirrordError as error:
             raise Failed("TOKEN_REFUSED", "no_session", str(error), _NEW_TOKEN) from error
 
-    async def perform(self, work: Callable[[], T], *, waits: bool = False) -> T:
-        """Do blocking *work* off the event loop; waits: beside whatever else this caller asked for."""
+    async def perform(self, work: Callable[[], T], lane: Lane | None) -> T:
+        """Do blocking *work* off the event loop; lane: beside what; None: beside whatever else is asked for."""
         if (memory := self._memory()) is not None:
             work = partial(_remembered, memory, work)
-        if waits:
+        if lane is None:
             return await anyio.to_thread.run_sync(work)
-        # neither anyio's thread nor run_in_executor(): what they do besides takes as long as a short command
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-        working = self._thread.submit(work)
-        working.add_done_callback(lambda _: loop.call_soon_threadsafe(done.set_result, None))
-        with anyio.CancelScope(shield=True):
-            await done
-        return working.result()
+        return await self._lanes.perform(work, lane)
 
     def _memory(self) -> Memory | None:
         """Of whoever calls now; None: that of the session, which is the connection's on stdio."""
@@ -100,7 +91,7 @@ class Caller:
 
     def close(self) -> None:
         """Give the session's files back, once nothing works on them."""
-        self._thread.shutdown()
+        self._lanes.close()
         self.session.close()
 
 

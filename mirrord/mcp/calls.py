@@ -43,12 +43,12 @@ async def _performed(
         raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
     arguments = parsed(tool.arguments, tool.name, given)
     if tool.run is not None:
-        return await caller.perform(partial(tool.run, caller.session, arguments), waits=tool.waits)
+        return await caller.perform(partial(tool.run, caller.session, arguments), tool.lane)
     for_command = arguments.for_command()
     consent = await _consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
         return consent
-    return await caller.perform(partial(_run, caller, tool, for_command, consent, progress.told_to(context)))
+    return await caller.perform(partial(_run, caller, tool, for_command, consent, progress.told_to(context)), tool.lane)
 
 
 async def _consent(
@@ -62,7 +62,7 @@ async def _consent(
 
     if not consents.can_ask(context):
         return None
-    preview = await caller.perform(partial(question, caller.session, caller.gate, tool.name, arguments))
+    preview = await caller.perform(partial(question, caller.session, caller.gate, tool.name, arguments), tool.lane)
     asked = await consents.ask(context, preview) if preview is not None else None
     if isinstance(asked, InputRequiredResult):
         return asked

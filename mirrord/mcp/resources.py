@@ -19,6 +19,7 @@ from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
 from mirrord.mcp import uris
 from mirrord.mcp.callers import Caller, Callers
+from mirrord.mcp.lanes import Lane
 
 MARKDOWN = "text/markdown"
 SHOWN = 100  # resources in the list: clients load it whole, and some show it to the model
@@ -36,7 +37,7 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
 
         try:
             caller = callers.current()
-            shown = await caller.perform(partial(read_page, caller.session, path))
+            shown = await caller.perform(partial(read_page, caller.session, path), Lane.READ)
         except MirrordError as error:
             raise _resource_error(failed_by(error)) from error
         if shown.folder is not None:  # a resource that is not there must not be empty
@@ -55,13 +56,13 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
         if argument.name != "path":
             return None
         caller = callers.current()
-        found = await caller.perform(partial(_completed, caller.session, argument.value))
+        found = await caller.perform(partial(_completed, caller.session, argument.value), Lane.READ)
         return Completion(values=found[:COMPLETED], total=len(found), has_more=len(found) > COMPLETED)
 
 
 async def listed(caller: Caller) -> list[Resource]:
     """The pages of the first two levels, in the order of the sidebar."""
-    pages = await caller.perform(partial(_first_levels, caller.session))
+    pages = await caller.perform(partial(_first_levels, caller.session), Lane.READ)
     return [
         Resource(uri=uris.uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN)
         for path, title in pages

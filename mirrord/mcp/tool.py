@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from mirrord.commands.session import Session
 from mirrord.domain.trust import Trust
 from mirrord.mcp.arguments import A, schema_of
+from mirrord.mcp.lanes import Lane
 from mirrord.mcp.shapes import Schema, or_pending
 
 Wire = Mapping[str, Any]  # JSON, keys as the client sees them
@@ -32,7 +33,7 @@ class Tool(Generic[A]):
     run: does it; None: the command of that name in `commands.registry` does, through the trust gate. wire: what such a
     command's result, its dataclass, is on the wire; by default its fields as they are.
     writes: changes files; destructive: may take something away that was there; idempotent: twice is once.
-    waits: may take seconds without working on files, so that other calls go on meanwhile.
+    waits: may take seconds without working on files. searches: looks at the whole tree, and takes long.
     """
 
     name: str
@@ -46,6 +47,16 @@ class Tool(Generic[A]):
     destructive: bool = False
     idempotent: bool = True
     waits: bool = False
+    searches: bool = False
+
+    @property
+    def lane(self) -> Lane | None:
+        """Beside what it is done; None: beside everything."""
+        if self.waits:
+            return None
+        if self.writes or self.run is None:
+            return Lane.WRITE
+        return Lane.SEARCH if self.searches else Lane.READ
 
     def is_open(self, level: Trust) -> bool:
         """Whether agents may call it: what only reads has nothing to approve, so raised it is closed to them."""

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -348,3 +349,29 @@ async def test_a_server_ends_when_its_client_goes(tenant: Tenant) -> None:
     await process_.stdin.aclose()
     with anyio.fail_after(PATIENCE):
         assert await process_.wait() == 0
+
+
+async def test_a_read_is_answered_before_searches_that_were_asked_for_earlier_and_writes_keep_their_order(
+    tenant: Tenant,
+) -> None:
+    for number in range(400):
+        (tenant.root / f"Page {number}.md").write_text(f"# Page\n\nA word, {number}.\n" * 50, encoding="utf-8")
+    answered = list[str]()
+    async with on_stdio(process(tenant.root.parent)) as agent:
+        await agent.call("read_page", path="Welcome.md")
+
+        async def ask(name: str, tool: str, **arguments: Any) -> None:
+            await agent.call(tool, **arguments)
+            answered.append(name)
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for number in range(12):
+                    tasks.start_soon(partial(ask, "search", "search_pages", query=f"w.r.*{number}", regex=True))
+                tasks.start_soon(partial(ask, "read", "read_page", path="Page 7.md"))
+                for number in range(12):
+                    content = f"# {number}\n"
+                    tasks.start_soon(partial(ask, f"write {number}", "write_page", path="Welcome.md", content=content))
+    assert answered.index("read") < max(at for at, name in enumerate(answered) if name == "search")
+    assert [name for name in answered if name.startswith("write")] == [f"write {number}" for number in range(12)]
+    assert (tenant.root / "Welcome.md").read_text(encoding="utf-8").endswith("# 11\n")

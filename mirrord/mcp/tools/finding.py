@@ -181,6 +181,7 @@ SEARCH_PAGES = Tool(
         }
     ),
     _search,
+    searches=True,
 )
 GET_PAGE_LINKS = Tool(
     "get_page_links",

@@ -47,7 +47,7 @@ def test_a_page_that_changes_from_look_to_look_is_busy(root: Path, session: Sess
         writer = threading.Thread(target=write)
         writer.start()
         try:
-            with pytest.raises(Failed, match="being written|changed while") as caught:
+            with pytest.raises(Failed, match=r"being written|changed while") as caught:
                 read_page(session, "Alpha")
         finally:
             stop.set()
