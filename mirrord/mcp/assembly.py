@@ -10,7 +10,7 @@ from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.instructions import instructions
 from mirrord.mcp.notices import Notices
-from mirrord.mcp.resources import listed_uris
+from mirrord.mcp.resources import every_name
 from mirrord.mcp.server import Server
 from mirrord.mcp.tools import named, tools_of
 
@@ -24,5 +24,6 @@ def assembled(
     verifier: TokenVerifier | None = None,
 ) -> Server:
     """The server of *tenant* with these sets of tools. Raises UserError for a set that does not exist."""
-    notices, chosen = Notices(tenant.root, lambda: listed_uris(callers)), named(sets)
+    chosen = named(sets)
+    notices = Notices(tenant.root, lambda: every_name(callers), callers.may_hear)
     return Server(callers, tools_of(chosen), notices, instructions(chosen), auth=auth, verifier=verifier)

@@ -126,6 +126,15 @@ class Callers:
         """Someone to look at the tree for all; None before anybody came."""
         return self._local or next(iter(self._by_token.values()), None)
 
+    def may_hear(self) -> bool:
+        """Whether clients may be told of changes: on stdio as long as the token counts; over HTTP streams end then."""
+        try:
+            if self._local is not None:
+                self._local.check()
+        except Failed:
+            return False
+        return True
+
     def close(self) -> None:
         """Give every session's files back."""
         for caller in [*self._by_token.values(), *([self._local] if self._local else [])]:

@@ -15,6 +15,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
 from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 
+from mirrord.domain.entry import Digest
 from mirrord.errors import MirrordError
 from mirrord.mcp import uris
 from mirrord.mirror.layout import is_machine
@@ -38,11 +39,13 @@ class _Listener:
 class Notices:
     """Who wants to hear of what."""
 
-    def __init__(self, root: Path, listing: Callable[[], Awaitable[list[str]]]) -> None:
-        """*listing*: the URIs that `resources/list` shows now."""
+    def __init__(
+        self, root: Path, every_name: Callable[[], Awaitable[Digest | None]], may_hear: Callable[[], bool]
+    ) -> None:
+        """*every_name*: changes with the names of pages. may_hear: whether anybody may be told of changes."""
         self.bus = InMemorySubscriptionBus()
-        self._root, self._listing = root, listing
-        self._listed: list[str] = []
+        self._root, self._every_name, self._may_hear = root, every_name, may_hear
+        self._names: Digest | None = None
         self._listeners: list[_Listener] = []
         self._listened: Counter[str] = Counter()  # by streams of the newest protocol
         self._asked = anyio.Event()
@@ -96,19 +99,19 @@ class Notices:
 
     async def _watch(self, stop: asyncio.Event) -> None:
         await self._asked.wait()
-        self._listed = await self._now_listed()
+        self._names = await self._names_now()
         async for changed in watch(self._root, stop):
-            if changed is None or not all(map(is_machine, changed)):
+            if (changed is None or not all(map(is_machine, changed))) and self._may_hear():
                 await self._tell_updates(changed)
                 await self._tell_list()
 
-    async def _now_listed(self) -> list[str]:
-        """What is listed now; where that cannot be seen, what was."""
+    async def _names_now(self) -> Digest | None:
+        """Those there are now; where that cannot be seen, those there were."""
         try:
-            return await self._listing()
+            return await self._every_name()
         except (MirrordError, OSError) as error:
             log.warning("not_listed", extra={"error": str(error)})
-            return self._listed
+            return self._names
 
     async def _tell_updates(self, changed: set[str] | None) -> None:
         for uri in _touched(self._listened, changed):
@@ -118,10 +121,10 @@ class Notices:
                 await self._send(listener, listener.session.send_resource_updated(uri))
 
     async def _tell_list(self) -> None:
-        now = await self._now_listed()
-        if now == self._listed:
+        now = await self._names_now()
+        if now == self._names:
             return
-        self._listed = now
+        self._names = now
         await self.bus.publish(ResourcesListChanged())
         for listener in list(self._listeners):
             await self._send(listener, listener.session.send_resource_list_changed())

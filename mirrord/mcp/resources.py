@@ -1,29 +1,35 @@
-"""Pages as resources: a template for every page, its completion, and a short list of where to begin."""
+"""Pages as resources: a template for every page, its completion, and lists of all that there are."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     Completion,
     CompletionArgument,
     CompletionContext,
+    ListResourcesResult,
     PromptReference,
     Resource,
     ResourceTemplateReference,
 )
 
+from mirrord.commands.cursor import cursor_of, start_of
 from mirrord.commands.failure import Failed, failed_by
 from mirrord.commands.session import Session
+from mirrord.domain.entry import Digest, Kind, digest_of
 from mirrord.errors import MirrordError
 from mirrord.mcp import uris
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.lanes import Lane
+from mirrord.mcp.refusals import protocol_error
+from mirrord.mirror.layout import directory_of
 
 MARKDOWN = "text/markdown"
-SHOWN = 100  # resources in the list: clients load it whole, and some show it to the model
+SHOWN = 100  # resources in one list: some clients load no more than one, and some show it to the model
 COMPLETED = 100  # the most the protocol allows
+_QUESTION = "resources"
 _UNKNOWN = ("not_found", "invalid", "forbidden")
 
 
@@ -55,31 +61,48 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
             return Completion(values=named, total=len(named), has_more=False)
         if argument.name != "path":
             return None
-        caller = callers.current()
-        found = await caller.perform(partial(_completed, caller.session, argument.value), Lane.READ)
+        try:
+            caller = callers.current()
+            found = await caller.perform(partial(_completed, caller.session, argument.value), Lane.READ)
+        except MirrordError as error:
+            raise protocol_error(error) from error
         return Completion(values=found[:COMPLETED], total=len(found), has_more=len(found) > COMPLETED)
 
 
-async def listed(caller: Caller) -> list[Resource]:
-    """The pages of the first two levels, in the order of the sidebar."""
-    pages = await caller.perform(partial(_first_levels, caller.session), Lane.READ)
-    return [
+async def listed(caller: Caller, cursor: str | None) -> ListResourcesResult:
+    """Some of all pages, those of the first two levels before all others."""
+    pages, next_cursor = await caller.perform(partial(_some, caller.session, cursor), Lane.READ)
+    resources = [
         Resource(uri=uris.uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN)
         for path, title in pages
     ]
+    return ListResourcesResult(resources=resources, next_cursor=next_cursor)
 
 
-async def listed_uris(callers: Callers) -> list[str]:
-    """The URIs of listed(), which are the same for everybody."""
+async def every_name(callers: Callers) -> Digest | None:
+    """What changes whenever a page is made, removed, moved or renamed; None where nobody ever called."""
     caller = callers.anybody()
-    return [str(one.uri) for one in await listed(caller)] if caller is not None else []
+    return await caller.perform(partial(_every_name, caller.session), Lane.READ) if caller is not None else None
 
 
-def _first_levels(session: Session) -> Sequence[tuple[str, str]]:
-    from mirrord.commands.listing import list_pages  # noqa: PLC0415  (as for tools)
+def _every_name(session: Session) -> Digest:
+    return digest_of("\0".join(sorted(session.catalogue.look().pages)).encode())
 
-    pages = list_pages(session, None, 2).pages
-    return [(page.path, page.title) for page in pages if page.path.endswith(".md")][:SHOWN]
+
+def _some(session: Session, cursor: str | None) -> tuple[list[tuple[str, str]], str | None]:
+    """Paths and titles, and the cursor behind them; None: these were the last."""
+    snapshot = session.catalogue.look()
+    paths = sorted(snapshot.pages, key=_from_above)
+    start = start_of(paths, cursor, _QUESTION)
+    shown = paths[start : start + SHOWN]
+    more = start + len(shown) < len(paths)
+    pages = [(path, card.title) for path, card in snapshot.cards(shown).items()]
+    return pages, cursor_of(_QUESTION, shown[-1], start + len(shown)) if more else None
+
+
+def _from_above(path: str) -> tuple[int, str]:
+    directory = directory_of(path, Kind.PAGE)
+    return max(directory.count("/"), 1), directory
 
 
 def _completed(session: Session, typed: str) -> list[str]:
@@ -89,5 +112,5 @@ def _completed(session: Session, typed: str) -> list[str]:
     return begins + [path for path in paths if wanted in path.lower() and not path.lower().startswith(wanted)]
 
 
-def _resource_error(failed: Failed) -> ResourceError:
-    return ResourceNotFoundError(str(failed)) if failed.kind in _UNKNOWN else ResourceError(str(failed))
+def _resource_error(failed: Failed) -> ResourceNotFoundError | MCPError:
+    return ResourceNotFoundError(str(failed)) if failed.kind in _UNKNOWN else protocol_error(failed)

@@ -15,8 +15,9 @@ from mcp_types import (
     CallToolResult,
     GetPromptResult,
     InputRequiredResult,
+    ListResourcesResult,
+    PaginatedRequestParams,
     Prompt,
-    Resource,
     SubscribeRequestParams,
     UnsubscribeRequestParams,
 )
@@ -28,6 +29,7 @@ from mirrord.mcp.arguments import nearest
 from mirrord.mcp.callers import Callers, note_session
 from mirrord.mcp.lines import standard_streams
 from mirrord.mcp.notices import Notices
+from mirrord.mcp.refusals import Refusals
 from mirrord.mcp.tool import Tool
 
 NAME = "mirrord"
@@ -63,14 +65,14 @@ class Server(MCPServer[None]):
                 log_level="WARNING",
                 lifespan=self._lifespan,
                 subscriptions=notices.bus,
-                middleware=[note_session, notices.observe],
+                middleware=[note_session, Refusals(callers).explain, notices.observe],
                 auth=auth,
                 token_verifier=verifier,
             )
         self._offers_prompts = False
         resources.register(self, callers, schemas.names_in(self._own))
         schemas.register(self, callers, self._own)
-        self._serve_subscriptions_of_the_handshake_era()
+        self._serve_what_the_sdk_does_not()
 
     async def list_tools(self) -> list[Listed]:
         """Those the caller may use, always in the same order."""
@@ -107,7 +109,10 @@ class Server(MCPServer[None]):
         if name not in known:
             meant = nearest(name, known)
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {meant}?" if meant else ""))
-        return await super().get_prompt(name, arguments, context)
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:  # arguments that lack or do not fit
+            raise MCPError(INVALID_PARAMS, str(error)) from error
 
     def _offer_prompts(self) -> None:
         """Registering them takes a hundredth of the start, so that waits until somebody asks."""
@@ -115,10 +120,12 @@ class Server(MCPServer[None]):
             prompts.register(self)
             self._offers_prompts = True
 
-    async def list_resources(self) -> list[Resource]:
-        """The pages of the first two levels, tools for sources, then what was registered in the SDK's way."""
-        pages, tools = await resources.listed(self._callers.current()), schemas.listed(self._own)
-        return [*pages, *tools, *await super().list_resources()]
+    async def _list_resources(self, _: Any, params: PaginatedRequestParams) -> ListResourcesResult:
+        """The pages, and after the last of them the tools for sources and what was registered in the SDK's way."""
+        found = await resources.listed(self._callers.current(), params.cursor)
+        if found.next_cursor is None:
+            found.resources += [*schemas.listed(self._own), *await super().list_resources()]
+        return found
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends."""
@@ -131,9 +138,10 @@ class Server(MCPServer[None]):
         async with self._notices.served():
             yield
 
-    def _serve_subscriptions_of_the_handshake_era(self) -> None:
-        """MCPServer has no public way to serve them; this is the one the SDK's own examples take."""
+    def _serve_what_the_sdk_does_not(self) -> None:
+        """Cursors and subscriptions: MCPServer has no public way; this is the one the SDK's own examples take."""
         serve = self._lowlevel_server.add_request_handler
+        serve("resources/list", PaginatedRequestParams, self._list_resources)
         serve("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
         serve("resources/unsubscribe", UnsubscribeRequestParams, self._notices.unsubscribe)
 

@@ -1,19 +1,24 @@
 """The trust gate as clients see it: what tools say of themselves, what waits, what a person approves in the client."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from mcp import Client
 from mcp.client import ClientRequestContext
-from mcp_types import ElicitRequestParams, ElicitResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitRequestParams, ElicitResult, ResourceTemplateReference
 
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS
 from mirrord.domain.approval import Answer, State
 from mirrord.domain.limits import Limits
 from mirrord.domain.trust import DEFAULTS, levels
+from mirrord.mcp import uris
 from mirrord.mcp.admission import Tenant
+from mirrord.mcp.refusals import BUSY
 from mirrord.mcp.tools import ALL, tools_of
 from mirrord.mirror import requests
 from mirrord.mirror.tree import Tree
@@ -21,6 +26,7 @@ from tests.system.clients import in_memory, tenant_in
 from tests.unit.commands.conftest import events
 
 RAISED = levels({"delete_page": "REQUIRE"})
+PAGE = ResourceTemplateReference(type="ref/resource", uri=uris.TEMPLATE)
 CALL = {"path": "Alpha.md"}
 LEGACY, MODERN = "legacy", "2026-07-28"
 both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])
@@ -87,12 +93,39 @@ async def test_the_outcome_looks_as_if_the_call_had_just_been_made(tenant: Tenan
 
 
 async def test_too_many_calls_are_told_how_long_to_wait(tenant: Tenant) -> None:
-    async with in_memory(tenant, gate=Gate(DEFAULTS, Limits(calls=1))) as agent:
-        await agent.call("read_page", **CALL)
+    async with in_memory(tenant, gate=Gate(DEFAULTS, Limits(calls=20))) as agent:
+        for _ in range(20):
+            await agent.reply("read_page", CALL)
         refused = await agent.refused("read_page", **CALL)
 
     assert refused["code"] == "RATE_LIMITED"
     assert 0 < refused["seconds"] <= 60
+
+
+@pytest.mark.filterwarnings("ignore:ping is removed")
+@both_eras
+async def test_whatever_a_client_asks_for_counts_but_pings(tenant: Tenant, mode: str) -> None:
+    asked: dict[str, Callable[[Client], Awaitable[object]]] = {
+        "resources/read": lambda client: client.read_resource("page:///Alpha.md"),
+        "resources/list": lambda client: client.list_resources(),
+        "resources/templates/list": lambda client: client.list_resource_templates(),
+        "tools/list": lambda client: client.list_tools(),
+        "prompts/list": lambda client: client.list_prompts(),
+        "prompts/get": lambda client: client.get_prompt("review_page", {"path": "Alpha.md"}),
+        "completion/complete": lambda client: client.complete(PAGE, {"name": "path", "value": "A"}),
+    }
+    async with in_memory(tenant, mode=mode, gate=Gate(DEFAULTS, Limits(calls=50))) as agent:
+        if mode == "legacy":
+            for _ in range(60):
+                await agent.client.send_ping()
+        for _ in range(50):
+            await agent.reply("read_page", CALL)
+        for ask in asked.values():
+            with pytest.raises(MCPError, match="Too many calls in a minute") as refused:
+                await ask(agent.client)
+            assert refused.value.error.code == BUSY
+            assert refused.value.error.data["code"] == "RATE_LIMITED"
+            assert 0 < refused.value.error.data["seconds"] <= 60
 
 
 @both_eras

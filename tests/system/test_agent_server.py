@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from mirrord.errors import UserError
 from mirrord.mcp import uris
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.instructions import instructions
+from mirrord.mcp.refusals import TOKEN_REFUSED
 from mirrord.mcp.tools import ALL, SETS, tools_of
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
@@ -230,6 +232,76 @@ async def test_a_token_works_on_stdio_until_it_is_revoked(tenant: Tenant, tmp_pa
         Keyring(tmp_path / "mirror").revoke(number)
         refused = await agent.refused("read_page", path="Welcome.md")
     assert (refused["code"], refused["error"]) == ("TOKEN_REFUSED", "The token was revoked.")
+
+
+async def test_every_method_says_in_the_protocols_form_that_a_token_was_revoked(tenant: Tenant, tmp_path: Path) -> None:
+    text, number = token(tmp_path, tenant)
+    reference = ResourceTemplateReference(type="ref/resource", uri=uris.TEMPLATE)
+    async with on_stdio(process(tenant.root.parent, {"MIRRORD_TOKEN": text}), mode=LEGACY) as agent:
+        client = agent.client
+        Keyring(tmp_path / "mirror").revoke(number)
+        for ask in (
+            client.list_tools,
+            client.list_resources,
+            client.list_prompts,
+            partial(client.read_resource, "page:///Welcome.md"),
+            partial(client.complete, reference, {"name": "path", "value": "Wel"}),
+        ):
+            with pytest.raises(MCPError, match="The token was revoked") as refused:
+                await ask()
+            assert (refused.value.error.code, refused.value.error.data["code"]) == (TOKEN_REFUSED, "TOKEN_REFUSED")
+
+
+async def test_what_a_prompt_lacks_is_a_mistake_of_the_client(tenant: Tenant) -> None:
+    async with in_memory(tenant, mode=LEGACY) as agent:
+        with pytest.raises(MCPError, match="notes") as refused:
+            await agent.client.get_prompt("file_notes", {})
+    assert refused.value.error.code == INVALID_PARAMS
+
+
+@both_eras
+async def test_all_pages_are_listed_as_resources_part_by_part(tenant: Tenant, mode: str) -> None:
+    for number in range(250):
+        file = tenant.root / "Projects" / "Deep" / f"{number % 7}" / f"{number}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("# A page\n", encoding="utf-8")
+    names, cursor = list[str](), None
+    async with in_memory(tenant, mode=mode) as agent:
+        while True:
+            found = await agent.client.list_resources(cursor=cursor)
+            assert len(found.resources) <= 100
+            names += [one.name for one in found.resources]
+            cursor = found.next_cursor
+            if cursor is None:
+                break
+        with pytest.raises(MCPError, match="cursor") as refused:
+            await agent.client.list_resources(cursor="nonsense")
+    assert names[:4] == ["Projects/_index.md", "Projects/Alpha.md", "Projects/Über uns.md", "Welcome.md"]
+    assert sorted(names) == sorted(str(file.relative_to(tenant.root)) for file in tenant.root.rglob("[!.]*.md"))
+    assert refused.value.error.code == INVALID_PARAMS
+
+
+async def test_clients_hear_of_pages_that_come_and_go_anywhere_in_a_large_tree(tenant: Tenant) -> None:
+    deep = tenant.root / "Projects" / "Deep" / "Down"
+    deep.mkdir(parents=True)
+    for number in range(345):
+        (deep / f"{number}.md").write_text("# A page\n", encoding="utf-8")
+    changes: list[Callable[[], object]] = [
+        lambda: (deep / "zz.md").write_text("# New\n", encoding="utf-8"),
+        lambda: (deep / "zz.md").rename(deep / "zzz.md"),
+        lambda: (deep / "zzz.md").unlink(),
+    ]
+    async with in_memory(tenant, mode=MODERN) as agent:
+        with anyio.fail_after(PATIENCE):
+            async with agent.client.listen(resource_subscriptions=[ANY_PAGE], resources_list_changed=True) as events:
+                (tenant.root / "Welcome.md").write_text("# Changed\n", encoding="utf-8")
+                assert await anext(events) == ResourceUpdated(uri=ANY_PAGE)  # it is watched by now
+                for change in changes:
+                    change()
+                    assert await anext(events) == ResourcesListChanged()
+
+
+ANY_PAGE = "page:///Welcome.md"
 
 
 @both_eras

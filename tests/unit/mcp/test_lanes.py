@@ -21,11 +21,16 @@ def lanes() -> Iterator[Lanes]:
 
 async def test_a_read_does_not_wait_for_searches(lanes: Lanes) -> None:
     go, done = threading.Event(), list[int]()
+
+    def search(number: int) -> None:
+        go.wait()
+        done.append(number)
+
     with anyio.fail_after(PATIENCE_SECONDS):
         async with anyio.create_task_group() as tasks:
             try:
                 for number in range(12):
-                    tasks.start_soon(lanes.perform, lambda n=number: go.wait() and done.append(n), Lane.SEARCH)
+                    tasks.start_soon(lanes.perform, lambda n=number: search(n), Lane.SEARCH)
                 assert await lanes.perform(lambda: list(done), Lane.READ) == []
             finally:
                 go.set()

@@ -1,0 +1,54 @@
+"""What is refused where no tool answers, in the protocol's form: an error with a code, and what to do next."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+
+from mirrord.commands.failure import failed_by
+from mirrord.errors import MirrordError
+from mirrord.mcp import replies
+from mirrord.mcp.callers import Callers
+
+BUSY = -32010  # of the codes that the protocol leaves to servers
+TOKEN_REFUSED = -32011
+
+_UNCOUNTED = ("ping", "tools/call")  # a call of a tool counts by what that does
+_CODES: Mapping[str, int] = MappingProxyType(
+    {
+        "busy": BUSY,
+        "no_session": TOKEN_REFUSED,
+        "not_found": INVALID_PARAMS,
+        "invalid": INVALID_PARAMS,
+        "forbidden": INVALID_PARAMS,
+    }
+)
+
+
+def protocol_error(error: MirrordError) -> MCPError:
+    """*error* as the protocol tells it; `data` is what a tool would answer."""
+    failed = failed_by(error)
+    code = _CODES.get(failed.kind, INTERNAL_ERROR)
+    return MCPError(code, f"{failed} {failed.instruction}", data=replies.told(failed))
+
+
+class Refusals:
+    """Middleware: counts what is asked for, and gives refusals their form."""
+
+    def __init__(self, callers: Callers) -> None:
+        self._callers = callers
+
+    async def explain(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Let a request through if its caller may ask for more."""
+        try:
+            if ctx.request_id is not None and ctx.method not in _UNCOUNTED:
+                self._count()
+            return await call_next(ctx)
+        except MirrordError as error:
+            raise protocol_error(error) from error
+
+    def _count(self) -> None:
+        self._callers.current().gate.count(writes=False)
