@@ -1,5 +1,6 @@
 """The server over HTTP: a token with every request, loopback unless told otherwise, Host and Origin checked."""
 
+import uvicorn
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
@@ -10,8 +11,8 @@ from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant, the_tenant
 from mirrord.mcp.assembly import assembled
 from mirrord.mcp.callers import Callers
-from mirrord.mcp.server import Server
 from mirrord.mcp.sessions import caller_of
+from mirrord.mcp.streams import MAX_REQUEST_BYTES, Streams
 from mirrord.mirror import tokens
 from mirrord.mirror.keys import Keyring
 
@@ -37,24 +38,33 @@ class Verifier:
         scopes = ["read", "write"] if grant.may_write else ["read"]
         return AccessToken(token=token, client_id=grant.token, scopes=scopes, subject=grant.actor.name)
 
+    async def holds(self, token: str) -> bool:
+        """Whether *token* counts now."""
+        return await self.verify_token(token) is not None
+
 
 def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
     """Serve until told to end. address: HOST:PORT; names: further names by which clients may reach it."""
     host, port = parsed(address)
     callers = Callers()
     tenant = the_tenant(config)
-    server = server_of(config, tenant, callers, f"http://{host}:{port}")
+    app = app_of(config, tenant, callers, f"http://{host}:{port}", security(host, names))
     print(f"Agents of {tenant.name} reach mirrord at http://{host}:{port}/mcp", flush=True)
     try:
-        server.run("streamable-http", host=host.strip("[]"), port=port, transport_security=security(host, names))
+        uvicorn.run(app, host=host.strip("[]"), port=port, log_level="warning", ws="none")
     finally:
         callers.close()
 
 
-def server_of(config: Config, tenant: Tenant, callers: Callers, url: str) -> Server:
-    """The server of *tenant* for clients that show tokens. url: its own, as the SDK wants an issuer's to be given."""
+def app_of(
+    config: Config, tenant: Tenant, callers: Callers, url: str, security: TransportSecuritySettings | None = None
+) -> Streams:
+    """The application of *tenant* for clients that show tokens. url: its own, as the SDK wants an issuer's to be."""
     auth = AuthSettings(issuer_url=AnyHttpUrl(url), resource_server_url=None, required_scopes=["read"])
-    return assembled(tenant, callers, config.agents.tools, auth=auth, verifier=Verifier(config, tenant, callers))
+    verifier = Verifier(config, tenant, callers)
+    server = assembled(tenant, callers, config.agents.tools, auth=auth, verifier=verifier)
+    app = server.streamable_http_app(transport_security=security, max_request_body_size=MAX_REQUEST_BYTES)
+    return Streams(app, verifier.holds)
 
 
 def security(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:

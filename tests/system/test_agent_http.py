@@ -1,10 +1,11 @@
 """Over HTTP every request shows a token, and only who knows the server's name is answered."""
 
+import json
 import select
 import socket
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.subscriptions import ResourceUpdated
 
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
@@ -47,9 +50,15 @@ def tenant(config: Config) -> Tenant:
 
 
 def token(config: Config, tenant: Tenant, *, actor: str = "tester", may_write: bool = True, hours: float = 1) -> str:
+    return token_and_id(config, tenant, actor=actor, may_write=may_write, hours=hours)[0]
+
+
+def token_and_id(
+    config: Config, tenant: Tenant, *, actor: str = "tester", may_write: bool = True, hours: float = 1
+) -> tuple[str, str]:
     private = signing_key(config.data, Keyring(config.mirror))
     expires = datetime.now(UTC) + timedelta(hours=hours)
-    return issue(private, tenant.name, tenant.id, Actor("agent", actor), may_write=may_write, expires=expires)[0]
+    return issue(private, tenant.name, tenant.id, Actor("agent", actor), may_write=may_write, expires=expires)
 
 
 @asynccontextmanager
@@ -58,9 +67,7 @@ async def served(config: Config, tenant: Tenant) -> AsyncIterator[str]:
     callers = Callers()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        app = http.server_of(config, tenant, callers, url).streamable_http_app(
-            transport_security=http.security("127.0.0.1", ())
-        )
+        app = http.app_of(config, tenant, callers, url, http.security("127.0.0.1", ()))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: server.serve(sockets=[listener]))
@@ -141,6 +148,57 @@ async def test_without_a_token_of_this_tenant_nobody_is_answered(config: Config,
         assert await answer(url) == 401
         assert [await answer(url, authorization=f"Bearer {one}") for one in wrong] == [401] * len(wrong)
         assert await answer(url, authorization=f"Bearer {token(config, tenant)}") == 200
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+async def test_a_request_that_is_too_large_is_told_the_limit(config: Config, tenant: Tenant, is_declared: bool) -> None:
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "write_page"}}
+    body = json.dumps({**call, "arguments": {"path": "A.md", "content": "x" * (5 << 20)}}).encode()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 1 << 20):
+            yield body[start : start + (1 << 20)]
+
+    headers = {**HEADERS, "content-type": "application/json", "authorization": f"Bearer {token(config, tenant)}"}
+    async with served(config, tenant) as url, httpx2.AsyncClient() as client:
+        done = await client.post(url, content=body if is_declared else pieces(), headers=headers)
+        nobody = await client.post(url, content=body, headers={**headers, "authorization": "Bearer no"})
+    assert (done.status_code, done.headers["content-type"]) == (413, "application/json")
+    error = done.json()["error"]
+    assert (error["code"], error["data"]["code"], error["data"]["limitBytes"]) == (-32600, "TOO_LARGE", 4 << 20)
+    assert "edit_page" in error["data"]["instruction"]
+    assert nobody.status_code == 401
+
+
+async def test_a_stream_of_the_handshake_era_ends_with_its_token(config: Config, tenant: Tenant) -> None:
+    shown, number = token_and_id(config, tenant)
+    headers = {**HEADERS, "authorization": f"Bearer {shown}"}
+    async with served(config, tenant) as url, httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS) as client:
+        begun = await client.post(url, json=HELLO)
+        session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+        await client.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
+        async with client.stream("GET", url, headers=session) as stream:
+            assert stream.status_code == 200
+            Keyring(config.mirror).revoke(number)
+            with anyio.fail_after(PATIENCE_SECONDS):
+                assert [line async for line in stream.aiter_lines() if line.startswith("data: {")] == []
+        assert (await client.get(url, headers=session)).status_code == 401
+
+
+async def test_a_subscription_of_the_newest_protocol_ends_with_its_token(config: Config, tenant: Tenant) -> None:
+    shown, number = token_and_id(config, tenant)
+    uri = "page:///Welcome.md"
+    with anyio.fail_after(PATIENCE_SECONDS):
+        async with (
+            served(config, tenant) as url,
+            connected(url, shown, "2026-07-28") as agent,
+            agent.client.listen(resource_subscriptions=[uri]) as events,
+        ):
+            (tenant.root / "Welcome.md").write_text("# Told\n", encoding="utf-8")
+            assert await anext(events) == ResourceUpdated(uri=uri)
+            Keyring(config.mirror).revoke(number)
+            with suppress(SubscriptionLost):
+                assert [event async for event in events if event != ResourceUpdated(uri=uri)] == []
 
 
 async def test_other_hosts_and_origins_are_refused(config: Config, tenant: Tenant) -> None:

@@ -23,16 +23,20 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from mirrord.commands.gate import Gate
+from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor
 from mirrord.domain.trust import DEFAULTS
-from mirrord.errors import UserError
+from mirrord.errors import Refused, UserError
 from mirrord.mcp import uris
 from mirrord.mcp.admission import Tenant
+from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.instructions import instructions
 from mirrord.mcp.refusals import TOKEN_REFUSED
 from mirrord.mcp.tools import ALL, SETS, tools_of
 from mirrord.mirror.keys import Keyring, signing_key
 from mirrord.mirror.tokens import issue
+from mirrord.mirror.tree import Tree
 from tests.system import sealed
 from tests.system.clients import in_memory, on_stdio, process, tenant_in
 
@@ -299,6 +303,21 @@ async def test_clients_hear_of_pages_that_come_and_go_anywhere_in_a_large_tree(t
                 for change in changes:
                     change()
                     assert await anext(events) == ResourcesListChanged()
+
+
+async def test_nobody_is_told_of_changes_after_the_token_was_revoked(tenant: Tenant) -> None:
+    session = Session(Tree(tenant.root), tenant.name, tenant.id, Actor("agent", "tester"), "mcp-revoked")
+    revoked = False
+
+    def still_holds() -> None:
+        if revoked:
+            raise Refused("The token was revoked.")
+
+    callers = Callers(Caller(session, Gate(), may_write=True, still_holds=still_holds))
+    assert callers.may_hear()
+    revoked = True
+    assert not callers.may_hear()
+    callers.close()
 
 
 ANY_PAGE = "page:///Welcome.md"
