@@ -18,6 +18,8 @@ _PLACES = {
     "vscode": ".vscode/mcp.json in the project",
     "codex": "~/.codex/config.toml",
 }
+_HTTP_PLACES = {client: place for client, place in _PLACES.items() if client != "claude-desktop"}
+_TOKEN = "(what `mirrord tenant token {tenant}` prints)"
 
 
 def settings(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
@@ -38,6 +40,42 @@ def settings(config: Config, client: str | None, file: Path | None = None, tools
     return "\n\n".join(f"# {one}: {_PLACES[one]}\n{text}" for one, text in zip(chosen, texts, strict=True))
 
 
+def settings_over_http(config: Config, client: str | None, address: str) -> str:
+    """
+    As settings(), for clients that reach a server over HTTP with a token. address: its URL, or HOST:PORT.
+
+    Raises UserError for a client that is not known, or cannot show a token.
+    """
+    if client is not None and client not in _HTTP_PLACES:
+        raise UserError(
+            f"{client} cannot show a token over HTTP; {', '.join(_HTTP_PLACES)} can."
+            if client in _PLACES
+            else f"There is no client {client!r}; over HTTP there are {', '.join(_HTTP_PLACES)}."
+        )
+    url, token = url_of(address), _TOKEN.format(tenant=the_tenant(config).name)
+    if client is not None:
+        return _http_text(client, url, token)
+    return "\n\n".join(f"# {one}: {place}\n{_http_text(one, url, token)}" for one, place in _HTTP_PLACES.items())
+
+
+def url_of(address: str) -> str:
+    """The URL at which clients reach the server of *address*."""
+    url = address if "://" in address else f"http://{address}"
+    return url if "/" in url.partition("://")[2] else f"{url}/mcp"
+
+
+def _http_text(client: str, url: str, token: str) -> str:
+    if client == "codex":
+        lines = [
+            f"[mcp_servers.{NAME}]",
+            f"url = {json.dumps(url)}",
+            f'bearer_token_env_var = "MIRRORD_TOKEN"  # {token}',
+        ]
+        return "\n".join(lines)
+    server: dict[str, object] = {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
+    return _json(client, server if client == "cursor" else {"type": "http", **server})
+
+
 def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str, str]:
     environment = {"MIRROR_DIR": str(config.mirror), "MIRRORD_DATA": str(config.data), "TENANT_ID": tenant.name}
     if file is not None:
@@ -45,7 +83,7 @@ def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str,
     if config.agents.token_file is not None:
         return {**environment, "MIRRORD_TOKEN_FILE": str(config.agents.token_file.absolute())}
     if config.agents.token is not None or not config.trusts_locally():
-        return {**environment, "MIRRORD_TOKEN": f"(what `mirrord tenant token {tenant.name}` prints)"}
+        return {**environment, "MIRRORD_TOKEN": _TOKEN.format(tenant=tenant.name)}
     return environment
 
 
@@ -55,6 +93,10 @@ def _text(client: str, command: list[str], environment: dict[str, str]) -> str:
     server: dict[str, object] = {"command": command[0], "args": command[1:], "env": environment}
     if client in ("claude-code", "vscode"):
         server = {"type": "stdio", **server}
+    return _json(client, server)
+
+
+def _json(client: str, server: dict[str, object]) -> str:
     return json.dumps({"servers" if client == "vscode" else "mcpServers": {NAME: server}}, indent=2, ensure_ascii=False)
 
 

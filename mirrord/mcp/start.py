@@ -31,9 +31,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
     if chosen.act == "config":
-        from mirrord.mcp.clients import settings  # noqa: PLC0415  (the server starts without what the other acts need)
+        from mirrord.mcp import clients  # noqa: PLC0415  (the server starts without what the other acts need)
 
-        print(settings(config, chosen.client, file, tuple(chosen.tools or ())))
+        if chosen.http is not None:
+            print(clients.settings_over_http(config, chosen.client, chosen.http))
+        else:
+            print(clients.settings(config, chosen.client, file, tuple(chosen.tools or ())))
         return 0
     prepare_process()
     logs.log_to(None)
@@ -74,7 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tenant", action="append", help="name or id; may be left out if there is only one")
     parser.add_argument(
-        "--http", nargs="?", const=HTTP, metavar="HOST:PORT", help=f"serve HTTP instead; default {HTTP}; needs tokens"
+        "--http",
+        nargs="?",
+        const=HTTP,
+        metavar="HOST:PORT",
+        help=f"serve HTTP instead; default {HTTP}; needs tokens. With config: the URL by which clients reach it",
     )
     parser.add_argument(
         "--host", action="append", default=[], help="with --http: a name that clients may use for this server"

@@ -10,7 +10,7 @@ import pytest
 
 from mirrord.config import Agents, Config
 from mirrord.errors import UserError
-from mirrord.mcp.clients import settings
+from mirrord.mcp.clients import settings, settings_over_http, url_of
 from mirrord.mcp.start import main
 from tests.system.clients import tenant_in
 
@@ -46,6 +46,41 @@ def test_every_client_starts_the_server_of_this_tenant(config: Config, client: s
 def test_where_tokens_are_needed_the_settings_have_a_place_for_one(config: Config) -> None:
     strict = replace(config, agents=Agents(local_trust=False))
     assert "mirrord tenant token demo" in server_of(strict, "cursor")["env"]["MIRRORD_TOKEN"]
+
+
+@pytest.mark.parametrize("client", ["claude-code", "cursor", "vscode", "codex"])
+def test_over_http_clients_are_told_the_address_and_where_the_token_goes(config: Config, client: str) -> None:
+    text = settings_over_http(config, client, "https://pages.example/mcp")
+    assert "mirrord tenant token demo" in text
+    if client == "codex":
+        server = tomllib.loads(text)["mcp_servers"]["mirrord"]
+        assert server["bearer_token_env_var"] == "MIRRORD_TOKEN"
+    else:
+        (servers,) = json.loads(text).values()
+        server = servers["mirrord"]
+        assert server["headers"]["Authorization"].startswith("Bearer ")
+    assert server["url"] == "https://pages.example/mcp"
+    assert "command" not in server
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("127.0.0.1:8765", "http://127.0.0.1:8765/mcp"),
+        ("https://pages.example", "https://pages.example/mcp"),
+        ("https://pages.example/agents", "https://pages.example/agents"),
+    ],
+)
+def test_an_address_becomes_the_url_of_the_server(address: str, url: str) -> None:
+    assert url_of(address) == url
+
+
+def test_a_client_that_cannot_show_a_token_is_not_told_of_http(config: Config) -> None:
+    with pytest.raises(UserError, match="cannot show a token over HTTP; claude-code, cursor"):
+        settings_over_http(config, "claude-desktop", "127.0.0.1:8765")
+    with pytest.raises(UserError, match="no client 'emacs'"):
+        settings_over_http(config, "emacs", "127.0.0.1:8765")
+    assert "claude-desktop" not in settings_over_http(config, None, "127.0.0.1:8765")
 
 
 def test_the_configuration_that_was_read_is_named(config: Config, tmp_path: Path) -> None:
