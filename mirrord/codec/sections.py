@@ -12,6 +12,7 @@ from mirrord.codec.segments import MAX_CHARACTERS
 from mirrord.codec.text import lines
 
 _MARKS = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_COUNTED = re.compile(r"(.+?)[ \t]*#([1-9][0-9]{0,2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,24 @@ def following(levels: Sequence[int]) -> list[int]:
 
 def named(sections: list[Section], name: str) -> list[Section]:
     """
-    Those that *name* may mean: of exactly that title, else of that title without case.
+    Those that *name* may mean: of exactly that title, else of that title without case, else the one it counts to.
 
-    name: a title, or with `#` before it, of that level only.
+    name: a title, or with `#` before it, of that level only; with `#2` behind it, the second of those.
     """
     marks = _MARKS.fullmatch(name.strip())
     level, title = (len(marks[1]), marks[2]) if marks else (0, name.strip())
     of_level = [section for section in sections if level in (0, section.level)]
-    exact = [section for section in of_level if section.title == title]
-    return exact or [section for section in of_level if _folded(section.title) == _folded(title)]
+    found = _titled(of_level, title)
+    counted = _COUNTED.fullmatch(title)
+    if found or counted is None:
+        return found
+    number = int(counted[2])
+    return _titled(of_level, counted[1])[number - 1 : number]
+
+
+def _titled(sections: list[Section], title: str) -> list[Section]:
+    exact = [section for section in sections if section.title == title]
+    return exact or [section for section in sections if _folded(section.title) == _folded(title)]
 
 
 def shown(section: Section) -> str:

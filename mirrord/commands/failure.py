@@ -82,11 +82,12 @@ def missed(error: Missed) -> Failed:
     """An edit does not fit the page, or a section is not there."""
     if error.headings is not None:
         listed = ", ".join(error.headings)
+        which = "Put #2 behind the title for the second of them, as in Log#2. " if error.found else ""
         return Failed(
             "HEADING_NOT_FOUND" if not error.found else "HEADING_AMBIGUOUS",
             "not_found" if not error.found else "invalid",
             str(error),
-            f"The headings there are: {listed or 'none'}.",
+            f"{which}The headings there are: {listed or 'none'}.",
             {"headings": list(error.headings)},
         )
     if error.found:

@@ -18,6 +18,7 @@ Pages link with [[Page name]].
 - Change: edit_page for parts of a page, write_page for all of it, create_page for a new one. Keep front matter keys \
 you do not understand, above all id.
 - CONFLICT means that somebody changed the page since you read it: read it again, redo your change, write again.
+- "Name (conflict …)" holds what clashed with page Name: merge it into that, then delete it.
 - move_page keeps links working; never copy and delete instead. restore_page undoes delete_page.""",
         "sources": """\
 - Sources are what is studied: interviews, recordings, documents, surveys. They are pages below one directory, in \
