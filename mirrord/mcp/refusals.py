@@ -8,7 +8,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from mirrord.commands.failure import failed_by
+from mirrord.commands.failure import Failed, failed_by
 from mirrord.errors import MirrordError
 from mirrord.mcp import replies
 from mirrord.mcp.callers import Callers
@@ -17,6 +17,7 @@ BUSY = -32010  # of the codes that the protocol leaves to servers
 TOKEN_REFUSED = -32011
 
 _UNCOUNTED = ("ping", "tools/call")  # a call of a tool counts by what that does
+_HANDSHAKE = ("initialize", "server/discover")
 _CODES: Mapping[str, int] = MappingProxyType(
     {
         "busy": BUSY,
@@ -45,10 +46,16 @@ class Refusals:
         """Let a request through if its caller may ask for more."""
         try:
             if ctx.request_id is not None and ctx.method not in _UNCOUNTED:
-                self._count()
+                self._count(ctx.method)
             return await call_next(ctx)
         except MirrordError as error:
             raise protocol_error(error) from error
 
-    def _count(self) -> None:
-        self._callers.current().gate.count(writes=False)
+    def _count(self, method: str) -> None:
+        try:
+            gate = self._callers.current().gate
+        except Failed:
+            if method in _HANDSHAKE:  # who is refused is told so by what it asks for next
+                return
+            raise
+        gate.count(writes=False)
