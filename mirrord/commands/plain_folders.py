@@ -2,7 +2,7 @@
 
 from mirrord.commands import paths
 from mirrord.commands.failure import Failed, explained, modified, page_not_found
-from mirrord.commands.holdings import is_folder_of_sources
+from mirrord.commands.holdings import is_folder_of_sources, top
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind, digest_of
 from mirrord.mirror.card import Card
@@ -37,8 +37,8 @@ def folder_to_change(session: Session, path: str, expected_digest: str | None) -
         raise page_not_found(path, session.catalogue.look().nearest(path))
     if expected_digest not in (None, NO_TEXT.hex()):
         raise modified(card.path)
-    if is_folder_of_sources(session, card.path):
-        sentence = f"{card.path} is a folder of sources."
+    if is_folder_of_sources(session, card.path) or top(session).startswith(card.path + "/"):
+        sentence = f"{card.path} is a folder of sources, or holds them."
         raise Failed(
             "FOLDER_OF_SOURCES", "forbidden", sentence, "Use rename_folder or delete_folder, or ask the person."
         )

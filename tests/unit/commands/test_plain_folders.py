@@ -11,7 +11,7 @@ from mirrord.commands.pages import read_page, write_page
 from mirrord.commands.plain_folders import NO_TEXT
 from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
 from mirrord.commands.session import Session
-from tests.unit.commands.conftest import events, page
+from tests.unit.commands.conftest import Open, events, page
 
 
 def test_a_folder_is_read_like_an_empty_page(root: Path, session: Session) -> None:
@@ -137,6 +137,23 @@ def test_a_deleted_folder_does_not_come_back_over_a_page(root: Path, session: Se
         restore_page(session, gone.trash_id)
     assert caught.value.code == "EXISTS"
     assert restore_page(session, gone.trash_id, "Other").path == "Other"
+
+
+def test_a_page_above_becomes_a_leaf_without_the_folder_and_one_with_it_a_folders(root: Path, session: Session) -> None:
+    page(root, "W/_index.md", "w")
+    page(root, "W/Sub/One.md", "one")
+    page(root, "Leaf.md", "leaf")
+    done = move_page(session, "W/Sub", "Leaf/")
+    assert (done.new_path, (root / "W.md").read_text(), (root / "W").exists()) == ("Leaf/Sub", "w", False)
+    assert (root / "Leaf/_index.md").read_text() == "leaf"
+    assert (root / "Leaf/Sub/One.md").read_text() == "one"
+
+
+def test_a_folder_above_all_sources_is_left_alone(root: Path, connect: Open) -> None:
+    page(root, "Study/Sources/One.md", "one")
+    session = connect(sources_dir="Study/Sources")
+    with pytest.raises(Failed, match="or holds them"):
+        delete_page(session, "Study", recursive=True)
 
 
 def test_a_folder_of_sources_is_left_to_its_own_tools(root: Path, session: Session) -> None:
