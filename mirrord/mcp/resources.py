@@ -1,5 +1,6 @@
 """Pages as resources: a template for every page, its completion, and lists of all that there are."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from mcp.server.mcpserver import MCPServer
