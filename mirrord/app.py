@@ -208,13 +208,12 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
     with ExitStack() as undone:  # where anything below fails
         lock.acquire()
         undone.callback(lock.release)
-        sides, decision = await _open(database, root, name, tenant)
+        sides, decision = await _open(database, Tree(root, config.attachments), name, tenant)
         undone.pop_all()
     return Opened(sides, lock, decision.adopting, decision.start)
 
 
-async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
-    tree = Tree(root)
+async def _open(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
     with ExitStack() as undone:
         undone.callback(tree.close)
         decision = await _decide(database, tree, tenant)
@@ -222,7 +221,7 @@ async def _open(database: Database, root: Path, name: str, tenant: TenantId) -> 
             raise Halted(
                 f"{decision.sentence} Nothing of {name} is read or written. If this tree is right, run "
                 f"`mirrord adopt --tenant {name}`: everything in it is then taken in, and nothing is deleted. "
-                f"If not, put the right one at {root}."
+                f"If not, put the right one at {tree.root}."
             )
         mirror = decision.mirror or MirrorId(new_id())
         had_state = tree.stat(f"{MACHINE}/state.db") is not None

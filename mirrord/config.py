@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from mirrord.domain.limits import Limits
 from mirrord.domain.measures import Endpoint
-from mirrord.domain.place import is_reserved
+from mirrord.domain.place import ATTACHMENTS, is_reserved
 from mirrord.domain.source import DIRECTORY
 from mirrord.domain.trust import DEFAULTS, Trust, levels
 from mirrord.errors import UserError
@@ -72,9 +72,10 @@ class Config:
     mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
     mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
-    makes many commits a second cheaper. sources_dir: the directory of a tree below which sources are. agents: for
-    `mirrord mcp` only. signing: the private key of tokens; None: below data, made when it is needed. metrics: where
-    measurements are served; None: nowhere. console: in a browser.
+    makes many commits a second cheaper. attachments: patterns of files beside the pages that are attachments, and
+    `.obsidian` for what a vault's own setting says; those below `assets` always are. sources_dir: the directory of a
+    tree below which sources are. agents: for `mirrord mcp` only. signing: the private key of tokens; None: below
+    data, made when it is needed. metrics: where measurements are served; None: nowhere. console: in a browser.
     """
 
     mirror: Path
@@ -83,6 +84,7 @@ class Config:
     tenants: tuple[str, ...] = ()
     mode: int = DEFAULT_MODE
     notify: Notify = "commit"
+    attachments: tuple[str, ...] = ATTACHMENTS
     sources_dir: str = DIRECTORY
     agents: Agents = Agents()
     signing: Path | None = None
@@ -122,6 +124,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
         mode=_mode(tree.get("mode")),
         notify=_notify(written.get("notify", "commit")),
+        attachments=_attachments(tree.get("attachments")),
         sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
         agents=_agents(written.get("mcp", {}), environment, flags),
         signing=_credential("signing.pem", environment),
@@ -188,7 +191,7 @@ _KEYS: dict[str, Wanted] = {
     "data": str,
     "tenants": list,
     "notify": str,
-    "mirror": {"dir": str, "mode": str},
+    "mirror": {"dir": str, "mode": str, "attachments": list},
     "sources_dir": str,
     "metrics": str,
     "console": {"serve": bool, "port": int, "hosts": list},
@@ -249,6 +252,26 @@ def _mode(text: str | None) -> int:
     if not re.fullmatch("[0-7]{3,4}", text):
         raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".')
     return int(text, 8)
+
+
+def _attachments(patterns: list[str] | None) -> tuple[str, ...]:
+    """Raises UserError for what is no pattern of gitignore."""
+    if patterns is None:
+        return ATTACHMENTS
+    others = [line for line in patterns if line not in ATTACHMENTS]
+    if others:
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most installations list nothing)
+
+        for line in others:
+            try:
+                is_pattern = GitIgnoreSpec.from_lines([line]).patterns[0].include is not None
+            except (ValueError, IndexError):
+                is_pattern = False
+            if not is_pattern:
+                raise UserError(
+                    f'mirror.attachments has {line!r}; write patterns as in .gitignore, for instance "*.png".'
+                )
+    return tuple(patterns)
 
 
 def _sources_dir(text: str) -> str:

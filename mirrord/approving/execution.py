@@ -81,7 +81,7 @@ def _session(desk: Desk, request: Request) -> "Iterator[Session]":
     staged = {str(request.arguments[name]): one for name, one in request.inputs.items() if name in request.arguments}
     writer = f"approval-{secrets.token_hex(8)}"
     session = Session(
-        Tree(sides.tree.root),
+        Tree(sides.tree.root, sides.tree.attachments),
         sides.name,
         sides.tenant,
         request.actor,

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mirrord.cli.output import harmless
+from mirrord.domain.untaken import describe, remedy
 
 Found = Mapping[str, Any]
 
@@ -38,7 +39,18 @@ def told(pulse: Found) -> dict[str, Any]:
     same = ("files", "pending", "derived", "file_to_row", "row_to_file")
     lately = [{"at": moment(at), "direction": way, "path": path} for at, way, path in pulse.get("lately", ())]
     last = {name: moment(pulse.get(name)) for name in ("last_file_to_row", "last_row_to_file")}
-    return {**{name: pulse.get(name) for name in same}, **last, "lately": lately, "work": pulse.get("work", [])}
+    rest = {"lately": lately, "work": pulse.get("work", []), "not_synced": not_synced(pulse.get("untaken"))}
+    return {**{name: pulse.get(name) for name in same}, **last, **rest}
+
+
+def not_synced(untaken: Found | None) -> dict[str, Any] | None:
+    """Files that are neither pages nor attachments: {files, endings, example, sentence, remedy}; None: not known."""
+    if untaken is None:
+        return None
+    endings, example = untaken["endings"], untaken["example"]
+    sentence = describe(endings, example) if endings else None
+    help_ = remedy(endings, untaken["attachments"]) if endings else None
+    return {"files": untaken["files"], "endings": endings, "example": example, "sentence": sentence, "remedy": help_}
 
 
 def moment(seconds: float | None) -> str | None:
@@ -66,6 +78,8 @@ def board(found: Found, *, width: int, most: int | None = None, lately: bool = T
         parts += [Text(), *needs[:most]]
     if most is not None and len(needs) > most:
         parts.append(Text(f"… and {len(needs) - most} more: `mirrord status`", style="dim"))
+    strangers = list(_strangers(found["tenants"]))
+    parts += [Text(), *strangers[:most]] if strangers else []
     if lately and (done := list(islice(_lately(found["tenants"]), LATELY))):
         parts += [Text(), *done]
     return Group(*parts)
@@ -176,6 +190,14 @@ def _work(tenants: list[dict[str, Any]]) -> Iterator[Text]:
             done, total = one["done"], one["total"]
             far = f"{done:,} of {total:,} ({done / total:.0%})" if total else f"{done:,}"
             yield Text(f"{tenant['name']}: {_WORK[one['what']]}: {far}", style="cyan")
+
+
+def _strangers(tenants: list[dict[str, Any]]) -> Iterator[Text]:
+    """Which files are not synced, and what would take them in; nobody has to do anything about it."""
+    for tenant in tenants:
+        found = tenant["not_synced"]
+        if found is not None and found["files"]:
+            yield Text(f"{tenant['name']}: {harmless(found['sentence'])} → {harmless(found['remedy'])}", style="dim")
 
 
 def _lately(tenants: list[dict[str, Any]]) -> Iterator[Text]:

@@ -99,7 +99,7 @@ async def _chosen(database: Database, config: Config, tenant: str | None) -> dic
 
 
 async def _compared(database: Database, config: Config, name: str, tenant: TenantId) -> list[Finding]:
-    tree = Tree(config.mirror / name)
+    tree = Tree(config.mirror / name, config.attachments)
     try:
         return await compare(database, tenant, tree)
     finally:

@@ -23,7 +23,7 @@ def session_of(config: Config, tenant: str | None) -> Iterator[Session]:
     prepare_process()
     chosen = the_tenant(replace(config, tenants=(tenant,)) if tenant else config)
     session = Session(
-        opened(chosen),
+        opened(config, chosen),
         chosen.name,
         chosen.id,
         the_person(),

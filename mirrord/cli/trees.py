@@ -28,7 +28,7 @@ _PASSED = {
     HIDDEN: "hidden",
     UNFINISHED: "unfinished files of editors and browsers",
     IGNORED: "kept out by .mirrorignore",
-    PLAIN: "files without an ending that are neither pages nor in an assets folder",
+    PLAIN: "files without an ending that are neither pages nor attachments",
 }
 
 
@@ -141,8 +141,12 @@ def _print(outcome: _Outcome) -> None:
     what = f"{carried.landed} files imported" if carried else f"{len(found.new)} files are new"
     click.echo(f"{outcome.tenant}: {what}, {outcome.same} were there already.")
     for kind, count in sorted(found.passed.items()):
-        told = _PASSED.get(kind, f"{kind} files that are neither pages nor in an assets folder")
+        told = _PASSED.get(kind, f"{kind} files that are neither pages nor attachments")
         click.echo(f"  passed over: {count} {harmless(told)}")
+    if any(kind.startswith(".") for kind in found.passed):
+        click.echo(
+            "  which files are attachments says `attachments` below [mirror] in mirrord.toml: docs/attachments.md"
+        )
     for copy in found.copies:
         click.echo(f"  {harmless(copy.path)} has the id of {harmless(copy.elsewhere)}: it becomes a page of its own")
     echo_omissions(outcome.differing, "differ, and stay as they are in the mirror")

@@ -5,7 +5,7 @@ from posixpath import normpath, relpath
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind
 from mirrord.mirror.card import Card
-from mirrord.mirror.layout import attachment_path, parent_of, spot_of_file
+from mirrord.mirror.layout import parent_of, spot_of_file
 
 
 def original_of(card: Card) -> str | None:
@@ -24,11 +24,16 @@ def original_link(page: str, path: str) -> str:
 
 
 def own_attachments(session: Session, path: str) -> list[str]:
-    """Attachments in the folder of the page at *path* that it links to, or was made from, and no other page."""
+    """Attachments of the folder of the page at *path* that it links to, or was made from, and no other page."""
     snapshot = session.catalogue.look()
-    above = attachment_path(parent_of(path), "").rstrip("/") + "/"
+    folder = parent_of(path)
     meant = {target.path for target in session.linkage.outgoing(snapshot, path)}
     origins = {page: origin for page, card in snapshot.every.items() if (origin := original_of(card)) is not None}
     own, others = origins.pop(path, None), set(origins.values())
-    beside = [one for one in snapshot.attachments if one.startswith(above) and (one in meant or one == own)]
-    return [one for one in beside if one not in others and {*session.linkage.incoming(snapshot, one)} <= {path}]
+    near = [one for one in snapshot.attachments if (one in meant or one == own) and _folder_of(one) == folder]
+    return [one for one in near if one not in others and {*session.linkage.incoming(snapshot, one)} <= {path}]
+
+
+def _folder_of(attachment: str) -> str | None:
+    spot = spot_of_file(attachment)
+    return spot.folder if spot is not None else None

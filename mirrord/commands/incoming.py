@@ -15,10 +15,19 @@ from mirrord.domain.place import RECORDS, name_key
 from mirrord.domain.progress import Progress
 from mirrord.errors import Busy, Damaged, Refused, reason_of
 from mirrord.mirror import contents, kernel
+from mirrord.mirror.attachments import EVERYTHING, SETTINGS, VAULT, AttachmentRules
 from mirrord.mirror.card import LIMIT
 from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.layout import directory_of, lineage, parent_of, printable, spot_of_directory, spot_of_file
-from mirrord.mirror.passed import IGNORED, passed_over
+from mirrord.mirror.layout import (
+    directory_of,
+    is_beside,
+    lineage,
+    parent_of,
+    printable,
+    spot_of_directory,
+    spot_of_file,
+)
+from mirrord.mirror.passed import IGNORED, passed_over, sort_of
 from mirrord.mirror.scan import Scan, scan
 from mirrord.mirror.tree import Tree
 
@@ -64,7 +73,7 @@ def survey(session: Session, source: Tree, into: str, report: Progress) -> Surve
     """
     into = paths.checked(into) if into else ""
     with explained():
-        found = scan(source, Ignore.load(source))
+        found = scan(source, Ignore.load(source, EVERYTHING))  # the mirror's rules say what is taken
         looked = _Look(session, source, into)
     looked.survey.left += [Omission(path, f"{path!r} {why}.") for path, why in found.troubles]
     looked.survey.passed += passed_over(source, found)
@@ -73,6 +82,7 @@ def survey(session: Session, source: Tree, into: str, report: Progress) -> Surve
         report(done + 1, len(found.files))
     for path in sorted(path for path in found.directories if spot_of_directory(path) is not None):
         looked.at_directory(path)
+    looked.at_vault()
     looked.find_copies()
     return looked.survey
 
@@ -109,15 +119,32 @@ class _Look:
         self._session = session
         self._source = source
         self._into = into
-        self._ignore = Ignore.load(session.tree)
-        standing = scan(session.tree, Ignore())
+        brings_vault = not into and session.tree.stat(VAULT) is None and source.stat(VAULT) is not None
+        self._rules = AttachmentRules.of_vault(session.tree, source if brings_vault else session.tree)
+        self._brings_vault = brings_vault and self._rules.follow_vault
+        self._has_beside = False
+        self._ignore = Ignore.load(session.tree, self._rules)
+        standing = scan(session.tree, Ignore(rules=EVERYTHING))
         self._files = standing.files.keys()
         self._spelt = _spelt(standing)
         self._ids: dict[EntryId, list[str]] = {}
 
+    def at_vault(self) -> None:
+        """Where Obsidian puts attachments comes along if any do, else they would not be synced here."""
+        if not (self._brings_vault and self._has_beside):
+            return
+        stat = self._source.stat(SETTINGS)
+        if stat is None:
+            self.survey.folders.append(VAULT)
+        else:
+            self.survey.new.insert(0, Coming(SETTINGS, SETTINGS, stat.size))
+
     def at_file(self, path: str, size: int) -> None:
         """Decide on one file of the source."""
         target, found = self._target(path), self.survey
+        if self._rules.leave_out(target):
+            found.passed[sort_of(path)] += 1
+            return
         if self._is_ignored(target, is_directory=False):
             found.passed[IGNORED] += 1
             return
@@ -162,6 +189,7 @@ class _Look:
                 self._ids.setdefault(entry, []).append(target)
         else:
             contents.check_size(path, size, LIMIT)
+        self._has_beside = self._has_beside or is_beside(spot)
         self.survey.new.append(Coming(path, target, size))
         self._learn(target)
 

@@ -12,7 +12,7 @@ from mirrord.domain.approval import Input
 from mirrord.domain.entry import Kind
 from mirrord.errors import Refused
 from mirrord.mirror import contained, staging
-from mirrord.mirror.layout import spot_of_file
+from mirrord.mirror.layout import is_beside, spot_of_file
 
 
 @contextmanager
@@ -100,8 +100,11 @@ def _readable(session: Session, root: Path, relative: str) -> Iterator[int]:
 def _check_place(session: Session, found: Path, names: int) -> None:
     own = session.tree.root.resolve()
     if found.is_relative_to(own):
-        spot = spot_of_file(str(found.relative_to(own)))
+        path = str(found.relative_to(own))
+        spot = spot_of_file(path)
         is_open = spot is not None and spot.kind is Kind.ATTACHMENT
+        if spot is not None and is_beside(spot):
+            is_open = session.catalogue.look().would_attach(path)
     else:
         if names > 1:  # the others may be where nothing may be attached from
             raise Refused("The file has several names (hard links); attach a copy of it.")

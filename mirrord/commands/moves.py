@@ -15,7 +15,7 @@ from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.layout import INDEX_FILE, SUFFIX, attachment_path, directory_of, page_path, parent_of
+from mirrord.mirror.layout import INDEX_FILE, SUFFIX, attachment_path, directory_of, page_path, parent_of, spot_of_file
 from mirrord.mirror.tree import Tree
 
 
@@ -213,9 +213,12 @@ def _attachments(session: Session, page: writing.Page, target: str) -> dict[str,
     """Where the attachments go that only a leaf uses."""
     if parent_of(page.path) == parent_of(target):
         return {}
-    found = {}
+    found, snapshot = {}, session.catalogue.look()
     for path in own_attachments(session, page.path):
-        name = path[len(parent_of(page.path)) :].lstrip("/").removeprefix(f"{ASSETS}/")
+        spot = spot_of_file(path)
+        name = spot.name if spot is not None else path
+        if not snapshot.would_attach(attachment_path(parent_of(target), name)):
+            continue  # there it would not be synced
         numbers = (name if number == 1 else numbered_attachment(name, number) for number in count(1))
         places = (attachment_path(parent_of(target), one) for one in numbers)
         found[path] = next(place for place in places if session.tree.stat(place) is None)

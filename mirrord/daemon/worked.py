@@ -9,7 +9,7 @@ from mirrord.domain.approval import FOLDER as REQUESTS
 from mirrord.domain.event import FOLDER
 from mirrord.domain.measures import Work
 from mirrord.domain.place import RECORDS
-from mirrord.mirror.ignore import PATH as IGNORE_PATH
+from mirrord.mirror.ignore import GOVERNING
 from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.saves import is_told
 from mirrord.sync.consequences import Consequences
@@ -33,7 +33,7 @@ class Worked:
         """Something changed at *path*; the root's is ""."""
         if not path:
             self.look_everywhere()
-        elif path == IGNORE_PATH or may_be_synced(path):
+        elif path in GOVERNING or may_be_synced(path):
             self.engine.queue.mark([path], noticed=time.monotonic())
         if path == RECORDS or path.startswith(FOLDER):
             self.events.mark(path)
@@ -43,7 +43,7 @@ class Worked:
     def is_told(self, path: str) -> bool:
         """Whether nothing more is to come of what happened at *path*."""
         looker = self.engine.sides.looker
-        return path != "" and is_told(looker.tree, looker.index, path)
+        return path != "" and is_told(looker.tree, looker.index, looker.ignore, path)
 
     def look_everywhere(self) -> None:
         """Anything in the tree may have changed."""

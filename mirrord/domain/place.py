@@ -9,6 +9,9 @@ from mirrord.domain.folding import FOLDING
 MAX_NAME_BYTES = 200  # of UTF-8, for names mirrord makes: room for ` (2)` and `.md` below the 255 of file systems
 INDEX = "_index"
 ASSETS = "assets"
+BESIDE = "./"  # how the name of an attachment begins that lies beside the pages, not below `assets`
+VAULT_SETTING = ".obsidian"  # among patterns of attachments: where Obsidian's own setting puts them
+ATTACHMENTS = (f"{ASSETS}/", VAULT_SETTING)  # which files are attachments where nobody says
 RECORDS = ".records"
 
 _FORBIDDEN = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f]')
@@ -37,6 +40,13 @@ def clean(name: str, fallback: str) -> str:
     text = _DASHES.sub("-", _BLANKS.sub(" ", _FORBIDDEN.sub("-", text)))
     text = text.lstrip(" .-").rstrip(" .")  # a dash that a slash left in front would read as an option
     return _shorten(_unreserved(text)) or f"Untitled-{fallback}"
+
+
+def clean_attachment(name: str, fallback: str) -> str:
+    """The same for an attachment: each part of what follows `assets/`, or the one name of a file beside the pages."""
+    if name.startswith(BESIDE):
+        return BESIDE + clean(name.removeprefix(BESIDE), fallback)
+    return "/".join(clean(part, fallback) for part in name.split("/"))
 
 
 def numbered(name: str, number: int, ending: str = "") -> str:

@@ -64,10 +64,10 @@ def the_tenant(config: Config) -> Tenant:
     )
 
 
-def opened(tenant: Tenant) -> Tree:
+def opened(config: Config, tenant: Tenant) -> Tree:
     """The tenant's tree."""
     try:
-        return Tree(tenant.root)
+        return Tree(tenant.root, config.attachments)
     except OSError as error:
         raise Unavailable(f"The tree {tenant.root} cannot be opened: {reason_of(error)}") from error
 

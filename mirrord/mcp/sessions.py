@@ -67,7 +67,7 @@ def attachable(config: Config) -> tuple[Path, ...]:
 def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
     return Session(
-        opened(tenant),
+        opened(config, tenant),
         tenant.name,
         tenant.id,
         actor,

@@ -38,7 +38,7 @@ class Catalogue:
         self._walk = Walk({})
         self._readings: dict[str, Reading] = {}
         self._guard = threading.Lock()
-        self._ignore: tuple[Stat | None, Ignore] = (None, Ignore())
+        self._ignore: tuple[tuple[object, ...], Ignore] = ((), Ignore())
 
     def close(self) -> None:
         """Give back what is open; the tree is not."""
@@ -113,10 +113,10 @@ class Catalogue:
             yield from readings
 
     def _patterns(self) -> Ignore:
-        """`.mirrorignore` as it is now; as it was, while it cannot be taken."""
-        stat, known = self._ignore
-        found = self.tree.stat(ignore.PATH)
-        if found != stat:
+        """What is kept out as it is now; as it was, while that cannot be taken."""
+        governed_by, known = self._ignore
+        found = ignore.governing(self.tree)
+        if found != governed_by:
             try:
                 known = Ignore.load(self.tree)
             except (Busy, Damaged, Refused):
@@ -178,6 +178,10 @@ class Snapshot:
     def attachments(self) -> Mapping[str, Stat]:
         """Every attachment; looks at the whole tree."""
         return self.walk.attachments
+
+    def would_attach(self, path: str) -> bool:
+        """Whether a file that is new at *path*, which is no page, would be an attachment."""
+        return not self._patterns.leaves_out(path)
 
     @property
     def has_patterns(self) -> bool:

@@ -25,13 +25,14 @@ class Glance:
     """
     The names a directory holds.
 
-    files: pages; below `assets` attachments.
+    files: pages; below `assets` attachments. beside: attachments that lie beside the pages.
     directories: but for `assets`, unless below one.
     has_patterns: whether files lie there by which programs that search, but not mirrord, leave things out.
     stat, ignore: what it was listed by; it holds as long as these stay. stat None: not even then.
     """
 
     files: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
     directories: frozenset[str] = frozenset()
     has_assets: bool = False
     has_patterns: bool = False
@@ -63,7 +64,7 @@ def sight(tree: Tree, ignore: Ignore, path: str, known: Sight) -> Sight:
 
     def seen(descriptor: int) -> Sight:
         names = _listed(descriptor, path, ignore, known.glance)
-        stats = _stats(descriptor, names.files, known.stats)
+        stats = _stats(descriptor, names.files | names.beside, known.stats)
         return known if names is known.glance and stats is known.stats else Sight(names, stats)
 
     return _at(tree, path, seen, NOTHING)
@@ -89,8 +90,9 @@ def _listed(descriptor: int, path: str, ignore: Ignore, known: Glance) -> Glance
 
 
 def _named(descriptor: int, path: str, ignore: Ignore) -> Glance:
-    files, directories, others = list[str](), list[str](), set[str]()
+    files, beside, directories, others = list[str](), list[str](), list[str](), set[str]()
     in_assets, selective, above = ASSETS in path.split("/"), not ignore.is_empty, path + "/" if path else ""
+    take = ignore.rules.take
     with os.scandir(descriptor) as entries:
         for entry in entries:
             name = entry.name
@@ -101,13 +103,14 @@ def _named(descriptor: int, path: str, ignore: Ignore) -> Glance:
             elif entry.is_dir(follow_symlinks=False):
                 if not (selective and ignore.matches(above + name, True)):
                     directories.append(name)
-            elif not (in_assets or name.endswith(SUFFIX)) or is_temporary(name):
-                continue
-            elif entry.is_file(follow_symlinks=False) and not (selective and ignore.matches(above + name, False)):
-                files.append(name)
+            elif not is_temporary(name):
+                is_beside = not (in_assets or name.endswith(SUFFIX))
+                is_taken = (not is_beside or take(above + name)) and entry.is_file(follow_symlinks=False)
+                if is_taken and not (selective and ignore.matches(above + name, False)):
+                    (beside if is_beside else files).append(name)
     has_assets = not in_assets and ASSETS in directories
     below = frozenset(name for name in directories if in_assets or name != ASSETS)
-    return Glance(frozenset(files), below, has_assets, not _OTHERS_PATTERNS.isdisjoint(others))
+    return Glance(frozenset(files), frozenset(beside), below, has_assets, not _OTHERS_PATTERNS.isdisjoint(others))
 
 
 def _stats(descriptor: int, files: frozenset[str], known: Stats) -> Stats:

@@ -1,35 +1,45 @@
-"""`.mirrorignore` at a tenant's root, in gitignore syntax: what is not taken in while it is new."""
+"""What is not taken in while it is new: by `.mirrorignore` at a tenant's root, or as no attachment."""
 
 from mirrord.errors import Damaged
+from mirrord.mirror.attachments import SETTINGS, VAULT, AttachmentRules
 from mirrord.mirror.tree import Tree
 
 PATH = ".mirrorignore"
+GOVERNING = frozenset({PATH, VAULT, SETTINGS})  # when one of these changes, everything is looked at anew
 _LIMIT_BYTES = 1 << 20
+
+
+def governing(tree: Tree) -> tuple[object, ...]:
+    """What differs when the patterns of a tree may."""
+    vault = (tree.stat(SETTINGS), tree.stat(VAULT) is not None) if VAULT in tree.attachments else ()
+    return (tree.stat(PATH), *vault)
 
 
 class Ignore:
     """The patterns of one tree. Never a reason to delete: it says nothing about entries already synced."""
 
-    def __init__(self, text: str = "") -> None:
-        """Raises Damaged if a pattern cannot be understood."""
+    def __init__(self, text: str = "", rules: AttachmentRules | None = None) -> None:
+        """*text*: patterns in gitignore syntax. Raises Damaged if one cannot be understood."""
         self.is_empty = True
+        self.rules = rules or AttachmentRules()
         if text.strip():
             self._understand(text)
 
     @classmethod
-    def load(cls, tree: Tree) -> "Ignore":
+    def load(cls, tree: Tree, rules: AttachmentRules | None = None) -> "Ignore":
         """
-        The patterns as they are now; a tree without the file ignores nothing.
+        The patterns as they are now; a tree without the file ignores nothing. rules: None: the tree's own.
 
         Raises:
             Busy: the file is being written; Damaged, Refused: it cannot be taken. Go on with the patterns before.
         """
+        rules = rules or AttachmentRules.load(tree)
         try:
             data, _ = tree.read(PATH, _LIMIT_BYTES)
         except FileNotFoundError:
-            return cls()
+            return cls(rules=rules)
         try:
-            return cls(data.decode("utf-8-sig"))
+            return cls(data.decode("utf-8-sig"), rules)
         except UnicodeDecodeError as error:
             raise Damaged(f"{PATH} is not UTF-8; save it as UTF-8.") from error
 
@@ -47,3 +57,7 @@ class Ignore:
         if self.is_empty:
             return False
         return self._spec.match_file(path + "/" if is_directory else path)
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether the file at *path* is kept out, or lies beside the pages without being an attachment."""
+        return self.rules.leave_out(path) or self.matches(path, False)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Kind
-from mirrord.domain.place import ASSETS, INDEX, RECORDS, name_key
+from mirrord.domain.place import ASSETS, BESIDE, INDEX, RECORDS, name_key
 from mirrord.domain.record import DIRECTORIES, name_of_record
 
 MACHINE = ".mirrord"
@@ -28,7 +28,8 @@ class Spot:
 
     folder: path of the directory that holds it in the tree of pages: `Projects` for `Projects/Alpha.md`,
         for `Projects/assets/a/b.png` and for the directory `Projects/Work`; "" for `Projects/_index.md`.
-    name: without `.md`; an attachment's is what follows `assets/`; a record's is `category/NAME` and so on.
+    name: without `.md`; an attachment's is what follows `assets/`, or `./` and its file's name where it lies beside
+        the pages; a record's is `category/NAME` and so on.
     index: the page is the `_index.md` of the directory called *name*.
     """
 
@@ -39,7 +40,11 @@ class Spot:
 
 
 def spot_of_file(path: str) -> Spot | None:
-    """What the file at *path* is; None if it is not synced."""
+    """
+    What the file at *path* is; None if it can be nothing.
+
+    A file beside the pages may be an attachment; whether it is taken in while it is new, `Ignore.leaves_out` says.
+    """
     parts = path.split("/")
     if parts[0] == RECORDS:
         name = name_of_record(path)
@@ -50,7 +55,7 @@ def spot_of_file(path: str) -> Spot | None:
         at = parts.index(ASSETS)
         return Spot(Kind.ATTACHMENT, "/".join(parts[:at]), "/".join(parts[at + 1 :]))
     if not parts[-1].endswith(SUFFIX):
-        return None
+        return Spot(Kind.ATTACHMENT, "/".join(parts[:-1]), BESIDE + parts[-1]) if may_be_beside(path) else None
     if parts[-1] == INDEX_FILE and len(parts) > 1:
         return Spot(Kind.PAGE, "/".join(parts[:-2]), parts[-2], index=True)
     return Spot(Kind.PAGE, "/".join(parts[:-1]), parts[-1].removesuffix(SUFFIX))
@@ -71,7 +76,17 @@ def page_path(folder: str, name: str, index: bool = False) -> str:
 
 def attachment_path(folder: str, name: str) -> str:
     """The file of the attachment *name* of the directory *folder*."""
-    return _join(folder, ASSETS, name)
+    return _join(folder, name.removeprefix(BESIDE)) if name.startswith(BESIDE) else _join(folder, ASSETS, name)
+
+
+def may_be_beside(path: str) -> bool:
+    """Whether a file beside the pages may be an attachment; `.MD` is a page's ending where case means nothing."""
+    return path[-len(SUFFIX) :].lower() != SUFFIX
+
+
+def is_beside(spot: Spot) -> bool:
+    """Whether *spot* is of an attachment that lies beside the pages."""
+    return spot.kind is Kind.ATTACHMENT and spot.name.startswith(BESIDE)
 
 
 def directory_of(path: str, kind: Kind) -> str:

@@ -4,9 +4,9 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from mirrord.domain.place import ASSETS, RECORDS
+from mirrord.domain.place import RECORDS
 from mirrord.errors import Refused
-from mirrord.mirror.layout import SUFFIX, is_temporary, printable
+from mirrord.mirror.layout import is_temporary, printable
 from mirrord.mirror.scan import Scan
 from mirrord.mirror.tree import Tree
 
@@ -15,17 +15,21 @@ HIDDEN, UNFINISHED, IGNORED, PLAIN = "hidden", "unfinished", "ignored", "without
 
 def passed_over(tree: Tree, found: Scan) -> Counter[str]:
     """
-    How many names a scan of the whole *tree* did not list, by HIDDEN, UNFINISHED, IGNORED, PLAIN or an ending.
+    How many names a scan of the whole *tree* did not list, by HIDDEN, UNFINISHED, IGNORED, or as sort_of() has it.
 
     A hidden or ignored directory counts once, with all that is in it.
     """
     counted = Counter(kind for path in ("", *found.directories) for kind in _in_directory(tree, path))
     ignored = [path for path in found.ignored if path.rpartition("/")[0] not in found.ignored]
-    return counted + Counter({IGNORED: len(ignored)})
+    return counted + Counter({IGNORED: len(ignored)}) + Counter(map(sort_of, found.strangers))
+
+
+def sort_of(path: str) -> str:
+    """What a file is counted as that is neither a page nor an attachment: its ending, or PLAIN."""
+    return printable(os.path.splitext(path)[1].lower()) or PLAIN
 
 
 def _in_directory(tree: Tree, path: str) -> Iterator[str]:
-    in_assets = ASSETS in path.split("/")
     if path.startswith(RECORDS):
         return
     try:
@@ -33,14 +37,7 @@ def _in_directory(tree: Tree, path: str) -> Iterator[str]:
             for entry in entries:
                 if entry.name.startswith("."):
                     yield from () if entry.name == RECORDS and not path else (HIDDEN,)
-                elif entry.is_file(follow_symlinks=False):
-                    yield from _of_file(entry.name, in_assets=in_assets)
+                elif entry.is_file(follow_symlinks=False) and is_temporary(entry.name):
+                    yield UNFINISHED
     except (OSError, Refused):
         return  # the scan's own list says why
-
-
-def _of_file(name: str, *, in_assets: bool) -> Iterator[str]:
-    if is_temporary(name):
-        yield UNFINISHED
-    elif not (in_assets or name.endswith(SUFFIX)):
-        yield printable(os.path.splitext(name)[1].lower()) or PLAIN

@@ -1,12 +1,13 @@
 """Which changes are told whole by what is there now, and which may be half of a rename or of a save."""
 
 from mirrord.errors import Refused
+from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
-from mirrord.mirror.layout import may_be_synced, spot_of_file
+from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.tree import Stat, Tree
 
 
-def is_told(tree: Tree, index: Index, path: str) -> bool:
+def is_told(tree: Tree, index: Index, ignore: Ignore, path: str) -> bool:
     """
     Whether nothing more is to come of a change at *path*: a file that was known has other content, or what is there
     means nothing. A name that went or is new may be going somewhere else or have come from there, an empty file may
@@ -19,7 +20,7 @@ def is_told(tree: Tree, index: Index, path: str) -> bool:
     except (OSError, Refused):
         return False
     if path not in index:
-        return stat is None or (spot_of_file(path) is None and not stat.is_directory)
+        return stat is None or (not stat.is_directory and ignore.rules.leave_out(path))
     return stat is not None and stat.is_file and stat.size > 0 and not _is_of_another(index, path, stat)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mirrord.domain.place import ASSETS, RECORDS
 from mirrord.domain.record import DIRECTORIES, why_no_record
+from mirrord.domain.untaken import Untaken
 from mirrord.errors import Refused, Unavailable
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat, stat_of
@@ -32,6 +33,8 @@ class Scan:
     same: as they were when last seen, where that is known.
     directories: folders, `assets` and what is below it, those of records; the scanned directory itself is left out.
     ignored: files and directories `.mirrorignore` keeps out, unless they are synced already.
+    strangers: files that are neither pages nor attachments, unless they are synced already.
+    untaken: of those that `.mirrorignore` does not keep out, how many have which ending, and one of them.
     others: how many visible files are of no kind that is synced.
     troubles: printable path, and the rest of a sentence that begins with it.
     unknown: paths at and below which absence proves nothing.
@@ -41,6 +44,8 @@ class Scan:
     same: set[str] = field(default_factory=set)
     directories: dict[str, Stat] = field(default_factory=dict)
     ignored: dict[str, Stat] = field(default_factory=dict)
+    strangers: set[str] = field(default_factory=set)
+    untaken: Untaken = field(default_factory=Untaken)
     others: int = 0
     troubles: list[tuple[str, str]] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
@@ -48,6 +53,8 @@ class Scan:
     def shows_absent(self, path: str) -> bool:
         """Whether *path*, which is below the scanned directory, is known not to be there."""
         if path in self.files or path in self.same or path in self.directories or path in self.ignored:
+            return False
+        if path in self.strangers:
             return False
         return self.unknown.isdisjoint(lineage(path))
 
@@ -157,12 +164,20 @@ class _Walk:
             self._trouble(path, _NOT_UTF_8, directory.ignored)
         elif directory.path in DIRECTORIES:
             self._see_record(path, entry)
-        elif not (directory.in_assets or name.endswith(SUFFIX)) or is_temporary(name):
+        elif is_temporary(name):
             self.found.others += 1
+        elif not (name.endswith(SUFFIX) or directory.in_assets or self.ignore.rules.take(path)):
+            self._pass_over(path, directory)
         elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
             self.found.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
         else:
             self._note(path, entry)
+
+    def _pass_over(self, path: str, directory: _Directory) -> None:
+        self.found.others += 1
+        self.found.strangers.add(path)
+        if not directory.ignored and not (self.selective and self.ignore.matches(path, False)):
+            self.found.untaken.add(path)
 
     def _note(self, path: str, entry: os.DirEntry[str]) -> None:
         stat = stat_of(entry.stat(follow_symlinks=False))

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from mirrord.domain.entry import Digest
+from mirrord.domain.place import ATTACHMENTS
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror import contained, contents, kernel
 from mirrord.mirror.kernel import Stat, stat_of
@@ -39,9 +40,14 @@ class Tree:
     Every method may raise Refused (the path leaves the tree or crosses a symbolic link) and OSError.
     """
 
-    def __init__(self, root: Path) -> None:
-        """Raises Unavailable if *root* is missing or is no directory (a symbolic link is none)."""
+    def __init__(self, root: Path, attachments: tuple[str, ...] = ATTACHMENTS) -> None:
+        """
+        *attachments*: patterns of files that are attachments, as in `mirror.attachments` of the configuration.
+
+        Raises Unavailable if *root* is missing or is no directory (a symbolic link is none).
+        """
         self.root = root
+        self.attachments = attachments
         try:
             self.descriptor = os.open(root, contained.DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError) as error:

@@ -55,8 +55,11 @@ class Walk:
 
     def _files(self, kind: Kind) -> Iterator[tuple[str, Stat]]:
         for directory, sight in self.sights.items():
-            if is_in_assets(directory) is (kind is Kind.ATTACHMENT):
-                for name, stat in sight.stats.items():
+            kind_of_files = Kind.ATTACHMENT if is_in_assets(directory) else Kind.PAGE
+            names = sight.glance.files if kind is kind_of_files else frozenset[str]()
+            names |= sight.glance.beside if kind is Kind.ATTACHMENT else frozenset[str]()
+            for name in names:
+                if (stat := sight.stats.get(name)) is not None:
                     yield join(directory, name), stat
 
 

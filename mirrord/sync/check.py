@@ -1,7 +1,7 @@
 """Checking: every file's bytes against every row's, without asking what anybody remembers."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,8 +41,9 @@ async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Findin
         raw = await overview.live_rows(connection, tenant)
     rows, ready = _rows(raw)
     paths = resolve_paths(rows, {})
-    files = await asyncio.to_thread(_digests, tree)  # outside a transaction: Postgres ends one that stands still
     expected = {path: entry for entry, path in paths.items() if rows[entry].kind is not Kind.FOLDER}
+    # outside a transaction: Postgres ends one that stands still
+    files = await asyncio.to_thread(_digests, tree, expected.keys())
     differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
     questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
     async with database.transaction(tenant) as connection:
@@ -82,14 +83,19 @@ def _rows(raw: list[tuple[object, ...]]) -> tuple[dict[EntryId, Row], set[EntryI
     return rows, ready
 
 
-def _digests(tree: Tree) -> dict[str, Digest | None]:
-    """The digest of every synced file; None for one that cannot be read now."""
+def _digests(tree: Tree, expected: Collection[str]) -> dict[str, Digest | None]:
+    """
+    The digest of every synced file; None for one that cannot be read now.
+
+    *expected*: paths that rows have; what is kept out while it is new is synced where a row has it.
+    """
     try:
         ignore = Ignore.load(tree)
     except (Busy, Damaged, Refused):
         ignore = Ignore()
     found: dict[str, Digest | None] = {}
-    for path in scan(tree, ignore).files:
+    seen = scan(tree, ignore)
+    for path in (*seen.files, *(path for path in expected if path in seen.ignored or path in seen.strangers)):
         try:
             found[path] = tree.digest(path)[0]
         except (Busy, Refused, OSError):

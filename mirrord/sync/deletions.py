@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from mirrord.db.attention import Problem
 from mirrord.db.writes import Statement, run
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
+from mirrord.domain.place import BESIDE
 from mirrord.domain.state import NO_TEXT, File
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
@@ -160,7 +161,9 @@ def _directory(decision: Decision) -> str:
     file = _file(decision)
     if file.kind is Kind.RECORD:
         return ""
-    return parent_of(file.path) if file.kind is Kind.ATTACHMENT else directory_of(file.path, file.kind)
+    if file.kind is Kind.ATTACHMENT:
+        return parent_of(file.path) if not file.place.name.startswith(BESIDE) else ""
+    return directory_of(file.path, file.kind)
 
 
 def _remove_directory(sides: Sides, path: str, failed: dict[str, str]) -> bool:

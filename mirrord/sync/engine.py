@@ -11,8 +11,7 @@ from mirrord.db.attention import Halt
 from mirrord.domain.entry import EntryId
 from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
-from mirrord.mirror.ignore import PATH as IGNORE_PATH
-from mirrord.mirror.ignore import Ignore
+from mirrord.mirror import ignore
 from mirrord.mirror.scan import Scan, scan
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.apply import Applied, apply
@@ -300,6 +299,7 @@ class Engine:
             async for bases in comparison.agreed(connection, sides.tenant, sides.mirror):
                 odd.difference_update(path for _, path, digest in bases if path and index.has(path, digest))
                 absent += [entry for entry, path, _ in bases if path is None or found.shows_absent(path)]
+                odd |= sides.looker.reclaim(found, (path for _, path, _ in bases if path is not None))
             entries = await comparison.differing(connection, sides.tenant, sides.mirror)
         self.queue.mark(odd, [*entries, *absent, *self.problems.entries()], forced=True)
 
@@ -325,10 +325,10 @@ class Engine:
         looker, look = self.sides.looker, Look()
         with suppress(Busy, Refused):
             try:
-                looker.ignore = Ignore.load(self.sides.tree)
+                looker.ignore = ignore.Ignore.load(self.sides.tree)
             except Damaged as error:
-                look.troubles.append((IGNORE_PATH, "damaged", str(error)))
-        look.looked.add(IGNORE_PATH)
+                look.troubles.append((ignore.PATH, "damaged", str(error)))
+        look.looked.add(ignore.PATH)
         found = scan(self.sides.tree, looker.ignore, seen=scanning.tell, known=looker.index.same)
         look.list_troubles(found)
         # what could not be read is in no index: that it went is told by the list only

@@ -14,7 +14,7 @@ from mirrord.db.cursors import Follower
 from mirrord.db.links import Due, Name, Spot
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.linking import Called, Candidate, Found, Origin, Path, called, key_of, resolve, target_key
-from mirrord.domain.place import ASSETS
+from mirrord.mirror.layout import attachment_path
 from mirrord.sync.changed import look_at_changed
 from mirrord.sync.paths import path_in
 
@@ -117,7 +117,9 @@ async def _candidates(connection: Connection, tenant: TenantId, keys: Iterable[s
 
 def _own(name: Name) -> Path:
     """The end of an entry's path below its parent. Of a page known by its title only the path above it counts."""
-    return (ASSETS, *name.name.split("/")) if name.kind is Kind.ATTACHMENT else (name.name,)
+    if name.kind is Kind.ATTACHMENT:
+        return tuple(attachment_path("", name.name).split("/"))
+    return (name.name,)
 
 
 def _above(parent: EntryId | None, parents: Parents) -> Path:

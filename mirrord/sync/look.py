@@ -11,6 +11,7 @@ from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.place import RECORDS, name_key, unportable
 from mirrord.domain.record import DIRECTORIES, why_no_record
 from mirrord.domain.state import NO_TEXT, Unknown
+from mirrord.domain.untaken import Untaken
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
@@ -70,12 +71,19 @@ class Look:
 
 @dataclass(slots=True)
 class Looker:
-    """Looks at one tree and keeps its index."""
+    """
+    Looks at one tree and keeps its index.
+
+    agreed: paths of what is synced though it is kept out, and the index does not know it. untaken: as the last
+    scan of the whole tree has it.
+    """
 
     tree: Tree
     index: Index
     ignore: Ignore
     held: Held = field(default_factory=Held)
+    agreed: set[str] = field(default_factory=set)
+    untaken: Untaken = field(default_factory=Untaken)
     renamed: Renamed = field(init=False)
 
     def __post_init__(self) -> None:
@@ -94,14 +102,24 @@ class Looker:
     def differing(self, found: Scan, under: str = "") -> set[str]:
         """Paths below *under* where a scan did not find what was last seen. Nothing is read, nothing remembered."""
         index = self.index
+        if not under:
+            self.untaken = found.untaken
         paths = {
             path for path, stat in found.directories.items() if spot_of_directory(path) and index.differs(path, stat)
         }
         paths.update(path for path, stat in found.files.items() if index.differs(path, stat))
         # ignoring keeps new things out, it never deletes what is synced
         paths.update(path for path, stat in found.ignored.items() if path in index and index.differs(path, stat))
+        paths.update(path for path in found.strangers if path in index)
         paths.update(path for path in index.below(under) if found.shows_absent(path))
         return paths | {path for path in found.unknown if path in index}
+
+    def reclaim(self, found: Scan, agreed: Iterable[str]) -> set[str]:
+        """Those of *agreed*, paths that both sides know, that a scan kept out because the index forgot them."""
+        kept_out = {path for path in agreed if path in found.strangers or path in found.ignored}
+        lost = {path for path in kept_out if path not in self.index}
+        self.agreed |= lost
+        return lost
 
     def look(self, paths: Iterable[str], forced: frozenset[str] = frozenset()) -> Look:
         """Look at *paths*, not below them. forced: reported even where nothing changed."""
@@ -204,7 +222,7 @@ class Looker:
         spot = spot_of_file(path)
         if spot is None:
             self._remark_stranger(path, result)
-        if spot is None or (path not in self.index and self._is_ignored(path, spot)):
+        if spot is None or not (path in self.index or path in self.agreed or not self._is_ignored(path, spot)):
             return
         if path not in forced and not self.index.differs(path, stat):
             return
@@ -332,7 +350,7 @@ class Looker:
 
     def _is_ignored(self, path: str, spot: Spot) -> bool:
         """Records are not the ignored sort: `.*` in `.mirrorignore` does not mean them."""
-        return spot.kind is not Kind.RECORD and self.ignore.matches(path, False)
+        return spot.kind is not Kind.RECORD and self.ignore.leaves_out(path)
 
 
 def _text(path: str, data: bytes) -> str:

@@ -10,7 +10,7 @@ from mirrord.db.states import Known
 from mirrord.domain.entry import Kind
 from mirrord.domain.state import Base, File, State
 from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
-from mirrord.mirror.ignore import PATH as IGNORE_PATH
+from mirrord.mirror.ignore import GOVERNING
 from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.sync.adoption import Adoption, is_stale
 from mirrord.sync.apply import Applied, apply, passes, prepare
@@ -121,7 +121,7 @@ class Passes:
         return await self.observe(dirty, look)
 
     async def _work_on(self, dirty: Dirty, look: Look | None = None) -> None:
-        if IGNORE_PATH in dirty.paths:
+        if not GOVERNING.isdisjoint(dirty.paths):
             self._look_everywhere()
         await self._guarded(dirty, self._pass_expanded(dirty, look))
 

@@ -24,7 +24,7 @@ def directory_above(path: str, kind: Kind, *, index: bool) -> str:
     """The directory of the parent of the entry at *path*."""
     if kind is Kind.RECORD:
         return ""
-    if kind is Kind.ATTACHMENT:
+    if kind is Kind.ATTACHMENT and f"/{ASSETS}/" in f"/{path}":
         return f"/{path}".partition(f"/{ASSETS}/")[0].lstrip("/")
     return parent_of(parent_of(path)) if index else parent_of(path)
 

@@ -5,8 +5,9 @@ from itertools import count, islice
 
 from mirrord.db import names
 from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.place import clean, name_key, numbered, numbered_attachment
+from mirrord.domain.place import clean, clean_attachment, name_key, numbered, numbered_attachment
 from mirrord.domain.state import Row
+from mirrord.mirror.layout import attachment_path, spot_of_file
 from mirrord.sync.sides import Sides
 
 MOST_TWINS = 1000  # siblings of one name
@@ -16,11 +17,17 @@ def names_for(row: Row) -> Iterator[str]:
     """The clean names that a row may have, the best first."""
     wanted = row.place.name or row.title or ""
     short = row.entry.hex[-8:]
-    if row.kind is Kind.ATTACHMENT:
-        name = "/".join(clean(part, short) for part in wanted.split("/"))
-    else:
-        name = clean(wanted, short)
+    is_file = row.kind is Kind.ATTACHMENT
+    name = _unmistakable(clean_attachment(wanted, short)) if is_file else clean(wanted, short)
     return names_like(name, row.kind)
+
+
+def _unmistakable(name: str) -> str:
+    """An attachment's name that looks after itself: not like a page's, nor like what an editor has not finished."""
+    above, slash, last = name.rpartition("/")
+    names = (name, f"{name}_", f"{above}{slash}_{last}_")
+    spots = ((one, spot_of_file(attachment_path("", one))) for one in names)
+    return next(one for one, spot in spots if spot is not None and spot.kind is Kind.ATTACHMENT)
 
 
 def names_like(name: str, kind: Kind) -> Iterator[str]:

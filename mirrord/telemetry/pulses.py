@@ -16,11 +16,12 @@ def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str
     What the heartbeat says of one tenant. work: what takes long now.
 
     file_to_row, row_to_file: {count, last, median, p99} in seconds, None if there was nothing lately. lately: a list of
-    [when, the direction, the path], the newest last.
+    [when, the direction, the path], the newest last. untaken: {files, endings, example, attachments}, of files that
+    are neither pages nor attachments, by the last scan; attachments: the patterns in force.
     """
-    pulse = engine.pulse
+    pulse, looker = engine.pulse, engine.sides.looker
     return {
-        "files": len(engine.sides.looker.index),
+        "files": len(looker.index),
         "pending": engine.pending,
         "moves": pulse.moves,
         "last_file_to_row": pulse.last_file_to_row,
@@ -32,6 +33,7 @@ def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str
         "work": [asdict(one) for one in work],
         "problems": engine.problems.sentences(),
         "halted": engine.brake.halted,
+        "untaken": looker.untaken.facts() | {"attachments": list(looker.tree.attachments)},
     }
 
 

@@ -126,7 +126,7 @@ def test_a_person_imports_a_tree_and_exports_it_again(host: Host, admin_dsn: str
     looked = run("import", str(vault), "--dry-run")
     assert (looked.code, looked.out.splitlines()[0]) == (1, "agent-imports: 2 files are new, 0 were there already.")
     assert "'Welcome.md' is in the mirror with other bytes" in looked.err
-    assert "passed over: 1 .png files that are neither pages nor in an assets folder" in looked.out
+    assert "passed over: 1 .png files that are neither pages nor attachments" in looked.out
 
     (vault / "Welcome.md").unlink()
     done = run("import", str(vault), "--json")

@@ -1,6 +1,6 @@
 """`mirrord check` from inside: what it holds while it looks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 
@@ -27,9 +27,9 @@ async def test_no_transaction_stands_still_while_files_are_read(
     await mirror.settle()
     observer, read, standing = connect(admin_dsn), check_module._digests, list[int]()
 
-    def observed(tree: Tree) -> dict[str, Digest | None]:
+    def observed(tree: Tree, expected: Collection[str]) -> dict[str, Digest | None]:
         standing.append(value(observer, STANDING))
-        return read(tree)
+        return read(tree, expected)
 
     monkeypatch.setattr(check_module, "_digests", observed)
     sides = mirror.opened.sides

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Refused, Unavailable
+from mirrord.mirror.attachments import EVERYTHING, AttachmentRules
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import spot_of_directory, spot_of_file
@@ -227,11 +228,13 @@ def test_a_scan_agrees_with_a_plain_walk(tmp_path_factory: pytest.TempPathFactor
             continue  # a file and a directory of one name
     tree = Tree(root)
 
-    found = scan(tree, NOTHING)
+    found, whole = scan(tree, NOTHING), scan(tree, Ignore(rules=EVERYTHING))
     tree.close()
 
     walked = [os.path.relpath(os.path.join(at, name), root) for at, _, files in os.walk(root) for name in files]
-    assert set(found.files) == {path for path in walked if spot_of_file(path)}
+    assert set(whole.files) == {path for path in walked if spot_of_file(path)}
+    assert set(found.files) == {path for path in walked if not AttachmentRules().leave_out(path)}
+    assert whole.files.keys() - found.files.keys() == found.strangers & whole.files.keys()
     folders = [os.path.relpath(os.path.join(at, name), root) for at, below, _ in os.walk(root) for name in below]
     assert {path for path in found.directories if spot_of_directory(path)} == {
         path for path in folders if (spot := spot_of_directory(path)) and spot.kind is Kind.FOLDER

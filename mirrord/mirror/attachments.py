@@ -1,0 +1,127 @@
+"""Which files beside the pages are attachments: what an operator lists, and where a vault of Obsidian puts them."""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mirrord.domain.place import ATTACHMENTS, VAULT_SETTING
+from mirrord.errors import Damaged, Refused
+from mirrord.mirror.layout import is_beside, may_be_beside, spot_of_file
+from mirrord.mirror.tree import Tree
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+VAULT = VAULT_SETTING  # the directory, and the word in a list of patterns
+SETTINGS = f"{VAULT}/app.json"
+_LIMIT_BYTES = 1 << 20
+_MEDIA = (  # the files that Obsidian takes for attachments
+    *("png", "jpg", "jpeg", "gif", "bmp", "svg", "webp", "avif", "pdf"),
+    *("mp3", "wav", "m4a", "ogg", "3gp", "flac", "mp4", "webm", "ogv", "mov", "mkv"),
+)
+_MEDIUM = rf"[^/]*\.(?i:{'|'.join(_MEDIA)})"
+_IN_ROOT = re.compile(_MEDIUM)
+_ANYWHERE = re.compile(rf"(?:.*/)?{_MEDIUM}", re.DOTALL)
+
+VaultRule = re.Pattern[str]
+
+
+class AttachmentRules:
+    """Of files that are neither pages nor below `assets`, which are attachments. Never a reason to delete one."""
+
+    def __init__(self, patterns: Sequence[str] = (), vault: VaultRule | None = None) -> None:
+        """*patterns*: in gitignore syntax. Raises Damaged if one cannot be understood."""
+        self._spec = _compiled(tuple(patterns))
+        self._vault = vault
+
+    @property
+    def follow_vault(self) -> bool:
+        """Whether a vault of Obsidian says something."""
+        return self._vault is not None
+
+    @classmethod
+    def load(cls, tree: Tree) -> "AttachmentRules":
+        """The rules of a tree as they are now. Raises Busy while the vault's settings are being written."""
+        return cls.of_vault(tree, tree)
+
+    @classmethod
+    def of_vault(cls, tree: Tree, vault: Tree) -> "AttachmentRules":
+        """The rules of a *tree* that has the settings of *vault*. Raises Busy as load()."""
+        return cls(tree.attachments, _load_vault_rule(vault) if VAULT in tree.attachments else None)
+
+    def leave_out(self, path: str) -> bool:
+        """Whether the file at *path* can be nothing, or lies beside the pages without being an attachment."""
+        spot = spot_of_file(path)
+        return spot is None or (is_beside(spot) and not self.take(path))
+
+    def take(self, path: str) -> bool:
+        """Whether the visible file at *path*, which is no page, is an attachment."""
+        if (self._vault is None and self._spec is None) or not may_be_beside(path):
+            return False
+        if self._vault is not None and self._vault.fullmatch(path):
+            return True
+        return self._spec is not None and self._spec.match_file(path)
+
+
+def vault_rule(text: str) -> VaultRule | None:
+    """Which files Obsidian's `app.json` makes attachments; None: it says nothing that can be understood."""
+    try:
+        settings = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(settings, dict):
+        return None
+    folder = settings.get("attachmentFolderPath", "/")
+    return _rule_of_folder(folder) if isinstance(folder, str) else None
+
+
+def _rule_of_folder(folder: str) -> VaultRule | None:
+    """*folder*: `/` the vault's root, `./` beside the note, `./sub` below the note's folder, `a/b` one folder."""
+    is_relative = folder == "." or folder.startswith("./")
+    parts = [part for part in folder.removeprefix(".").split("/") if part] if is_relative else folder.split("/")
+    parts = [part for part in parts if part]
+    if any(part.startswith(".") for part in parts):
+        return None
+    if not parts:
+        return _ANYWHERE if is_relative else _IN_ROOT
+    return re.compile(("(?:.*/)?" if is_relative else "") + re.escape("/".join(parts)) + "/.+", re.DOTALL)
+
+
+def _load_vault_rule(tree: Tree) -> VaultRule | None:
+    try:
+        data, _ = tree.read(SETTINGS, _LIMIT_BYTES)
+    except FileNotFoundError:
+        return _IN_ROOT if _is_vault(tree) else None  # Obsidian writes no file while nothing was changed
+    except (Damaged, Refused, OSError):
+        return None
+    try:
+        return vault_rule(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_vault(tree: Tree) -> bool:
+    try:
+        found = tree.stat(VAULT)
+    except (Refused, OSError):
+        return False
+    return found is not None and found.is_directory
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> "GitIgnoreSpec | None":
+    """None: nothing beyond what is below `assets`."""
+    lines = [line for line in patterns if line not in ATTACHMENTS]
+    if not lines:
+        return None
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most installations list nothing, and readers start without it)
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        raise Damaged(f"mirror.attachments has a pattern that cannot be understood: {error}.") from error
+
+
+EVERYTHING = AttachmentRules(vault=re.compile(".+", re.DOTALL))
