@@ -75,7 +75,7 @@ class Looker:
     Looks at one tree and keeps its index.
 
     agreed: paths of what is synced though it is kept out, and the index does not know it. untaken: as the last
-    scan of the whole tree has it.
+    scan of the whole tree has it; None: there was none yet.
     """
 
     tree: Tree
@@ -83,7 +83,7 @@ class Looker:
     ignore: Ignore
     held: Held = field(default_factory=Held)
     agreed: set[str] = field(default_factory=set)
-    untaken: Untaken = field(default_factory=Untaken)
+    untaken: Untaken | None = None
     renamed: Renamed = field(init=False)
 
     def __post_init__(self) -> None:

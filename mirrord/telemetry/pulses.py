@@ -9,6 +9,7 @@ from typing import Any
 from mirrord.domain.latency import Latencies
 from mirrord.domain.measures import Measures, Waiting, Work
 from mirrord.sync.engine import Engine
+from mirrord.sync.look import Looker
 
 
 def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str
 
     file_to_row, row_to_file: {count, last, median, p99} in seconds, None if there was nothing lately. lately: a list of
     [when, the direction, the path], the newest last. untaken: {files, endings, example, attachments}, of files that
-    are neither pages nor attachments, by the last scan; attachments: the patterns in force.
+    are neither pages nor attachments, by the last scan, None before it; attachments: the patterns in force.
     """
     pulse, looker = engine.pulse, engine.sides.looker
     return {
@@ -33,8 +34,14 @@ def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str
         "work": [asdict(one) for one in work],
         "problems": engine.problems.sentences(),
         "halted": engine.brake.halted,
-        "untaken": looker.untaken.facts() | {"attachments": list(looker.tree.attachments)},
+        "untaken": _untaken(looker),
     }
+
+
+def _untaken(looker: Looker) -> dict[str, Any] | None:
+    if looker.untaken is None:
+        return None
+    return looker.untaken.facts() | {"attachments": list(looker.tree.attachments)}
 
 
 def state_of(engine: Engine, work: Sequence[Work]) -> dict[str, Any]:

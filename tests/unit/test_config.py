@@ -120,6 +120,10 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
         ("[mirror]\nmode = '70000'", "mirror.mode is '70000'"),
         ("[mirror]\nmode = '-700'", "mirror.mode is '-700'"),
         ("[mirror]\nmode = ''", "mirror.mode is ''"),
+        ("[mirror]\nattachments = '*.png'", "'attachments' must be a list of texts"),
+        ("[mirror]\nattachments = ['*.png', '!']", "mirror.attachments has '!'"),
+        ("[mirror]\nattachments = ['']", "mirror.attachments has ''"),
+        ("[mirror]\nattachments = ['# png']", "mirror.attachments has '# png'"),
         ("notify = 'often'", "notify is 'often'; there are"),
         ("dsn = ", "is not TOML"),
     ],
@@ -129,7 +133,13 @@ def test_a_wrong_setting_is_named_in_a_sentence(text: str, said: str) -> None:
     with pytest.raises(UserError) as raised:
         load(Flags(), {})
     assert said in str(raised.value)
-    assert str(file) in str(raised.value) or "mirror.mode" in str(raised.value) or "notify" in str(raised.value)
+    assert any(name in str(raised.value) for name in (str(file), "mirror.mode", "mirror.attachments", "notify"))
+
+
+def test_attachments_are_those_of_assets_and_of_the_vault_unless_they_are_listed() -> None:
+    assert load(Flags(), {}).attachments == ("assets/", ".obsidian")
+    write("[mirror]\nattachments = ['assets/', '*.png', '!x.png', 'Files/']")
+    assert load(Flags(), {}).attachments == ("assets/", "*.png", "!x.png", "Files/")
 
 
 def test_a_file_that_is_not_text_is_named() -> None:

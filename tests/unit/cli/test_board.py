@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mirrord.cli.board import WIDE, board, moment, told
+from mirrord.cli.board import WIDE, board, moment, not_synced, told
 from mirrord.domain.remedies import REMEDIES
 from tests.unit.test_operations_guide import problem_codes
 
@@ -148,3 +148,15 @@ def test_a_page_cannot_make_the_terminal_obey() -> None:
 
 def test_every_kind_of_problem_has_a_remedy() -> None:
     assert set(REMEDIES) == set(problem_codes())
+
+
+def test_files_that_are_not_synced_are_told_with_what_takes_them_in() -> None:
+    untaken = {"files": 4, "endings": {".png": 2, ".md": 1, "": 1}, "example": "a.png", "attachments": ["assets/"]}
+    lines = drawn(found(tenant(not_synced=not_synced(untaken)))).splitlines()
+    line = next(line for line in lines if "not synced" in line)
+    assert line.startswith("demo: 4 files are not synced: 2 .png, 1 without an ending, 1 .md; for instance 'a.png'.")
+    whole = " ".join(" ".join(lines).split())
+    assert '`attachments = ["assets/", "*.png"]` below [mirror] in mirrord.toml takes them in' in whole
+
+    none = not_synced({"files": 0, "endings": {}, "example": None, "attachments": ["assets/"]})
+    assert "not synced" not in drawn(found(tenant(not_synced=none), tenant("other", not_synced=not_synced(None))))

@@ -81,3 +81,17 @@ def test_another_tenants_files_are_never_attached_but_own_attachments_are(root: 
     with pytest.raises(Failed, match="cannot be attached"):
         add_attachment(session, "Projects/Alpha", str(root.parent / "other/assets/x.png"))
     assert add_attachment(session, "Projects/Alpha", str(root / "assets/x.png")).path == "Projects/assets/x.png"
+
+
+def test_of_the_own_tree_files_beside_pages_are_attached_only_where_they_are_attachments(
+    root: Path, session: Session
+) -> None:
+    page(root, "x.png", "ours")
+    page(root, "secret.txt", "nobody's")
+    with pytest.raises(Failed, match="cannot be attached"):
+        add_attachment(session, "Projects/Alpha", str(root / "x.png"))
+
+    page(root, ".obsidian/app.json", "{}")
+    assert add_attachment(session, "Projects/Alpha", str(root / "x.png")).path == "Projects/assets/x.png"
+    with pytest.raises(Failed, match="cannot be attached"):
+        add_attachment(session, "Projects/Alpha", str(root / "secret.txt"))

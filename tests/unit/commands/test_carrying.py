@@ -153,6 +153,31 @@ def test_what_the_mirror_ignores_stays_out(session: Session, root: Path, vault: 
     assert not (root / "Work").exists()
 
 
+def test_pictures_beside_pages_come_in_with_the_setting_that_makes_them_attachments(
+    session: Session, root: Path, vault: Path
+) -> None:
+    page(vault, "photo.png", "picture")
+    page(vault, "Work/board.canvas", "{}")
+
+    found, carried = bring(session, vault)
+    assert (root / "photo.png").read_bytes() == b"picture"
+    assert (root / ".obsidian/app.json").read_bytes() == b"{}"
+    assert not (root / "Work/board.canvas").exists()
+    assert (carried.landed, found.passed[".canvas"]) == (7, 1)
+    assert not look(session, vault).new
+
+
+def test_where_the_mirror_has_its_own_setting_that_decides(session: Session, root: Path, vault: Path) -> None:
+    page(root, ".obsidian/app.json", '{"attachmentFolderPath": "Media"}')
+    page(vault, "photo.png", "picture")
+    page(vault, "Media/photo.png", "picture")
+
+    found, _ = bring(session, vault)
+    assert not (root / "photo.png").exists()
+    assert (root / "Media/photo.png").exists()
+    assert found.passed[".png"] == 2
+
+
 def test_copies_of_pages_are_told(session: Session, vault: Path) -> None:
     entry, other = new_id(), new_id()
     for path, one in (("B.md", entry), ("A.md", entry), ("C.md", other), ("D.md", "my own key")):

@@ -111,6 +111,30 @@ def test_attachments_go_along_that_only_this_page_uses(root: Path, session: Sess
     }
 
 
+def test_pictures_beside_a_page_go_along_where_they_are_attachments_too(root: Path, session: Session) -> None:
+    page(root, ".obsidian/app.json", '{"attachmentFolderPath": "./"}')
+    page(root, "A.md", "![[own.png]] ![](own.png) ![](shared.png) ![](board.canvas)")
+    page(root, "B.md", "![](shared.png)")
+    for name in ("own.png", "shared.png", "board.canvas"):
+        page(root, name, name)
+    move_page(session, "A", "Old/A")
+    assert files(root) == {
+        "Old/A.md": "![[own.png]] ![](own.png) ![](../shared.png) ![](../board.canvas)",
+        "B.md": "![](shared.png)",
+        "Old/own.png": "own.png",
+        "shared.png": "shared.png",
+        "board.canvas": "board.canvas",
+    }
+
+
+def test_a_picture_stays_where_it_would_be_no_attachment_beside_the_moved_page(root: Path, session: Session) -> None:
+    page(root, ".obsidian/app.json", "{}")
+    page(root, "A.md", "![](own.png)")
+    page(root, "own.png", "own")
+    move_page(session, "A", "Old/A")
+    assert files(root) == {"Old/A.md": "![](../own.png)", "own.png": "own"}
+
+
 def test_only_the_bytes_of_links_change(root: Path, session: Session) -> None:
     linking = "\ufeff# X\r\n\r\n* [[A|the alpha]] `[[A]]`  \r\n![[A#h]] [a](A.md#x) [[Other]]\n\n\n```\n[[A]]\n```\nend"
     page(root, "A.md", "a")
