@@ -8,7 +8,7 @@ from uuid import UUID
 from mirrord.codec.text import decode
 from mirrord.codec.views import Views, views_of
 from mirrord.domain.entry import EntryId, Kind, digest_of
-from mirrord.domain.place import RECORDS, name_key, unportable
+from mirrord.domain.place import BESIDE, RECORDS, name_key, unportable
 from mirrord.domain.record import DIRECTORIES, why_no_record
 from mirrord.domain.state import NO_TEXT, Unknown
 from mirrord.domain.untaken import Untaken
@@ -340,7 +340,7 @@ class Looker:
 
     def _remark_name(self, path: str, name: str, result: Look) -> None:
         """Of an attachment any part of the name counts; a page with an index file has the name of its directory."""
-        if why := next(filter(None, map(unportable, name.split("/"))), None):
+        if why := next(filter(None, map(unportable, name.removeprefix(BESIDE).split("/"))), None):
             result.troubles.append((path, "name", f"{path!r} is synced, but its name {why}."))
 
     def _remark_stranger(self, path: str, result: Look) -> None:

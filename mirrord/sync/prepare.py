@@ -19,7 +19,7 @@ from mirrord.db.locks import locked_rows
 from mirrord.db.views import Written
 from mirrord.db.writes import Text
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
-from mirrord.domain.place import name_key
+from mirrord.domain.place import BESIDE, name_key
 from mirrord.domain.record import Form, record_path
 from mirrord.domain.state import Row
 from mirrord.errors import Damaged, Locked, Stale
@@ -74,6 +74,8 @@ async def place_row(sides: Sides, row: Row) -> Row:
         async with sides.database.transaction(sides.tenant) as connection:
             titled = (await with_titles(connection, sides.tenant, [row])).get(row.entry, row)
     names = names_for(titled)
+    if row.kind is Kind.ATTACHMENT and (row.place.name or "").startswith(BESIDE):
+        names = iter(await free_names(sides, row.entry, row.kind, row.place, list(names)))
     while (name := next(names, None)) is not None:
         if await _take_name(sides, row, name):
             return replace(row, place=replace(row.place, name=name), placed=True)

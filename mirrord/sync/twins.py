@@ -5,7 +5,7 @@ from itertools import count, islice
 
 from mirrord.db import names
 from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.place import clean, clean_attachment, name_key, numbered, numbered_attachment
+from mirrord.domain.place import BESIDE, clean, clean_attachment, name_key, numbered, numbered_attachment
 from mirrord.domain.state import Row
 from mirrord.mirror.layout import attachment_path, spot_of_file
 from mirrord.sync.sides import Sides
@@ -38,10 +38,17 @@ def names_like(name: str, kind: Kind) -> Iterator[str]:
 
 
 async def free_names(sides: Sides, entry: EntryId, kind: Kind, place: Place, wanted: Sequence[str]) -> list[str]:
-    """Those of *wanted* that no sibling of *entry* has, were it at *place*; by the time they are used, one may."""
-    keys = {name: name_key(name) for name in wanted}
+    """
+    Those of *wanted* that no sibling of *entry* has, were it at *place*; by the time they are used, one may.
+
+    A file beside the pages has no page's or folder's name: that may be a directory's.
+    """
+    keys, is_file = {name: name_key(name) for name in wanted}, kind is Kind.ATTACHMENT
     async with sides.database.transaction(sides.tenant) as connection:
         taken = await names.taken(
-            connection, sides.tenant, entry, place.parent, list(keys.values()), attachment=kind is Kind.ATTACHMENT
+            connection, sides.tenant, entry, place.parent, list(keys.values()), attachment=is_file
         )
+        if (bare := [key.removeprefix(BESIDE) for key in keys.values() if key.startswith(BESIDE)]) and is_file:
+            pages = await names.taken(connection, sides.tenant, entry, place.parent, bare, attachment=False)
+            taken |= {BESIDE + key for key in pages}
     return [name for name, key in keys.items() if key not in taken]

@@ -71,7 +71,8 @@ def meant(mirrord: Mirrord) -> str | None:
 
 def is_equal(mirrord: Mirrord) -> bool:
     mirrord.flush()
-    return set(mirrord.check().values()) <= {"OK"}
+    problems = mirrord.app.execute("SELECT sentence FROM problem").fetchall()
+    return set(mirrord.check().values()) <= {"OK"} and not problems
 
 
 @pytest.mark.parametrize("where", FOLDERS)
@@ -111,12 +112,14 @@ def test_an_app_inserts_and_deletes_files_beside_pages_and_renames_their_folder(
     insert(mirrord, "./from app.png", b"made by an app", daily[0])
     insert(mirrord, "./odd.xyz", b"of an ending that nobody lists")
     insert(mirrord, "./Daily.md", b"not a page", daily[0])
+    insert(mirrord, "./Daily", b"not the folder")
     insert(mirrord, "./a/b~", b"not half a save", daily[0])
     insert(mirrord, "plain.png", b"where it always was", daily[0])
     eventually(lambda: contents(mirrord.file("Daily/from app.png")) == b"made by an app", "the inserted file")
     eventually(lambda: contents(mirrord.file("odd.xyz")), "the file with an ending of its own")
     eventually(lambda: contents(mirrord.file("Daily/assets/plain.png")), "the file below assets")
     eventually(lambda: contents(mirrord.file("Daily/Daily.md_")) == b"not a page", "the file that is no page")
+    eventually(lambda: contents(mirrord.file("Daily (2)")) == b"not the folder", "the file that is not the folder")
     eventually(lambda: contents(mirrord.file("Daily/a-b~_")), "the file that is no editor's")
     assert is_equal(mirrord)
 
@@ -134,8 +137,8 @@ def test_an_app_inserts_and_deletes_files_beside_pages_and_renames_their_folder(
     mirrord.app.execute("DELETE FROM attachment WHERE name IN ('./from app.png', './odd.xyz')")
     eventually(lambda: not mirrord.file("Diary/from app.png").exists(), "the deleted file to go")
     eventually(lambda: not mirrord.file("odd.xyz").exists(), "the other deleted file to go")
-    kept = [one.read_bytes() for one in (mirrord.root / ".mirrord/trash").glob("d.*") if one.suffix != ".json"]
-    assert {b"made by an app", b"changed in the tree"} <= set(kept)
+    deleted, trash = {b"made by an app", b"changed in the tree"}, mirrord.root / ".mirrord/trash"
+    eventually(lambda: deleted <= {one.read_bytes() for one in trash.glob("d.*")}, "the bytes in the trash")
     assert is_equal(mirrord)
 
 
