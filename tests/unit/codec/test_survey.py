@@ -151,6 +151,7 @@ ANSWERS = st.text("ab#*_`[]()<>!&;~=$%^|\\-+1.) \n:\"'漢é{}\t")
 
 @given(ANSWERS)
 @example("$1\n1$")
+@example("$1 $$")
 @example("[a\nb](c)")
 def test_an_answer_means_its_letters(text: str) -> None:
     written = cases.answer(text)
