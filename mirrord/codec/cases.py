@@ -56,7 +56,7 @@ def link(path: Sequence[str], heading: str | None = None) -> str:
 
 def _line(line: str, *, several: bool) -> str:
     """*several*: there are more lines, in which what begins here could end: math, or a link."""
-    # `$1 \\$$` would be math: a backslash before one of two signs leaves the other to end it
+    # `$1 \$$` would be math: a backslash before one of two signs leaves the other to end it
     wary = "$$" in line or (several and any(sign in line for sign in "$[]"))
     return line if _PROSE.fullmatch(line) else escaped(line, "\n", "\n", wary=wary)
 
