@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from mirrord.db.lock_waits import LOCK_TIMEOUT, LockWaits
 from mirrord.db.pipelines import begun
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.errors import Fenced, Locked, Unavailable, UserError
@@ -29,7 +30,6 @@ IDLE_IN_TRANSACTION_TIMEOUT = 5  # seconds; a Flush of the pipeline disarms it, 
 TRANSACTION_TIMEOUT = 30  # seconds; many times what the largest batch takes
 _KNOWS_TRANSACTION_TIMEOUT = 170000  # Postgres 17
 STATEMENT_TIMEOUT = 30  # seconds; a full compare of a million rows takes a few
-LOCK_TIMEOUT = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction
 POOL_TIMEOUT = 3.0  # seconds; whoever needs a connection tries again himself
 # of refusals that end
 _PASSING = ("starting up", "shutting down", "recovery", "connection slots", "too many", "terminating connection")
@@ -157,6 +157,7 @@ class Database:
     def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False) -> None:
         self.dsn = acting_dsn(dsn, role)
         self.breaks = 0  # grows when a connection may have broken: the next may reach another server
+        self._lock_waits = LockWaits(size)
         self.written = 0  # rows since the planner's statistics were looked at, see statistics.keep()
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
@@ -206,10 +207,12 @@ class Database:
 
         Raises Fenced when *lease* is lost: nothing of the transaction is kept then.
         """
-        with translated(), self._counted():
+        with translated(), self._counted(), self._lock_waits.limited(tenant) as lock_timeout:
             async with self.pool.connection() as connection, begun(connection) as outbox:
                 with outbox.held():
                     await set_tenant(connection, tenant)
+                    if lock_timeout < LOCK_TIMEOUT:
+                        await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
                     if actor is not None:
                         await set_actor(connection, {"kind": actor.kind, "name": actor.name})
                     if lease is not None:
@@ -221,6 +224,8 @@ class Database:
     def _counted(self) -> Iterator[None]:
         try:
             yield
+        except psycopg.errors.LockNotAvailable:  # the connection is whole
+            raise
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.breaks += 1
             raise

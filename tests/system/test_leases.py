@@ -16,7 +16,7 @@ from mirrord.db import leases
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
 from mirrord.domain.measures import Work
-from mirrord.errors import Fenced
+from mirrord.errors import Fenced, Locked
 from mirrord.sync import guard
 from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
@@ -266,3 +266,25 @@ async def test_a_renewal_tells_how_far_the_mirror_is_and_never_takes_it_back(
     for acknowledged in ({lease.mirror: 7}, {lease.mirror: 3}, {}):
         assert await leases.renew(database, [lease], {}, acknowledged) == {lease.mirror}
         assert value(app_connection, "SELECT ack_seq FROM mirrord.mirror") == 7
+
+
+async def test_a_renewal_does_not_wait_for_a_transaction_that_holds_the_lease(engine: Engine) -> None:
+    """It may wait for an app; the renewal is one statement for all tenants, and would hold up each of them."""
+    lease, database = engine.sides.fence, engine.sides.database
+    async with database.transaction(engine.sides.tenant, lease) as connection:
+        await connection.execute("SELECT")
+        assert await leases.renew(database, [lease]) == {lease.mirror}
+
+
+async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_lease(engine: Engine) -> None:
+    sides = engine.sides
+    lease, database = sides.fence, sides.database
+    async with database.transaction(sides.tenant, lease) as connection:
+        await connection.execute("SELECT")
+        with pytest.raises(Locked):
+            await leases.acquire(database, sides.tenant, sides.mirror, "another", root_locked=True)
+    taken = await leases.acquire(database, sides.tenant, sides.mirror, "another", root_locked=True)
+    with pytest.raises(Fenced):
+        async with database.transaction(sides.tenant, lease):
+            pass
+    assert await leases.renew(database, [lease, taken]) == {lease.mirror}

@@ -1,0 +1,21 @@
+-- One statement renews the leases of all tenants, so it must not wait for a transaction of one of them, which may itself
+-- wait for an app's (docs/decisions/0012). A transaction holds its lease FOR KEY SHARE now: that keeps out only who
+-- changes a key, and the token is a part of one. So who takes a lease over waits still, and who renews it does not.
+SET ROLE mirrord_owner;
+
+CREATE UNIQUE INDEX mirror_token ON mirrord.mirror (tenant_id, id, token);
+
+CREATE OR REPLACE FUNCTION mirrord.hold_lease(held_mirror uuid, held_token bigint) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM mirrord.mirror
+      WHERE tenant_id = mirrord.current_tenant() AND id = held_mirror
+        AND token = held_token AND expires_at > clock_timestamp()
+        FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the lease on mirror % is lost', held_mirror USING ERRCODE = 'MR001';
+    END IF;
+END
+$$;
+
+RESET ROLE;

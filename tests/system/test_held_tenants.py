@@ -1,0 +1,101 @@
+"""Apps of many tenants hold transactions open: edits of another tenant take no longer than without."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.pq import TransactionStatus
+
+from mirrord.daemon.daemon import CONNECTIONS
+from mirrord.db.connect import app_dsn
+from mirrord.db.lock_waits import LOCK_TIMEOUT
+from mirrord.domain.entry import TenantId
+from tests.system.commands import Near
+from tests.system.editors import save
+from tests.system.harness import Mirrord, eventually
+from tests.system.rows import Connection
+
+HELD = [f"held-{number}" for number in range(CONNECTIONS + 2)]
+PAGES, EDITS, EDITS_PER_SECOND = 12, 50, 8
+SLOW_SECONDS = LOCK_TIMEOUT / 1000 / 2  # longer only if somebody waited for a lock, or the machine stood still
+NOISE = 2  # edits that may be slow because the machine is
+
+_TITLES = "UPDATE mirrord.page SET title = title || ', held'"
+_NEW = "INSERT INTO mirrord.page (title, markdown) SELECT 'New ' || n, 'text' FROM generate_series(1, 2000) AS n"
+HOLDS = {
+    "the rows": [_TITLES],
+    "the clock": ["SET CONSTRAINTS ALL IMMEDIATE", f"{_TITLES} WHERE name = 'P0'"],
+    "new rows": [_NEW],
+    "what was read": ["SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SELECT id FROM mirrord.page FOR UPDATE"],
+}
+QUICK = "the clock"  # in every run of the tests; it takes all that a tenant writes
+
+
+@pytest.fixture
+def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
+    with Near(tmp_path, tenant="free", dsn=fresh_dsn) as started:
+        for tenant in ("free", *HELD):
+            for number in range(PAGES):
+                save(started.mirror / tenant / f"P{number}.md", f"# Page {number}\n")
+        started.start(*(word for tenant in HELD for word in ("--tenant", tenant)))
+        started.wait_ready()
+        started.flush()
+        yield started
+
+
+@contextmanager
+def held(dsn: str, statements: list[str]) -> Iterator[list[Connection]]:
+    """A transaction of an app of each held tenant, which is undone in the end."""
+    with psycopg.connect(dsn) as administered, ExitStack() as opened:
+        rows = administered.execute("SELECT name, id FROM mirrord.tenant").fetchall()
+        tenants = {name: TenantId(tenant) for name, tenant in rows}
+        apps = [opened.enter_context(psycopg.connect(app_dsn(dsn, tenants[name]))) for name in HELD]
+        for app in apps:
+            opened.callback(app.rollback)
+            for statement in statements:
+                app.execute(statement.encode())
+        yield apps
+
+
+def edit_everywhere(mirrord: Mirrord) -> list[float]:
+    """Seconds that edits of the free tenant take, of files and rows in turns; files of the others change meanwhile."""
+    began, taken = time.monotonic(), []
+    for number in range(EDITS):
+        path, text = f"P{number % PAGES}.md", f"# Page {number % PAGES}\n\nEdit {number} after {began}.\n"
+        for tenant in HELD:
+            save(mirrord.mirror / tenant / path, text)
+        taken.append(seconds_of_edit(mirrord, path, text, by_row=bool(number % 2)))
+        time.sleep(max(0.0, began + number / EDITS_PER_SECOND - time.monotonic()))  # a person's own pace
+    return taken
+
+
+def seconds_of_edit(mirrord: Mirrord, path: str, text: str, *, by_row: bool) -> float:
+    name = path.removesuffix(".md")
+    began = time.perf_counter()
+    if by_row:
+        mirrord.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = %s", [text, name])
+        eventually(lambda: mirrord.text(path) == text, f"the row of {path} in its file")
+    else:
+        save(mirrord.file(path), text)
+        query = "SELECT FROM mirrord.page WHERE name = %s AND markdown = %s"
+        eventually(lambda: mirrord.app.execute(query, [name, text]).rowcount, f"the file {path} in its row")
+    return time.perf_counter() - began
+
+
+def slow(taken: list[float]) -> list[float]:
+    return [seconds for seconds in taken if seconds > SLOW_SECONDS]
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=[] if what == QUICK else [pytest.mark.slow]) for what in HOLDS]
+)
+def test_a_tenant_does_not_wait_for_transactions_of_the_apps_of_others(mirrord: Mirrord, what: str) -> None:
+    without = edit_everywhere(mirrord)
+    assert mirrord.dsn is not None
+    with held(mirrord.dsn, HOLDS[what]) as apps:
+        beside = edit_everywhere(mirrord)
+        assert all(app.info.transaction_status == TransactionStatus.INTRANS for app in apps)
+    assert len(slow(beside)) <= len(slow(without)) + NOISE, (slow(beside), slow(without))
