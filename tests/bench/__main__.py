@@ -23,7 +23,7 @@ def main() -> int:
     """The exit code: 0 unless something could not be measured."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
     asked = _asked()
-    parts = [part for part in PARTS if part.name in asked.parts or not asked.parts]
+    parts = [part for part in PARTS if part.name in asked.parts or not (asked.parts or part.asked)]
     names = ", ".join(part.name for part in parts)
     _said.print(f"{names}: about {minutes(parts) * asked.scale:.0f} minutes on two cores", style="dim")
     file = asked.json or (record.place() if asked.scale == 1 else None)
@@ -41,7 +41,7 @@ def _asked() -> argparse.Namespace:
         epilog="parts:\n" + "\n".join(f"  {part.name:<14}{part.minutes:>4g} min  {part.what}" for part in PARTS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help="only these; all by default")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="only these; all but restart-200k by default")
     parser.add_argument("--scale", type=float, default=1.0, help="a share of all sizes, to try a part; not recorded")
     parser.add_argument("--json", type=Path, help="record into this file instead of docs/benchmarks")
     asked = parser.parse_args()

@@ -12,7 +12,7 @@ from tests.system.harness import Mirrord, eventually
 
 RESTARTS = 3
 TEXTS, DOCUMENTS = 4.0, 20.0  # seconds hoped for, for 10,000 files
-RESTART = {10_000: 0.8, 100_000: 3.0}  # seconds hoped for, by the number of pages
+RESTART = {10_000: 0.8, 100_000: 3.0, 200_000: 6.0}  # seconds hoped for, by the number of pages
 
 _TABLE = "DROP TABLE IF EXISTS public.raw; CREATE TABLE public.raw (path text, text bytea)"
 _COPY = "COPY public.raw FROM STDIN (FORMAT BINARY)"
