@@ -2,13 +2,16 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
 from mirrord.db.tables import table_of
-from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
+from mirrord.domain.entry import EMPTY, FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
+
+EARLIER_AGE = timedelta(minutes=1)  # of a copy of an earlier text: git makes and removes files within seconds
 
 # What nobody has changed. A page may have been seen when a part of its file was copied: it was a beginning of its text.
 _UNCHANGED = """
@@ -25,6 +28,16 @@ _CHANGED = {
     Kind.PAGE: "NOT starts_with(row.markdown, revision.markdown)",
     Kind.ATTACHMENT: "revision.digest <> row.digest",
 }
+# A page's own text of an earlier version, come as another page after that: a tool put an older state elsewhere.
+_EARLIER = """
+SELECT base.entry_id, min(revision.page_id::text)::uuid
+  FROM mirrord.page_revision AS revision
+  JOIN mirrord.mirror_base AS base ON base.tenant_id = revision.tenant_id AND base.digest = revision.digest
+   AND base.entry_id <> revision.page_id AND base.mirror_id = %(mirror)s AND base.kind = 'page'
+  JOIN mirrord.page AS row ON row.tenant_id = base.tenant_id AND row.id = base.entry_id AND row.deleted_at IS NULL
+ WHERE revision.tenant_id = %(tenant)s AND revision.page_id = ANY (%(entries)s) AND revision.digest <> %(empty)s
+   AND revision.created_at < row.created_at AND row.created_at > clock_timestamp() - %(age)s
+ GROUP BY base.entry_id HAVING count(DISTINCT revision.page_id) = 1"""
 _ADOPT_CHILDREN = """
 UPDATE mirrord.{table} SET parent_id = %(entry)s WHERE tenant_id = %(tenant)s AND parent_id = %(copy)s"""
 _SUCCEED_PAGE = """
@@ -73,6 +86,15 @@ async def load_unchanged_copies(
         Copy(Digest(bytes(digest)), claimed, path, EntryId(entry))
         for digest, claimed, path, entry in await cursor.fetchall()
     ]
+
+
+async def load_copies_of_earlier_texts(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, entries: Collection[EntryId]
+) -> dict[EntryId, EntryId]:
+    """The pages that came lately with a text that just one of *entries* had before, each with that one."""
+    values = {"tenant": tenant, "mirror": mirror, "entries": list(entries), "empty": EMPTY, "age": EARLIER_AGE}
+    cursor = await connection.execute(_EARLIER, values)
+    return {EntryId(copy): EntryId(original) for copy, original in await cursor.fetchall()}
 
 
 async def take_place_of(

@@ -4,9 +4,9 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from mirrord.db.copies import Copy, load_unchanged_copies, take_place_of
+from mirrord.db.copies import Copy, load_copies_of_earlier_texts, load_unchanged_copies, take_place_of
 from mirrord.db.writes import defer_names
-from mirrord.domain.entry import EMPTY, FILE_ACTOR, EntryId
+from mirrord.domain.entry import EMPTY, FILE_ACTOR, EntryId, Kind
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.errors import Stale
 from mirrord.mirror import trash
@@ -20,11 +20,13 @@ async def take_places_of_copies(sides: Sides, gone: Sequence[Decision]) -> list[
     """
     Those of *gone* whose exact copy came lately and was not changed: they have its place now, and no file is missing.
 
+    So have pages of which a copy of an earlier text came: `git stash` and `git rebase` put older states elsewhere.
     Where a row changed meanwhile nothing is written, and they are returned all the same, to be looked at again. What a
     tool deleted is deleted.
     """
     lost = {one.state.entry: one for one in gone if _is_text_missing(one)}
-    copies = sides.copies.of_originals(lost)
+    earlier = await _earlier_copies(sides, lost)
+    copies = {copy: frozenset({original}) for copy, original in earlier.items()} | sides.copies.of_originals(lost)
     if copies:
         deleted = await asyncio.to_thread(_deleted_by_tools, sides)
         copied = frozenset().union(*copies.values())
@@ -36,14 +38,26 @@ async def take_places_of_copies(sides: Sides, gone: Sequence[Decision]) -> list[
     if not copies or not lost:
         return []
     try:
-        pairs: Iterable[EntryId] = await _take_places(sides, lost, copies)
+        pairs: Iterable[EntryId] = await _take_places(sides, lost, copies, earlier)
     except Stale:
         pairs = lost
     return [lost[entry] for entry in pairs]
 
 
+async def _earlier_copies(sides: Sides, lost: Mapping[EntryId, Decision]) -> Mapping[EntryId, EntryId]:
+    """Pages that came lately with a text that a lost one had before, each with that one."""
+    pages = [entry for entry, one in lost.items() if _agreed(one)[0].kind is Kind.PAGE]
+    if not pages:
+        return {}
+    async with sides.database.transaction(sides.tenant) as connection:
+        return await load_copies_of_earlier_texts(connection, sides.tenant, sides.mirror, pages)
+
+
 async def _take_places(
-    sides: Sides, lost: Mapping[EntryId, Decision], copies: Mapping[EntryId, frozenset[EntryId]]
+    sides: Sides,
+    lost: Mapping[EntryId, Decision],
+    copies: Mapping[EntryId, frozenset[EntryId]],
+    earlier: Mapping[EntryId, EntryId],
 ) -> Mapping[EntryId, Copy]:
     """Raises Stale where a row changed meanwhile."""
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
@@ -53,7 +67,7 @@ async def _take_places(
             unchanged = await load_unchanged_copies(
                 connection, sides.tenant, sides.mirror, kind, copies.keys() - lost.keys()
             )
-            pairs |= pair_with_copies(bases, unchanged, copies)
+            pairs |= pair_with_copies(bases, unchanged, copies, earlier)
         await defer_names(connection)
         for entry, copy in sorted(pairs.items(), key=lambda pair: pair[1].path.count("/")):
             base, row = _agreed(lost[entry])
@@ -63,9 +77,17 @@ async def _take_places(
 
 
 def pair_with_copies(
-    lost: Sequence[Base], copies: Sequence[Copy], originals: Mapping[EntryId, frozenset[EntryId]]
+    lost: Sequence[Base],
+    copies: Sequence[Copy],
+    originals: Mapping[EntryId, frozenset[EntryId]],
+    earlier: Mapping[EntryId, EntryId],
 ) -> Mapping[EntryId, Copy]:
-    """For each lost entry its copy: the same bytes, the same `id:`; of several the one whose path ends most alike."""
+    """
+    For each lost entry its copy: the same bytes, the same `id:`; of several the one whose path ends most alike.
+
+    earlier: those that have a text that the original had before. They have to have its name, too: such a text may come
+    from a template.
+    """
     free: dict[EntryId, list[Copy]] = defaultdict(list)
     for copy in sorted(copies, key=lambda copy: copy.path):
         for original in originals[copy.entry]:
@@ -73,15 +95,22 @@ def pair_with_copies(
     pairs: dict[EntryId, Copy] = {}
     taken: set[EntryId] = set()
     for base in sorted(lost, key=lambda base: base.path or ""):
-        alike = [copy for copy in free[base.entry] if copy.entry not in taken and _is_copy_of(copy, base)]
+        alike = [copy for copy in free[base.entry] if copy.entry not in taken and _is_copy_of(copy, base, earlier)]
         if alike:
-            pairs[base.entry] = max(alike, key=lambda copy: common_end(base.path or "", copy.path))
+            pairs[base.entry] = max(alike, key=lambda copy: _nearness(copy, base))
             taken.add(pairs[base.entry].entry)
     return pairs
 
 
-def _is_copy_of(copy: Copy, base: Base) -> bool:
-    return (copy.digest, copy.claimed) == (base.digest, base.claimed)
+def _is_copy_of(copy: Copy, base: Base, earlier: Mapping[EntryId, EntryId]) -> bool:
+    if copy.claimed != base.claimed:
+        return False
+    is_earlier = earlier.get(copy.entry) == base.entry and common_end(base.path or "", copy.path) > 0
+    return copy.digest == base.digest or is_earlier
+
+
+def _nearness(copy: Copy, base: Base) -> tuple[bool, int]:
+    return copy.digest == base.digest, common_end(base.path or "", copy.path)
 
 
 def _deleted_by_tools(sides: Sides) -> set[tuple[EntryId, str]]:

@@ -254,3 +254,31 @@ def ids_by_path(mirrord: Mirrord) -> dict[str, UUID]:
         "AND f.tenant_id = p.tenant_id WHERE p.deleted_at IS NULL"
     )
     return dict(mirrord.app.execute(query).fetchall())
+
+
+def test_an_earlier_text_that_came_elsewhere_before_its_page_went_is_that_page(mirrord: Mirrord) -> None:
+    """As `git stash` does with a page that was moved and edited: it writes the old file, and then removes the new."""
+    save(mirrord.root / "docs/Plan.md", text_of(1))
+    (page,) = ids(mirrord).values()
+    (mirrord.root / "docs").rename(mirrord.root / "handbook")
+    save(mirrord.root / "handbook/Plan.md", text_of(1) + "\nAnd an edit.\n")
+    assert set(ids(mirrord).values()) == {page}
+    save(mirrord.root / "docs/Plan.md", text_of(1))
+    ids_of_copies(mirrord, 2)
+    (mirrord.root / "handbook/Plan.md").unlink()
+    eventually(lambda: ids(mirrord) == {text_of(1): page}, "the page to have its old text")
+    assert sorted(tree(mirrord.root)) == ["docs/Plan.md"]
+    assert mirrord.check() == {}
+
+
+def test_a_page_from_the_template_of_one_that_went_is_another_page(mirrord: Mirrord) -> None:
+    template = "# Meeting\n\nWho was there, and what was decided?\n"
+    save(mirrord.root / "Monday.md", template)
+    (monday,) = ids(mirrord).values()
+    save(mirrord.root / "Monday.md", template + "\nAll of us; nothing.\n")
+    ids(mirrord)
+    save(mirrord.root / "Tuesday.md", template)
+    ids_of_copies(mirrord, 2)
+    (mirrord.root / "Monday.md").unlink()
+    eventually(lambda: len(ids(mirrord)) == 1, "Monday to be gone")
+    assert monday not in ids(mirrord).values()
