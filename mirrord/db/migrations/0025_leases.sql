@@ -15,6 +15,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the lease on mirror % is lost', held_mirror USING ERRCODE = 'MR001';
     END IF;
+    PERFORM set_config('mirrord.mirror', held_mirror::text, true);
 END
 $$;
 
