@@ -48,6 +48,7 @@ PURE_MODULES = {
             "threeway",
             "stale",
             "lulls",
+            "livelock",
             "company",
         )
     ),

@@ -133,9 +133,9 @@ class Engine:
         self.queue.wake()
 
     def read_everything(self) -> None:
-        """Read every file and row again, also those that look unchanged: sizes, time stamps, versions can be forged."""
+        """Read every file and row again, even what looks unchanged or is stopped: stamps and versions can be forged."""
         self._reread = True
-        self.queue.mark(self.sides.looker.index.paths(), forced=True)
+        self.queue.mark(self.sides.looker.index.paths(), self.passes.restraint.release(), forced=True)
         self.queue.wake()
 
     def acknowledge_soon(self) -> None:

@@ -14,7 +14,7 @@ _SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
 # only reading it does: a look that finds the file unchanged does not ask again
 _SEEN_BY_READING = frozenset({"front-matter", "name", "record"})
 # carrying out the next move of the path tells whether these are
-_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render"})
+_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render", "livelock"})
 # these tell of something that was done, and stand as long as the file does
 _ENDED_BY_GOING = frozenset({"twin"})
 _SEEN_IN_TREE = _SEEN_BY_LOOKING | _SEEN_BY_READING | _ENDED_BY_GOING

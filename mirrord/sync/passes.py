@@ -27,6 +27,7 @@ from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.queue import Queue
 from mirrord.sync.recovery import Recovery
+from mirrord.sync.restraint import Restraint
 from mirrord.sync.rows import new_base
 from mirrord.sync.sides import Sides
 
@@ -46,7 +47,11 @@ class _Writing:
 
 
 class Passes:
-    """The passes of one engine, whose parts it is given. look_everywhere: called when what is known is in doubt."""
+    """
+    The passes of one engine, whose parts it is given.
+
+    look_everywhere: called when what is known is in doubt. restraint: which entries are stopped.
+    """
 
     def __init__(
         self,
@@ -71,6 +76,7 @@ class Passes:
         self._brake = brake
         self._conclusion = conclusion
         self._look_everywhere = look_everywhere
+        self.restraint = Restraint(sides)
         self._writing: _Writing | None = None
         self._known: Known | None = None
 
@@ -204,11 +210,13 @@ class Passes:
             task = asyncio.create_task(self._act(observation, decisions, applied))
             self._writing = _Writing(dirty, bases, task)
             return
+        decisions = await self.restraint.restrain(decisions, applied.troubles)
         unready = [one for one in decisions if one.step is Step.PREPARE]
         if unready:
             ready = await prepare(self._sides, unready, self._doubts, applied)
             decisions = [one for one in decisions if one.step is not Step.PREPARE]
-            decisions += self._doubts.decide(observation, ready)
+            ready_now = self._doubts.decide(observation, ready)
+            decisions += await self.restraint.restrain(ready_now, applied.troubles)
         await self._act(observation, decisions, applied)
 
     def _taken_over(self, observation: Observation) -> frozenset[str]:

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import cast
 
 from psycopg.errors import UniqueViolation
@@ -130,6 +132,25 @@ async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendere
                 result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
         await _render_records(connection, sides, rows, result)
     return result
+
+
+async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Digest]:
+    """The digests that the texts of *rows* have or will have; nothing is written, and what has no text is left out."""
+    entries, names = [row.entry for row in rows], {row.entry: row.place.name for row in rows}
+    async with sides.database.transaction(sides.tenant) as connection:
+        pages = await views.load_written(connection, sides.tenant, entries)
+        others = await records.load(connection, sides.tenant, entries)
+    texts = {page.entry: partial(rendered, page) for page in pages}
+    texts |= {record.entry: partial(_record_said, names[record.entry], record) for record in others}
+    digests = dict[EntryId, Digest]()
+    for entry, text in texts.items():
+        with suppress(Damaged):
+            digests[entry] = digest_of(text().encode())
+    return digests
+
+
+def _record_said(name: str, record: records.Written) -> str:
+    return rendered_record(name, record).text
 
 
 def _derived(page: Written) -> _Derived:
