@@ -3,6 +3,7 @@
 MirrordError
   UserError      shown as one sentence without a traceback: bad configuration, unknown page
   Refused        policy or safety refused this act for this actor
+    Mounted      another file system, or a bind mount, is in the path
   Stale          the side changed since it was read; observe again
   Busy           somebody holds the file open for writing; look again later
   Unavailable    Postgres or the mirror's root is out of reach; retried with delay
@@ -25,6 +26,10 @@ class UserError(MirrordError):
 
 class Refused(MirrordError):
     """The act is not allowed; repeating it changes nothing."""
+
+
+class Mounted(Refused):
+    """Something is mounted inside a tree: names cannot be exchanged across it."""
 
 
 class Stale(MirrordError):

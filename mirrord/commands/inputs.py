@@ -87,11 +87,12 @@ def _readable(session: Session, root: Path, relative: str) -> Iterator[int]:
     with ExitStack() as held:
         above = os.open(root, contained.DIRECTORY | os.O_CLOEXEC)
         held.callback(os.close, above)
-        looked_at = contained.opened(above, relative, contained.ITSELF, native=session.tree.native)
+        native = session.tree.native
+        looked_at = contained.opened(above, relative, contained.ITSELF, native=native, crosses_mounts=True)
         held.callback(os.close, looked_at)
         if not stat.S_ISREG(os.fstat(looked_at).st_mode):  # opening a device may already act
             raise Refused("Only regular files can be attached.")
-        descriptor = contained.opened(above, relative, contained.FILE, native=session.tree.native)
+        descriptor = contained.opened(above, relative, contained.FILE, native=native, crosses_mounts=True)
         held.callback(os.close, descriptor)
         _check_place(session, place_of(descriptor), os.fstat(descriptor).st_nlink)
         yield descriptor

@@ -1,12 +1,12 @@
-"""Opens paths beneath a directory: never above it, never through a symbolic link."""
+"""Opens paths beneath a directory: never above it, never through a symbolic link, and of a tree no other mount."""
 
 import errno
 import os
 import stat
 
-from mirrord.errors import Refused
+from mirrord.errors import Mounted, Refused
 from mirrord.mirror import kernel
-from mirrord.mirror.layout import printable
+from mirrord.mirror.layout import lineage, printable
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 ITSELF = os.O_PATH | os.O_NOFOLLOW  # to look at whatever has that name, a link too
@@ -23,27 +23,64 @@ def check(path: str) -> None:
         raise Refused(f"The path {printable(path)!r} does not stay plainly inside the tree.")
 
 
-def opened(root: int, path: str, flags: int, *, native: bool) -> int:
+def opened(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bool = False) -> int:
     """
     A descriptor of *path* beneath *root*.
 
-    native: use openat2; else go step by step, each without following.
+    native: use openat2; else go step by step, each without following, and mounts are not seen.
+    crosses_mounts: whether what is mounted below *root* belongs to it.
 
     Raises:
+        Mounted: something is mounted on the way.
         Refused: the path leaves the tree, or a symbolic link is in the way.
         OSError: as open(2).
     """
     check(path)
     try:
         if native and (len(path) < _SURELY_SHORT or len(os.fsencode(path)) < _PATH_MAX):
-            return kernel.openat2(root, path or ".", flags)
+            return (kernel.openat2_across if crosses_mounts else kernel.openat2)(root, path or ".", flags)
         return _walked(root, path.split("/") if path else [], flags)
     except OSError as error:
+        if error.errno == errno.EXDEV and (mount := _mount_above(root, path)) is not None:
+            raise mounted(path, mount) from None
         if error.errno in (errno.ELOOP, errno.EXDEV):
             raise Refused(f"A symbolic link is in the path {printable(path)!r}; links are not followed.") from None
         if error.errno == errno.ENAMETOOLONG:
             raise Refused(f"A name in {printable(path)!r} is too long for this file system.") from None
         raise
+
+
+def mounted(path: str, mount: str) -> Mounted:
+    """What is said of *path*, because something is mounted on the directory or file *mount*."""
+    return Mounted(f"{printable(path)!r} {why_not_mirrored(mount)}.")
+
+
+def why_not_mirrored(mount: str) -> str:
+    """The rest of a sentence that begins with the path of what is at or below *mount*."""
+    return (
+        f"is not mirrored, because another file system or a bind mount is on {printable(mount)!r}; unmount that, or "
+        "mount it outside the tree and put the files themselves here"
+    )
+
+
+def _mount_above(root: int, path: str) -> str | None:
+    """The first part of *path* that something is mounted on; None: there is none."""
+    for above in [*lineage(path)][::-1]:
+        try:
+            os.close(kernel.openat2(root, above, ITSELF))
+        except OSError as error:
+            if error.errno == errno.EXDEV and _is_inside(root, above):
+                return above
+    return None
+
+
+def _is_inside(root: int, path: str) -> bool:
+    """Whether nothing but a mount is in the way to *path*."""
+    try:
+        os.close(kernel.openat2_across(root, path, ITSELF))
+    except OSError:
+        return False
+    return True
 
 
 def _walked(root: int, parts: list[str], flags: int) -> int:

@@ -21,7 +21,7 @@ from mirrord.mirror import aio
 
 _OPENAT2 = ctypes.c_long(437)  # the same on every architecture
 _RENAMEAT2 = {"x86_64": ctypes.c_long(316), "aarch64": ctypes.c_long(276)}
-_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
+_RESOLVE_NO_XDEV, _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x01, 0x02, 0x04, 0x08
 _NOREPLACE, _EXCHANGE = 1, 2
 
 # linux/stat.h: Python has no statx before 3.15
@@ -91,15 +91,21 @@ def born_ns(descriptor: int) -> int | None:
 
 
 def openat2(directory: int, path: str, flags: int, mode: int = 0) -> int:
-    """Open *path* beneath *directory*, through no link at all; O_PATH | O_NOFOLLOW may open a final link."""
-    how, size = _how(flags, mode)
+    """Open *path* beneath *directory*, through no link or mount at all; O_PATH | O_NOFOLLOW may open a final link."""
+    how, size = _how(flags, mode, _RESOLVE_NO_XDEV)
+    return _called(path, _OPENAT2, directory, os.fsencode(path), how, size)
+
+
+def openat2_across(directory: int, path: str, flags: int) -> int:
+    """The same, also where something is mounted on the way."""
+    how, size = _how(flags, 0, 0)
     return _called(path, _OPENAT2, directory, os.fsencode(path), how, size)
 
 
 @functools.cache
-def _how(flags: int, mode: int) -> tuple[object, object]:
+def _how(flags: int, mode: int, more: int) -> tuple[object, object]:
     """The last two arguments of openat2; made once, since every look and write goes through here."""
-    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS | more
     how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     return ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how))
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from mirrord.domain.place import ASSETS, RECORDS
 from mirrord.domain.record import DIRECTORIES, why_no_record
 from mirrord.domain.untaken import Untaken
-from mirrord.errors import Refused, Unavailable
+from mirrord.errors import Mounted, Refused, Unavailable
+from mirrord.mirror.contained import why_not_mirrored
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.layout import SUFFIX, is_temporary, is_text, lineage, printable, spot_of_file
@@ -129,11 +130,13 @@ class _Walk:
                 stat = stat_of(os.fstat(descriptor))
                 (self.found.ignored if directory.ignored else self.found.directories)[path] = stat
                 if stat.device != self.device:
-                    self._trouble(path, "has another file system mounted on it", directory.ignored)
+                    self._trouble(path, why_not_mirrored(path), directory.ignored)
                 else:
                     self._list(descriptor, directory)
         except FileNotFoundError:
             pass
+        except Mounted:
+            self._trouble(path, why_not_mirrored(path), directory.ignored)
         except (Refused, NotADirectoryError):
             self.found.unknown.add(path)  # swapped for something else since it was listed
         except OSError as error:

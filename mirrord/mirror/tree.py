@@ -95,9 +95,24 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
-            return stat_of(os.fstat(descriptor))
+            found = stat_of(os.fstat(descriptor))
         finally:
             os.close(descriptor)
+        if found.device != self.opened_as[0]:
+            self._refuse_other_device(path, found)
+        return found
+
+    def _refuse_other_device(self, path: str, found: Stat) -> None:
+        """
+        Subvolumes are no mounts, and names cannot be exchanged with theirs either.
+
+        Of some file systems files say another device than their directory; the directory counts.
+        """
+        if found.is_directory:
+            raise contained.mounted(path, path)
+        with self.directory(parent_of(path)) as above:
+            if os.fstat(above).st_dev != self.opened_as[0]:
+                raise contained.mounted(path, parent_of(path))
 
     def was_made_since(self, path: str, moment_ns: int) -> bool | None:
         """

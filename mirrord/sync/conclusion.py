@@ -42,6 +42,7 @@ class Conclusion:
         self.written = asyncio.Event()
         self.done_at = 0.0
         self._sides = sides
+        self._barred: set[EntryId] = set()
         self._queue = queue
         self._doubts = doubts
         self._problems = problems
@@ -61,9 +62,11 @@ class Conclusion:
         self._mark_again([one for one in applied.done if one.again], 0)
         for decision in applied.stale:
             self._mark_again([decision], self._doubts.delay(decision.state.entry, at_once=True))
+        self._barred |= applied.barred
         for decision in applied.later:
             entry = decision.state.entry
-            self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
+            if entry not in applied.barred:
+                self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
         self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
         self._queue.mark(applied.taken | applied.reformed, forced=True)
         self._queue.mark(beside_renamed(self._sides.looker.index, [one.state for one in applied.done]), forced=True)
@@ -76,6 +79,11 @@ class Conclusion:
         settled = {*idle, *(one.state.entry for one in applied.done)}
         await self._problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember(applied)
+
+    def take_barred(self) -> set[EntryId]:
+        """Entries that had a mount in their way: it may be gone."""
+        barred, self._barred = self._barred, set()
+        return barred
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]

@@ -315,7 +315,7 @@ class Engine:
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
         waited = self.doubts.looked_everywhere(began)
-        self.queue.mark(differing | waited.paths, waited.entries, forced=True)
+        self.queue.mark(differing | waited.paths, waited.entries | self.conclusion.take_barred(), forced=True)
         await self.problems.update(look)
         self.queue.mark(entries=[*await self.recovery.settle_leftovers(), *await self.recovery.sweep_trash()])
         return found
@@ -334,7 +334,7 @@ class Engine:
         # what could not be read is in no index: that it went is told by the list only
         look.gone.update(path for path in self.problems.in_tree() if found.shows_absent(path))
         looker.index.prune()
-        return found, looker.differing(found), look
+        return found, looker.differing(found) | self.problems.passed(found), look
 
     async def _delete(self, entries: dict[EntryId, str | None], allowed: frozenset[EntryId] = frozenset()) -> bool:
         """

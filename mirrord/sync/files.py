@@ -13,7 +13,7 @@ from mirrord.db.connect import Connection
 from mirrord.db.writes import run
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row
-from mirrord.errors import Busy, Refused, Stale, reason_of
+from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import page_path, parent_of
@@ -103,6 +103,7 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     except (Refused, OSError) as error:
         code = "in-the-way" if isinstance(error, FileExistsError | NotADirectoryError) else "unwritable"
         sentence = f"The folder {path!r} cannot be made: {reason_of(error)}"
+        _bar(decision, error, outcome)
         outcome.troubles.append(Problem(path, code, sentence, row.entry))
         outcome.later.append(decision)
         return
@@ -115,6 +116,12 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run(connection, [sides.writer.record(base)])
     outcome.done.append(decision)
+
+
+def _bar(decision: Decision, error: Exception, outcome: FileOutcome) -> None:
+    """A mount goes by a person's hand only: nobody is to wait for that."""
+    if isinstance(error, Mounted):
+        outcome.barred.add(decision.state.entry)
 
 
 def _make_directory(sides: Sides, path: str) -> Stat | None:
@@ -230,6 +237,7 @@ async def _write(
         return None
     except (Refused, OSError) as error:
         sentence = f"{path!r} cannot be written: {reason_of(error)}"
+        _bar(decision, error, outcome)
         outcome.troubles.append(Problem(path, "unwritable", sentence, row.entry))
         outcome.later.append(decision)
         return None

@@ -6,6 +6,7 @@ from itertools import islice
 from mirrord.db import attention
 from mirrord.db.attention import Problem
 from mirrord.domain.entry import EntryId
+from mirrord.mirror.scan import Scan
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
 
@@ -32,6 +33,11 @@ class ProblemList:
     def in_tree(self) -> list[str]:
         """Paths listed for what was seen in the tree."""
         return [path for path, code in self._listed if code in _SEEN_IN_TREE]
+
+    def passed(self, found: Scan) -> set[str]:
+        """Paths that could not be looked at, and that *found* shows: what hindered went, though no file changed."""
+        doubted = {path for path, code in self._listed if code in _SEEN_BY_LOOKING}
+        return {path for path in doubted if path in found.files or path in found.same or path in found.directories}
 
     def sentences(self) -> list[tuple[str, str]]:
         """(path, sentence) of the first MOST problems, for who cannot ask the database."""

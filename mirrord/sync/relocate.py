@@ -12,7 +12,7 @@ from mirrord.db.writes import Statement, run
 from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Base, File, Row
-from mirrord.errors import Busy, Refused, Stale, reason_of
+from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import (
@@ -77,12 +77,14 @@ class _Walk:
     """
     What became of a plan.
 
-    failed: keys of steps that could not be done, with why. gone: what was not there. unsure: as Outcome has it.
+    failed: keys of steps that could not be done, with why. barred: some of them, by a mount. gone: what was not there.
+    unsure: as Outcome has it.
     """
 
     plan: Plan = field(default_factory=Plan)
     steps: list[Step] = field(default_factory=list)
     failed: dict[Key, str] = field(default_factory=dict)
+    barred: set[Key] = field(default_factory=set)
     gone: set[Key] = field(default_factory=set)
     unsure: set[str] = field(default_factory=set)
 
@@ -142,6 +144,7 @@ def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
 
 def _take(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
     tree, journal = sides.tree, sides.journal
+    wishes = [wish for wish in wishes if _is_within_reach(sides, wish, walk)]
     sources = {wish.key: found for wish in wishes if (found := tree.stat(wish.source)) is not None}
     walk.gone = {wish.key for wish in wishes} - sources.keys()
     wishes = needed(wish for wish in wishes if wish.key in sources)
@@ -161,6 +164,18 @@ def _take(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
                 _tidy(sides, step)
         if walk.failed:
             journal.bring_back()
+
+
+def _is_within_reach(sides: Sides, wish: Wish, walk: _Walk) -> bool:
+    """Whether nothing is mounted where it comes from, nor where it goes: it alone waits then."""
+    try:
+        for path in (wish.source, wish.target):
+            sides.tree.stat(path)
+    except Mounted as error:
+        walk.failed[wish.key] = str(error)
+        walk.barred.add(wish.key)
+        return False
+    return True
 
 
 def _tidy(sides: Sides, step: Step) -> None:
@@ -243,6 +258,7 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
             holders = map(index.get, (target, page_path("", target, index=True)))
             outcome.beside[entry] = {holder.entry for holder in holders if holder is not None}
         elif failed := keys & walk.failed.keys():
+            outcome.barred |= {entry} if keys & walk.barred else set()
             _list(errand, walk.failed[failed.pop()], outcome)
         else:
             agreed = _agreed(errand)

@@ -38,8 +38,9 @@ class Outcome:
 
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
     page below itself, because rows moved meanwhile. beside: what is in the way of those that wait, to be looked at
-    together with them. renamed: files and directories, from where to where. unsure: paths where a call failed, so
-    that nobody knows what is there and below. reformed: paths of what moved and is another kind than the base says.
+    together with them. barred: those that have a mount in their way, to be looked at with the whole tree. renamed:
+    files and directories, from where to where. unsure: paths where a call failed, so that nobody knows what is there
+    and below. reformed: paths of what moved and is another kind than the base says.
     """
 
     done: list[Decision] = field(default_factory=list)
@@ -47,6 +48,7 @@ class Outcome:
     later: list[Decision] = field(default_factory=list)
     refused: list[Decision] = field(default_factory=list)
     beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
+    barred: set[EntryId] = field(default_factory=set)
     renamed: list[tuple[str, str]] = field(default_factory=list)
     unsure: set[str] = field(default_factory=set)
     reformed: set[str] = field(default_factory=set)
@@ -59,6 +61,7 @@ class Outcome:
         self.later += other.later
         self.refused += other.refused
         self.beside |= other.beside
+        self.barred |= other.barred
         self.renamed += other.renamed
         self.unsure |= other.unsure
         self.reformed |= other.reformed

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Refused, Unavailable
 from mirrord.mirror.attachments import EVERYTHING, AttachmentRules
+from mirrord.mirror.contained import why_not_mirrored
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import spot_of_directory, spot_of_file
@@ -163,7 +164,7 @@ def test_another_file_system_in_the_tree_is_reported_and_left_out(tree: Tree, ro
         subprocess.run(["umount", root / "mounted"], check=True)
 
     assert list(found.files) == ["A.md"]
-    assert found.troubles == [("mounted", "has another file system mounted on it")]
+    assert found.troubles == [("mounted", why_not_mirrored("mounted"))]
     assert not found.shows_absent("mounted/B.md")
 
 
