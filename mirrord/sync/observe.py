@@ -19,6 +19,7 @@ from mirrord.sync.continuing import continued
 from mirrord.sync.evidence import Found, Memory
 from mirrord.sync.identity import identify, late_save
 from mirrord.sync.look import Look
+from mirrord.sync.recopied import take_recopied
 from mirrord.sync.sides import Sides
 from mirrord.sync.succession import overtaken, unproven
 
@@ -54,6 +55,7 @@ class Observation:
     seen: the newest version in an entry's history that had the file's bytes.
     unowned: directories of which is not known yet whose children live there; look at them first.
     late: files that are only an editor's save of a page that has an index file by now, and that page's base.
+    recopied: files that are a copy of a twin that was made of their path, and the twin's base.
     overtaken: paths where another file is than was, while that may be elsewhere.
     """
 
@@ -62,6 +64,7 @@ class Observation:
     seen: dict[EntryId, int] = field(default_factory=dict)
     unowned: set[str] = field(default_factory=set)
     late: dict[str, Base] = field(default_factory=dict)
+    recopied: dict[str, Base] = field(default_factory=dict)
     overtaken: frozenset[str] = frozenset()
 
 
@@ -94,6 +97,7 @@ async def observe(
     async with sides.database.transaction(sides.tenant) as connection:
         memory, asked = await _remember(connection, sides, shown, bases, coming, rewound=rewound)
         late = _late_saves(look, memory, sides.looker.index)
+        recopied = await take_recopied(connection, sides, look, memory)
         if suspects := unproven(look.found.values(), memory):
             memory.texts = await views.texts_of_digests(connection, sides.tenant, suspects)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
@@ -108,10 +112,10 @@ async def observe(
         seen = await _seen(connection, sides, assembled)
         if adopting:
             seen |= await _seen_others(connection, sides, assembled)
-    absorbed = {base.entry for base in late.values()}
+    absorbed = {base.entry for base in [*late.values(), *recopied.values()]}
     states_of = await _with_purged(sides, [state for state in assembled if state.entry not in absorbed])
     overtaking = overtaken(look.found.values(), memory, owners)
-    return Observation(states_of, look, seen, assembly.unowned, late, overtaking)
+    return Observation(states_of, look, seen, assembly.unowned, late, recopied, overtaking)
 
 
 def look_at(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: Look | None = None) -> Shown:

@@ -26,7 +26,7 @@ from mirrord.sync.observe import Dirty, Observation, Shown, look_at, observe
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.queue import Queue
-from mirrord.sync.recovery import Recovery
+from mirrord.sync.recovery import LATE_SAVE, RECOPIED, Recovery
 from mirrord.sync.restraint import Restraint
 from mirrord.sync.rows import new_base
 from mirrord.sync.sides import Sides
@@ -244,9 +244,10 @@ class Passes:
         await self._conclusion.conclude(observation, applied, idle)
 
     async def _absorb_late(self, observation: Observation) -> None:
-        for path, page in observation.late.items():
+        reasons = dict.fromkeys(observation.late, LATE_SAVE) | dict.fromkeys(observation.recopied, RECOPIED)
+        for path, page in (observation.late | observation.recopied).items():
             try:
-                entries = await self._recovery.absorb_late(path, page)
+                entries = await self._recovery.absorb_late(path, page, reasons[path])
             except (Busy, Stale, FileNotFoundError):
                 self._queue.mark([path], forced=True, delay=FIRST_DELAY)
             else:

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 MANY = 500  # replaced files that are asked about at once
 ADOPTION = 1.0  # seconds between looks at what commands left
+RECOPIED = "copied again to the name of another page, though its own page got a number"
 LATE_SAVE = "saved after its page became the index file of its directory"
 
 
@@ -89,9 +90,9 @@ class Recovery:
                 known = await sightings.texts(connection, sides.tenant, list(asked.values()))
             await asyncio.to_thread(trash.let_go, tree, [one for one in some if asked.get(one[0]) in known])
 
-    async def absorb_late(self, path: str, page: Base) -> list[EntryId]:
+    async def absorb_late(self, path: str, page: Base, reason: str) -> list[EntryId]:
         """
-        Merge an editor's late save of a page that has another file by now, and trash it; entries to look at.
+        Merge a late save of a page that has another file by now, and trash it for *reason*; entries to look at.
 
         Raises Busy or Stale where that has to wait.
         """
@@ -101,7 +102,7 @@ class Recovery:
         if digest != page.digest and not await self._is_known(page.entry, digest):
             entries += await self._take_in(_Save(page.entry, path, path, page.digest), data)
         trashed = partial(
-            replacing.remove, tree, self._sides.journal, path, entry=page.entry, over=digest, reason=LATE_SAVE
+            replacing.remove, tree, self._sides.journal, path, entry=page.entry, over=digest, reason=reason
         )
         await asyncio.to_thread(trashed)
         self._sides.looker.index.forget(path)

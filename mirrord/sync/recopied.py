@@ -1,0 +1,71 @@
+"""Files that come again to a path from which a twin was made: `rsync` copies whatever its target lacks."""
+
+from collections.abc import Iterator
+
+from mirrord.db import names
+from mirrord.db.connect import Connection
+from mirrord.domain.entry import EMPTY, Kind, TenantId, id_of_path, parse_id
+from mirrord.domain.place import name_key, numbered, numbered_attachment
+from mirrord.domain.state import Base
+from mirrord.mirror.layout import parent_of
+from mirrord.sync.evidence import Found, Memory
+from mirrord.sync.look import Look
+from mirrord.sync.sides import Sides
+from mirrord.sync.twins import MOST_TWINS
+
+_COPIED = (Kind.PAGE, Kind.ATTACHMENT)
+
+
+async def take_recopied(connection: Connection, sides: Sides, look: Look, memory: Memory) -> dict[str, Base]:
+    """
+    Taken out of what was found: files that are a copy, or a save, of the twin that was made of their path once.
+
+    Only while the name is still a sibling's: else a file may have it.
+    """
+    taken: dict[str, Base] = {}
+    for path, found in list(look.found.items()):
+        twin = twin_of(found, memory, sides.tenant)
+        if twin is not None and await _is_name_taken(connection, sides, twin, found.spot.name):
+            taken[path] = twin
+            del look.found[path]
+    return taken
+
+
+def twin_of(found: Found, memory: Memory, tenant: TenantId) -> Base | None:
+    """
+    The page or attachment called like *found* but for a number, which lies beside it and was made of it.
+
+    It has the id of that path, or the same `id:`, or the same bytes. A page may have changed since: then what was found
+    is a save of it. An attachment may not.
+    """
+    if found.spot.kind not in _COPIED or found.path in memory.at_path:
+        return None
+    candidates = (base for base in _candidates(found, memory, tenant) if _is_beside(base, found, memory))
+    return next((base for base in candidates if base.kind is Kind.PAGE or base.digest == found.digest), None)
+
+
+def _candidates(found: Found, memory: Memory, tenant: TenantId) -> Iterator[Base]:
+    entries = (id_of_path(tenant, found.path), parse_id(found.claimed))
+    known = [memory.of_entry[entry] for entry in entries if entry is not None and entry in memory.of_entry]
+    alike = memory.of_digest.get(found.digest, ()) if found.digest != EMPTY else ()
+    yield from (base for base in (*known, *alike) if base.claimed == found.claimed)
+
+
+def _is_beside(base: Base, found: Found, memory: Memory) -> bool:
+    """Whether the file of *base* is there, in the same directory, and has the name of *found* with a number."""
+    if base.path is None or memory.is_lost(base) or base.kind is not found.spot.kind:
+        return False
+    if parent_of(base.path) != parent_of(found.path) or base.place.index != found.spot.index:
+        return False
+    number = base.place.name.rpartition(" (")[2].partition(")")[0]
+    if not (number.isascii() and number.isdigit() and 2 <= int(number[:5]) <= MOST_TWINS):
+        return False
+    suffixed = numbered_attachment if base.kind is Kind.ATTACHMENT else numbered
+    return suffixed(found.spot.name, int(number)) == base.place.name
+
+
+async def _is_name_taken(connection: Connection, sides: Sides, twin: Base, name: str) -> bool:
+    key, is_attachment = name_key(name), twin.kind is Kind.ATTACHMENT
+    return key in await names.taken(
+        connection, sides.tenant, twin.entry, twin.place.parent, [key], attachment=is_attachment
+    )
