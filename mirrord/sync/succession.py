@@ -6,7 +6,7 @@ from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, parse_id
 from mirrord.domain.state import NO_TEXT, Base
 from mirrord.mirror.layout import lineage, parent_of
 from mirrord.sync.evidence import Found, Memory, fits
-from mirrord.sync.likeness import is_unlike, share
+from mirrord.sync.likeness import is_unlike, made_of, share
 
 MOST = 100  # pages whose texts are compared in one pass
 
@@ -31,8 +31,9 @@ def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
 def unproven(founds: Iterable[Found], memory: Memory) -> dict[EntryId, Digest]:
     """Pages whose text has to tell whether the names of their files changed hands: of each what its base said."""
     here = {found.path: found for found in founds if found.spot.kind is Kind.PAGE}
-    bases: list[Base] = []
-    for path, base in _movers(here, memory).items():
+    movers, rewritten = _movers(here, memory), _rewritten(here, memory)
+    bases: list[Base] = list(rewritten.values()) if 1 < len(movers) + len(rewritten) <= MOST else []
+    for path, base in movers.items():
         if (path in memory.at_path or base.path in here) and here[path].digest != base.digest:
             bases += [base, *([memory.at_path[path]] if path in memory.at_path else [])]
     return {base.entry: base.digest for base in bases[:MOST]}
@@ -40,12 +41,36 @@ def unproven(founds: Iterable[Found], memory: Memory) -> dict[EntryId, Digest]:
 
 def _movers(here: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
     """Where files came from other paths, as far as inodes and bytes tell; the one that was there went elsewhere too."""
-    known = ((found.path, _came_from(found, memory)) for found in here.values())
+    alike = _alike(here, memory)
+    known = ((found.path, _came_from(found, memory) or alike.get(found.path)) for found in here.values())
     came = {path: base for path, base in known if base is not None and not _is_in_place(base, here, memory)}
     while replaced := _replaced(came, memory):
         for path in replaced:
             del came[path]
     return came
+
+
+def _rewritten(here: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
+    """Pages whose paths have new files with new texts: after that only a text can tell of a swap before it."""
+    known = ((found, memory.at_path.get(path)) for path, found in here.items() if found.inode not in memory.old_path)
+    return {
+        found.path: base
+        for found, base in known
+        if base is not None and base.kind is Kind.PAGE and found.spot.kind is Kind.PAGE and found.digest != base.digest
+    }
+
+
+def _alike(here: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
+    """Of those, and of what they may have changed places with, which has the text of another."""
+    rewritten = _rewritten(here, memory)
+    texts = {path: text for path in rewritten if (text := _text(here[path])) is not None}
+    made = made_of(memory.texts, texts) if memory.texts else {}
+    bases = {path: memory.of_entry[entry] for path, entry in made.items() if entry in memory.of_entry}
+    return {
+        path: base
+        for path, base in bases.items()
+        if base.path != path and (base.claimed == here[path].claimed or parse_id(here[path].claimed) is None)
+    }
 
 
 def overtaken(founds: Iterable[Found], memory: Memory, owners: Mapping[str, EntryId]) -> frozenset[str]:

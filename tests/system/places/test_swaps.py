@@ -229,3 +229,39 @@ async def test_of_two_files_that_changed_places_one_goes_on_to_where_its_row_is_
     assert mirror.ids("Shelf/Note", "Box/Note") == [note, memo]
     assert mirror.files() == {"Shelf/Note.md": "the note of the box\n", "Box/Note.md": "another memo\n"}
     assert mirror.problems() == {}
+
+
+WORDS = {name: f"# {name}\n\nOnly {name} says that {name} {name} {name} grows in spring.\n" for name in "abc"}
+
+
+@pytest.mark.parametrize("names", [ROTATIONS["swap"], ROTATIONS["rotation"]], ids=["swap", "rotation"])
+async def test_files_that_changed_places_and_were_then_rewritten_by_a_script_stay_their_pages(
+    mirror: Mirror, names: dict[str, str]
+) -> None:
+    """`sed -i` leaves neither inodes nor bytes; the texts still say whose they are."""
+    mirror.write({f"{name}.md": text for name, text in WORDS.items()})
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in WORDS}
+    rename_files(mirror, names)
+    for path in sorted(mirror.root.glob("*.md")):
+        fresh = path.with_suffix(".new")
+        fresh.write_text(path.read_text() + "\nA line of a script.\n")
+        fresh.replace(path)
+    await mirror.settle()
+    assert {old: mirror.page(names.get(old, old)).id for old in WORDS} == ids
+    assert {name: "A line of a script." in text for name, text in mirror.files().items()} == dict.fromkeys(
+        [f"{name}.md" for name in WORDS], True
+    )
+
+
+async def test_pages_of_one_template_do_not_change_places_when_a_script_rewrites_them(mirror: Mirror) -> None:
+    template = "# Day\n\nWhat was good today, and what was not?\n\nWho was there?\n"
+    mirror.write({f"{name}.md": template for name in "abc"})
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "abc"}
+    for name in "abc":
+        fresh = mirror.root / f"{name}.new"
+        fresh.write_text(template + f"\nA line of {name}.\n")
+        fresh.replace(mirror.root / f"{name}.md")
+    await mirror.settle()
+    assert {name: mirror.page(name).id for name in "abc"} == ids
