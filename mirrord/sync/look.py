@@ -294,14 +294,17 @@ class Looker:
 
     def _is_reused(self, path: str, found: Found) -> bool:
         """
-        Whether the number of an inode that was seen elsewhere belongs to a new file now: it was made since that look.
+        Whether the number of an inode that was seen before belongs to a new file now: it was made since that look.
 
         Where the file system does not say when, a file's number is no evidence; its bytes, or most of them, have to be.
         """
-        if self.index.origin_of(found.inode) in (None, path):
+        origin = self.index.origin_of(found.inode)
+        if origin is None:
             return False
         changed_ns = self.index.changed_ns(found.inode)
         is_new = self.tree.was_made_since(path, changed_ns) if changed_ns is not None else None
+        if origin == path:
+            return is_new is True  # of a path that had the number itself, the path says more
         return is_new if is_new is not None else found.spot.kind is not Kind.FOLDER
 
     def _is_respelled(self, path: str, stat: Stat) -> bool:
