@@ -3,22 +3,28 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from mirrord.db.copies import Copy, load_copies_of_earlier_texts, load_unchanged_copies, take_place_of
 from mirrord.db.writes import defer_names
+from mirrord.domain.batches import batches
 from mirrord.domain.entry import EMPTY, FILE_ACTOR, EntryId, Kind
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.errors import Stale
 from mirrord.mirror import trash
+from mirrord.mirror.layout import directory_of, lineage, parent_of
 from mirrord.sync.decision import Decision
 from mirrord.sync.known_copies import COPIED_KINDS
 from mirrord.sync.likeness import common_end
 from mirrord.sync.sides import Sides
 
+MOST_TOGETHER = 2_000  # places taken in one transaction: many more take longer than one may
+
 
 async def take_places_of_copies(sides: Sides, gone: Sequence[Decision]) -> list[Decision]:
     """
     Those of *gone* whose exact copy came lately and was not changed: they have its place now, and no file is missing.
+    Of very many, some have it now, and the others when they are looked at again.
 
     So have pages of which a copy of an earlier text came: `git stash` and `git rebase` put older states elsewhere.
     Where a row changed meanwhile nothing is written, and they are returned all the same, to be looked at again. What a
@@ -69,8 +75,8 @@ async def _take_places(
             )
             pairs |= pair_with_copies(bases, unchanged, copies, earlier)
         await defer_names(connection)
-        for entry, copy in sorted(pairs.items(), key=lambda pair: pair[1].path.count("/")):
-            base, row = _agreed(lost[entry])
+        for entry in _first_families(pairs, {entry: _agreed(lost[entry])[0].kind for entry in pairs}):
+            (base, row), copy = _agreed(lost[entry]), pairs[entry]
             if not await take_place_of(connection, sides.tenant, sides.mirror, base.kind, entry, row.version, copy):
                 raise Stale("A row changed meanwhile.")
     return pairs
@@ -100,6 +106,23 @@ def pair_with_copies(
             pairs[base.entry] = max(alike, key=lambda copy: _nearness(copy, base))
             taken.add(pairs[base.entry].entry)
     return pairs
+
+
+def _first_families(pairs: Mapping[EntryId, Copy], kinds: Mapping[EntryId, Kind]) -> list[EntryId]:
+    """
+    About MOST_TOGETHER of *pairs*, parents first, each page with all that is below it.
+
+    Of a page whose copy was replaced and a child's was not, both children would be below it by one name.
+    """
+    families: dict[str, list[EntryId]] = {}
+    family_below: dict[str, str] = {}  # the family of whatever is in a directory
+    spots = {entry: directory_of(copy.path, kinds[entry]) for entry, copy in pairs.items()}
+    for entry, spot in sorted(spots.items(), key=lambda known: (known[1].count("/"), known[1])):
+        above = next((family_below[path] for path in lineage(parent_of(spot)) if path in family_below), spot)
+        families.setdefault(above, []).append(entry)
+        family_below[spot] = above
+    first = next(batches(list(families.values()), len, size=MOST_TOGETHER), [])
+    return list(chain.from_iterable(first))
 
 
 def _is_copy_of(copy: Copy, base: Base, earlier: Mapping[EntryId, EntryId]) -> bool:

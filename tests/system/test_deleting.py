@@ -1,10 +1,15 @@
 """DELETE as drivers understand it: it tells how many rows it deleted, and which; their tombstones stay."""
 
+import asyncio
 from collections.abc import Callable
 from uuid import UUID
 
+import psycopg
 import pytest
 
+from mirrord.db import tenants
+from mirrord.db.connect import Database, app_dsn
+from mirrord.domain.entry import TenantId
 from tests.system.entries import (
     add,
     add_attachment,
@@ -16,6 +21,7 @@ from tests.system.entries import (
     place,
     render,
     row_of,
+    value,
 )
 from tests.system.rows import Connection
 
@@ -114,3 +120,34 @@ def test_a_deletion_that_is_rolled_back_never_was(app_connection: Connection) ->
     with app_connection.transaction(force_rollback=True):
         app_connection.execute("DELETE FROM mirrord.page WHERE id = %s", [page])
     assert row_of(app_connection, page) == before
+
+
+def test_rows_read_by_a_deletion_grow_with_the_number_of_rows_deleted(fresh_dsn: str) -> None:
+    folders, count, most_reads = 4, 2_000, 60  # reads of one deletion, with what its triggers ask
+    tenant = asyncio.run(_add_tenant(fresh_dsn))
+    with (
+        psycopg.connect(app_dsn(fresh_dsn, tenant)) as app,
+        psycopg.connect(fresh_dsn, autocommit=True) as administered,
+    ):
+        for number in range(folders):
+            folder = add_page(app, name=f"Folder {number}")
+            app.execute(
+                "INSERT INTO mirrord.page (title, markdown, parent_id) "
+                "SELECT 'n' || n, 'text', %s FROM generate_series(1, %s) AS n",
+                [folder, count // folders],
+            )
+        app.commit()
+        administered.execute("ANALYZE mirrord.page")
+        app.execute("SET plan_cache_mode = force_generic_plan")  # as the daemon has it
+        app.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        app.execute("UPDATE mirrord.page SET deleted_at = now() WHERE parent_id IS NOT NULL")
+        query = (
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_all_tables WHERE relid = 'mirrord.page'::regclass"
+        )
+        reads = value(app, query)
+    assert count < reads < most_reads * count
+
+
+async def _add_tenant(dsn: str) -> TenantId:
+    async with Database(dsn, size=1) as opened:
+        return await tenants.add(opened, "demo")

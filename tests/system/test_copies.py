@@ -1,0 +1,24 @@
+"""Folders that were copied and then removed: their pages, however many, take the places of the copies."""
+
+import shutil
+
+import pytest
+
+from mirrord.sync import copied
+from tests.system.mirrors import Mirror
+
+
+async def test_more_pages_than_one_transaction_takes_stay_the_pages_they_were(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copied, "MOST_TOGETHER", 2)
+    below = ["A.md", "A/B.md", "A/B/C.md", "D.md", "E.md", "F/G.md"]
+    mirror.write({f"old/{path}": f"What {path} says.\n" for path in below})
+    await mirror.settle()
+    before = mirror.ids(*(f"old/{path}" for path in below))
+    shutil.copytree(mirror.root / "old", mirror.root / "new", copy_function=shutil.copy)
+    await mirror.settle()
+    shutil.rmtree(mirror.root / "old")
+    await mirror.settle()
+    assert mirror.ids(*(f"new/{path}" for path in below)) == before
+    assert mirror.problems() == {}
