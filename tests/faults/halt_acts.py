@@ -4,8 +4,7 @@ from tests.faults.file_acts import Act, files_of
 from tests.faults.tokens import Ledger
 from tests.faults.world import World
 
-_OPEN_HALTS = """
-SELECT id FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL AND decision IS NULL ORDER BY id"""
+_STANDING_HALTS = "SELECT id, decision IS NULL FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL ORDER BY id"
 _DECIDE = "SELECT mirrord.decide_halt(%s, %s)"
 DISCARDED_OF = 4  # halts: a person takes one of them back
 
@@ -31,14 +30,15 @@ def delete_many_rows(world: World, ledger: Ledger, _: int, __: int) -> None:
 
 def decide_halts(world: World, ledger: Ledger, first: int, _: int) -> None:
     """A person looks at the halts there are: most deletions are meant, one in four is taken back."""
-    for number, halt in enumerate(open_halts(world), first):
+    undecided = [halt for halt, is_open in standing_halts(world).items() if is_open]
+    for number, halt in enumerate(undecided, first):
         world.app.execute(_DECIDE, [halt, "apply" if number % DISCARDED_OF else "discard"])
 
 
-def open_halts(world: World) -> list[int]:
-    """The numbers of those that nobody has decided about."""
+def standing_halts(world: World) -> dict[int, bool]:
+    """Those that are not over, by number, with whether nobody has decided about them."""
     with world.cluster.administered() as connection:
-        return [halt for (halt,) in connection.execute(_OPEN_HALTS, [world.tenant]).fetchall()]
+        return dict(connection.execute(_STANDING_HALTS, [world.tenant]).fetchall())
 
 
 HALT_ACTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts

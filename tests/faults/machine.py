@@ -12,13 +12,14 @@ from pathlib import Path
 import psycopg
 
 from tests.faults.file_acts import FILE_ACTS, MISSED, Act, leave_no_halves
-from tests.faults.halt_acts import HALT_ACTS, decide_halts, open_halts
+from tests.faults.halt_acts import HALT_ACTS, decide_halts, standing_halts
 from tests.faults.oracle import restlessness, violations
 from tests.faults.record_acts import RECORD_ACTS
 from tests.faults.row_acts import ROW_ACTS, commit_all
 from tests.faults.tokens import Ledger
 from tests.faults.tool_acts import TOOL_ACTS
-from tests.faults.world import Cluster, Late, World
+from tests.faults.world import PATIENCE, Cluster, Late, World
+from tests.system.harness import eventually
 
 STEPS = 40
 FIRST_PAGES = (0, 6, 14, 45)  # more than 25 deletions at once halt
@@ -207,10 +208,15 @@ def _quiesce(world: World, ledger: Ledger) -> None:
         with suppress(psycopg.Error):  # the first word on a connection that Postgres has cut; it looks again
             decide_halts(world, ledger, ledger.edits, 0)
 
+    def is_over() -> bool:
+        decide()
+        return not standing_halts(world)
+
     while True:
         world.quiesce(decide)
-        if not open_halts(world):
+        if not standing_halts(world):
             return
+        eventually(is_over, "what was decided to be done", PATIENCE)
 
 
 def shrink(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool]) -> Sequence[Step]:
