@@ -130,7 +130,7 @@ def test_rows_read_by_a_deletion_grow_with_the_number_of_rows_deleted(fresh_dsn:
         psycopg.connect(fresh_dsn, autocommit=True) as administered,
     ):
         for number in range(folders):
-            folder = add_page(app, name=f"Folder {number}")
+            folder = add_folder(app, name=f"Folder {number}")
             app.execute(
                 "INSERT INTO mirrord.page (title, markdown, parent_id) "
                 "SELECT 'n' || n, 'text', %s FROM generate_series(1, %s) AS n",

@@ -272,7 +272,7 @@ async def test_a_renewal_does_not_wait_for_a_transaction_that_holds_the_lease(en
     """It may wait for an app; the renewal is one statement for all tenants, and would hold up each of them."""
     lease, database = engine.sides.fence, engine.sides.database
     async with database.transaction(engine.sides.tenant, lease) as connection:
-        await connection.execute("SELECT")
+        await (await connection.execute("SELECT 1")).fetchone()  # the transaction has begun on the server
         assert await leases.renew(database, [lease]) == {lease.mirror}
 
 
@@ -280,7 +280,7 @@ async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_le
     sides = engine.sides
     lease, database = sides.fence, sides.database
     async with database.transaction(sides.tenant, lease) as connection:
-        await connection.execute("SELECT")
+        await (await connection.execute("SELECT 1")).fetchone()  # the transaction has begun on the server
         with pytest.raises(Locked):
             await leases.acquire(database, sides.tenant, sides.mirror, "another", root_locked=True)
     taken = await leases.acquire(database, sides.tenant, sides.mirror, "another", root_locked=True)
