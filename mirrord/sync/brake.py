@@ -81,7 +81,8 @@ class Brake:
         outcome = Outcome()
         if side == "file":
             outcome.stale = await take_places_of_copies(self._sides, gone)
-            gone = [one for one in gone if one not in outcome.stale]
+            elsewhere = {one.state.entry for one in outcome.stale}
+            gone = [one for one in gone if one.state.entry not in elsewhere]
         asked = [one.state.entry for one in gone if one.state.entry not in allowed]
         uncounted = allowed | await following(self._sides, gone)
         counted = [entry for entry in asked if entry not in uncounted]
@@ -101,8 +102,9 @@ class Brake:
         if side == "row":
             return await deletions.trash(self._sides, gone)
         meant = [one for one in gone if side == "vanished" and one.state.entry in allowed]
+        others = [one for one in gone if side != "vanished" or one.state.entry not in allowed]
         outcome = await deletions.trash(self._sides, meant) if meant else Outcome()
-        outcome.add(await to_rows(self._sides, [one for one in gone if one not in meant], {}))
+        outcome.add(await to_rows(self._sides, others, {}))
         return outcome
 
     async def _alarm(self, side: str, asked: Sequence[EntryId], files: int) -> Alarm | None:
