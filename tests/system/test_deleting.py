@@ -148,6 +148,25 @@ def test_rows_read_by_a_deletion_grow_with_the_number_of_rows_deleted(fresh_dsn:
     assert count < reads < most_reads * count
 
 
+def test_rows_read_by_an_insertion_grow_with_the_number_of_children_inserted(fresh_dsn: str) -> None:
+    count, most_reads = 2_000, 60  # reads of one insertion, with what its triggers ask
+    tenant = asyncio.run(_add_tenant(fresh_dsn))
+    with psycopg.connect(app_dsn(fresh_dsn, tenant)) as app:
+        page = add_page(app, name="Page", markdown="text")
+        app.commit()
+        app.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        app.execute(
+            "INSERT INTO mirrord.page (title, markdown, parent_id) SELECT 'n' || n, 'text', %s "
+            "FROM generate_series(1, %s) AS n",
+            [page, count],
+        )
+        query = (
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_all_tables WHERE relid = 'mirrord.page'::regclass"
+        )
+        reads = value(app, query)
+    assert count < reads < most_reads * count
+
+
 async def _add_tenant(dsn: str) -> TenantId:
     async with Database(dsn, size=1) as opened:
         return await tenants.add(opened, "demo")
