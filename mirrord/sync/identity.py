@@ -177,19 +177,21 @@ def _by_note(found: Found, memory: Memory) -> EntryId | None:
     return base.entry if base is not None else None
 
 
-def _standing(found: Found, base: Base | None, memory: Memory) -> tuple[bool, bool, bool, bool, str]:
+def _standing(found: Found, base: Base | None, memory: Memory) -> tuple[bool, bool, bool, bool, int, str]:
     """
-    Of several files that claim one entry: the base's path, else its inode, else its bytes, else the first path.
+    Of several files that claim one entry: the base's path, else its inode, else its bytes, else the path that ends most
+    like the base's, else the first path.
 
     A page file that moved is before the directory it left.
     """
     if base is None:
-        return True, True, True, True, found.path
+        return True, True, True, True, 0, found.path
     return (
         found.path != base.path,
         found.spot.kind is not base.kind,
         memory.old_path.get(found.inode) != base.path,
         found.digest != base.digest,
+        -common_end(base.path or "", found.path),
         found.path,
     )
 

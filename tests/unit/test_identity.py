@@ -402,3 +402,12 @@ def test_every_file_gets_an_entry_of_its_own_in_whatever_order_files_are_seen(
     assert len(set(result.values())) == len(result)
     shuffled = chance.sample(seen, len(seen))
     assert owners(shuffled, known, missing=missing, inodes=inodes, rows=tombstones) == result
+
+
+def test_of_two_copies_of_a_lost_page_the_one_of_its_name_is_the_page() -> None:
+    """`cp -r Shelf Twin; rm -r Shelf`, and a copy of the page beside it, before anybody looked."""
+    moved = owners(
+        [found("Twin/Copy.md"), found("Twin/_index.md")], [base(A, "Shelf/_index.md")], missing=["Shelf/_index.md"]
+    )
+    assert moved["Twin/_index.md"] == A
+    assert is_new(moved["Twin/Copy.md"], "Twin/Copy.md")
