@@ -5,12 +5,14 @@ import fcntl
 import itertools
 import os
 import pty
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -151,11 +153,14 @@ def _terminal(config: Config) -> Iterator[_Watching]:
 
 
 def _seen(watching: _Watching, words: list[str]) -> str:
-    """What the terminal got until all of *words* were there. Raises at the end of the program otherwise."""
-    data = b""
+    """What the terminal got until all of *words* were there. Raises AssertionError, with the end of it, otherwise."""
+    data, end = b"", time.monotonic() + 3 * PATIENCE
     while not all(word.encode() in data for word in words):
+        ready, _, _ = select.select([watching.screen], [], [], max(0.0, end - time.monotonic()))
         try:
+            if not ready:
+                raise TimeoutError
             data += os.read(watching.screen, 65536)
         except OSError as error:
-            raise AssertionError(f"{words} were not shown: {data.decode(errors='replace')}") from error
+            raise AssertionError(f"{words} were not shown: {data.decode(errors='replace')[-3000:]}") from error
     return data.decode(errors="replace")
