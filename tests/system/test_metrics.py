@@ -136,8 +136,10 @@ def _terminal(config: Config) -> Iterator[_Watching]:
     screen, keyboard = pty.openpty()
     fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
     places = ["--mirror", str(config.mirror), "--data", str(config.data), "--dsn", str(config.dsn)]
+    # whoever runs the tests in the background of a script has them ignore SIGINT, and all they start
+    heeding = ["env", "--default-signal=INT"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "mirrord.cli", "status", "--watch", *places],
+        [*heeding, sys.executable, "-m", "mirrord.cli", "status", "--watch", *places],
         stdin=keyboard,
         stdout=keyboard,
         stderr=keyboard,
