@@ -141,17 +141,19 @@ async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[
 
 async def rows_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
-) -> list[Row]:
+) -> tuple[list[Row], list[Base]]:
     """
-    Rows of pages, folders and records that a file at one of *places* (parent, name) may continue: tombstones of that
-    place, the newest last, and live rows this mirror has no base of.
+    Pages, folders and records that a file at one of *places* (parent, name) may continue.
+
+    First the rows this mirror has no base of: tombstones of that place, the newest last, and live ones. Then the bases
+    of the other rows there, whose files may be missing.
     """
     cursor = await connection.execute(
         f"{_PAGE} AND p.name = ANY ({_KEYS.format('key')}) ORDER BY p.deleted_at NULLS LAST",
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
     rows = [_row(row) for row in await cursor.fetchall()] + await _records_at(connection, tenant, places)
-    return await _without_base(connection, tenant, mirror, rows, places)
+    return await _parted_by_base(connection, tenant, mirror, rows, places)
 
 
 async def attachments_at(
@@ -162,23 +164,25 @@ async def attachments_at(
         f"{_ATTACHMENT} AND a.deleted_at IS NULL AND a.name_key = ANY ({_KEYS.format('mirrord.name_key(key)')})",
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
-    return await _without_base(connection, tenant, mirror, [_row(row) for row in await cursor.fetchall()], places)
+    rows = [_row(row) for row in await cursor.fetchall()]
+    return (await _parted_by_base(connection, tenant, mirror, rows, places))[0]
 
 
-async def _without_base(
+async def _parted_by_base(
     connection: Connection,
     tenant: TenantId,
     mirror: MirrorId,
     rows: Sequence[Row],
     places: Collection[tuple[EntryId | None, str]],
-) -> list[Row]:
+) -> tuple[list[Row], list[Base]]:
+    """The rows at *places* that this mirror has no base of, and the bases of the others."""
     asked = set(places)
     rows = [row for row in rows if (row.place.parent, row.place.name) in asked]
     if not rows:
-        return []
-    wanted = Wanted(entries=[row.entry for row in rows])
-    based = {base.entry for base in await load_bases(connection, tenant, mirror, wanted)}
-    return [row for row in rows if row.entry not in based]
+        return [], []
+    bases = await load_bases(connection, tenant, mirror, Wanted(entries=[row.entry for row in rows]))
+    based = {base.entry for base in bases}
+    return [row for row in rows if row.entry not in based], bases
 
 
 async def _records_at(

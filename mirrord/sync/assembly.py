@@ -54,6 +54,11 @@ class Assembly:
                 return base.entry
         raise KeyError(directory)
 
+    def is_missing(self, base: Base) -> bool:
+        """Whether nothing is known to be where the file of *base* was."""
+        known = (self.index, self.look.found, self.look.unknown)
+        return base.path is not None and not any(base.path in paths for paths in known)
+
     def _file(self, entry: EntryId, path: str | None) -> File | Unknown | None:
         base = self.memory.of_entry.get(entry)
         if path is not None:

@@ -43,7 +43,7 @@ class Bells:
 
     async def poll(self, database: Database, ready: asyncio.Event) -> None:
         """The safety net below the bell: one statement for all tenants."""
-        await ready.wait()
+        await pause(self._stop, None, ready)
         while not self._stop.is_set():
             busy = time.monotonic() - self._changed < BUSY
             await pause(self._stop, min(POLL, max(POLL_BUSY, POLL_SHARE * len(self._engines))) if busy else POLL)

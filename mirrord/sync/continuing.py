@@ -33,8 +33,9 @@ async def continued(
     bytes of such a row of *rows*, where that was when it had them, was written for it by a daemon that did not live to
     record it, before the row was renamed.
 
-    So do those at the place of a page whose file is missing: its folder was renamed, and it was saved anew. In a tree
-    that meets its rows just now a directory's own row comes first, then what lies in it: so from the root down.
+    So do those at the place of a page whose file is missing, be it since an earlier look: its folder was renamed, and
+    it was saved again. In a tree that meets its rows just now a directory's own row comes first, then what lies in it:
+    so from the root down.
     """
     owners = owners | await _made_of_lost(connection, sides, look, memory, owners)
     waiting = {row.entry: row.digest for row in rows.values() if row.entry not in memory.of_entry and not row.deleted}
@@ -43,7 +44,7 @@ async def continued(
         places = Assembly(sides.looker.index, look, memory, owners)
         strangers = {place: path for place, path in _strangers(places).items() if place not in asked}
         taken = set(owners.values())
-        continued = await _rows_at(connection, sides, strangers, memory, taken) if strangers else {}
+        continued = await _rows_at(connection, places, sides, strangers) if strangers else {}
         if unrecorded := {entry: digest for entry, digest in waiting.items() if entry not in taken}:
             continued = await _written_for(connection, sides, look, strangers, unrecorded) | continued
         if not continued:
@@ -66,14 +67,17 @@ def _strangers(places: Assembly) -> dict[_Place, str]:
 
 
 async def _rows_at(
-    connection: Connection, sides: Sides, strangers: Mapping[_Place, str], memory: Memory, taken: set[EntryId]
+    connection: Connection, assembly: Assembly, sides: Sides, strangers: Mapping[_Place, str]
 ) -> dict[str, EntryId]:
-    """By path, the entry that a file at that place continues; *taken* are other files'."""
+    """By path, the entry that a file at that place continues. Adds to the memory which files of such are missing."""
+    memory, taken = assembly.memory, set(assembly.owners.values())
     pages = [(parent, name) for is_attachment, parent, name in strangers if not is_attachment]
     attachments = [(parent, name) for is_attachment, parent, name in strangers if is_attachment]
     found: list[Row | Base] = []
     if pages:
-        found += await states.rows_at(connection, sides.tenant, sides.mirror, pages)
+        rows, bases = await states.rows_at(connection, sides.tenant, sides.mirror, pages)
+        memory.add_missing([base for base in bases if assembly.is_missing(base) and base.entry not in memory.of_entry])
+        found += rows
     if attachments:
         found += await states.attachments_at(connection, sides.tenant, sides.mirror, attachments)
     found += [base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT]

@@ -53,11 +53,20 @@ class Memory:
     of_digest: dict[Digest, list[Base]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
         self.at_path = {base.path: base for base in self.bases if base.path is not None}
         self.of_entry = {base.entry: base for base in self.bases}
         self.of_digest = defaultdict(list)
         for base in self.bases:
             self.of_digest[base.digest].append(base)
+
+    def add_missing(self, bases: Sequence[Base]) -> None:
+        """Remember *bases*, of which this knew nothing yet, and that their files are missing."""
+        self.bases = [*self.bases, *bases]
+        self.missing |= {base.path for base in bases if base.path is not None}
+        self._arrange()
 
     def is_lost(self, base: Base) -> bool:
         """Whether nothing is where the file of *base* was, or another one, or it has no path any more."""

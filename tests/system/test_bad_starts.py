@@ -79,6 +79,16 @@ def test_a_daemon_that_awaits_its_database_can_be_stopped(tmp_path: Path) -> Non
         assert not (mirrord.mirror / ".mirrord" / "daemon.json").exists()
 
 
+def test_a_daemon_whose_first_comparison_is_kept_waiting_can_be_stopped(mirrord: Mirrord, fresh_dsn: str) -> None:
+    mirrord.up()
+    mirrord.stop()
+    with psycopg.connect(fresh_dsn) as connection:
+        connection.execute("LOCK TABLE mirrord.mirror_base")
+        mirrord.start()
+        mirrord.wait_event("start_waits")
+        assert mirrord.stop() == 0
+
+
 def test_a_database_of_a_newer_schema_is_left_alone(mirrord: Mirrord, fresh_dsn: str) -> None:
     with psycopg.connect(fresh_dsn, autocommit=True) as connection:
         connection.execute("INSERT INTO mirrord.migration (number, name) VALUES (9999, '9999_of_tomorrow.sql')")

@@ -168,3 +168,29 @@ async def test_a_file_that_mirrord_wrote_and_somebody_renamed_and_rewrote_stays_
     mirror.write({"Other.md": "Nothing of it is left.\n"})
     await mirror.settle()
     assert mirror.page("Other").id == page.id
+
+
+@pytest.mark.parametrize("names", [["Plan.md"], ["Plan.md", "List.md", "Sub/_index.md"]], ids=["one", "several"])
+async def test_files_that_come_after_their_folder_was_renamed_are_the_pages_they_were(
+    mirror: Mirror, names: list[str]
+) -> None:
+    mirror.write({f"Box/{name}": f"# {name}\n\nbefore\n" for name in names})
+    await mirror.settle()
+    paths = [name.removesuffix(".md").removesuffix("/_index") for name in names]
+    ids = mirror.ids("Box", *(f"Box/{path}" for path in paths))
+    for name in names:
+        (mirror.root / "Box" / name).unlink()
+    mirror.rename(("Box", "Chest"))
+    mirror.engine.queue.mark(paths=["Box", "Chest"])
+    for _ in range(100):
+        if "Chest" in mirror.rows():
+            break
+        await mirror.work()
+    assert "Chest" in mirror.rows()
+    expected = {f"Chest/{name}": f"entirely other words for {number}\n" for number, name in enumerate(names)}
+    for path, text in expected.items():
+        save(mirror.root / path, text)
+    await mirror.settle()
+    assert mirror.files() == expected
+    assert mirror.ids("Chest", *(f"Chest/{path}" for path in paths)) == ids
+    assert mirror.count_living() == len(ids)
