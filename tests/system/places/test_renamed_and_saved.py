@@ -194,3 +194,23 @@ async def test_files_that_come_after_their_folder_was_renamed_are_the_pages_they
     assert mirror.files() == expected
     assert mirror.ids("Chest", *(f"Chest/{path}" for path in paths)) == ids
     assert mirror.count_living() == len(ids)
+
+
+@pytest.mark.parametrize("side", ["file", "row"])
+async def test_what_was_renamed_while_both_sides_got_the_same_text_is_deleted_later(mirror: Mirror, side: str) -> None:
+    mirror.write({"Plan.md": TEXT})
+    await mirror.settle()
+    page = mirror.page("Plan")
+    save(mirror.root / "Plan.md", TEXT + MORE)
+    change(mirror.app, page.id, markdown=TEXT + MORE)
+    if side == "file":
+        mirror.rename(("Plan.md", "New.md"))
+    else:
+        change(mirror.app, page.id, name="New")
+    await mirror.settle()
+    assert mirror.page("New").id == page.id
+    assert mirror.files() == {"New.md": TEXT + MORE}
+    (mirror.root / "New.md").unlink()
+    await mirror.settle()
+    assert mirror.files() == {}
+    assert mirror.rows() == {}
