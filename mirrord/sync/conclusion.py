@@ -10,7 +10,7 @@ from mirrord.mirror.index import Index
 from mirrord.mirror.layout import directory_of
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.apply import Applied, path_of, where
-from mirrord.sync.decision import Decision
+from mirrord.sync.decision import Decision, Step
 from mirrord.sync.doubts import FIRST_DELAY, Doubts
 from mirrord.sync.handshake import Handshake
 from mirrord.sync.listing import ProblemList
@@ -84,6 +84,11 @@ class Conclusion:
         """Entries that had a mount in their way: it may be gone."""
         barred, self._barred = self._barred, set()
         return barred
+
+    def mark_others(self, decisions: Iterable[Decision]) -> None:
+        """After a look that was about deletions: a change is seen by one look only, so those of other sorts wait."""
+        others = [one.state for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)]
+        self._queue.mark([one.file.path for one in others if one.file], [one.entry for one in others], forced=True)
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
         paths = [one.state.file.path for one in decisions if one.state.file is not None]

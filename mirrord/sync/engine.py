@@ -364,8 +364,7 @@ class Engine:
         observation = await self.passes.observe(dirty)
         decisions = self.doubts.decide(observation, list(observation.states.values()))
         gone = [one for one in decisions if one.step is Step.DELETE]
-        others = [one.state for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)]
-        self.queue.mark([one.file.path for one in others if one.file], [one.entry for one in others], forced=True)
+        self.conclusion.mark_others(decisions)
         applied = Applied()
         applied.add(await self.brake.carry_over(gone, allowed))
         await self.conclusion.conclude(observation, applied)
@@ -395,6 +394,7 @@ class Engine:
         """The deletions were a mistake."""
         observation = await self.passes.observe(Dirty(entries=frozenset(entries)))
         applied = Applied()
-        back = restored(self.doubts.decide(observation, list(observation.states.values())))
-        await apply(self.sides, back, observation.look.views, applied)
+        decisions = self.doubts.decide(observation, list(observation.states.values()))
+        self.conclusion.mark_others(decisions)
+        await apply(self.sides, restored(decisions), observation.look.views, applied)
         await self.conclusion.conclude(observation, applied)

@@ -108,3 +108,18 @@ async def test_while_everything_is_compared_and_an_app_holds_one_of_the_rows(dec
         for _ in range(3):
             await decided.work()
     await assert_carried_out(decided)
+
+
+async def test_a_file_that_came_back_and_was_edited_is_carried_over_when_its_deletion_is_discarded(
+    halted: Mirror,
+) -> None:
+    halted.write({"Page 07.md": "7\n"})
+    await halted.settle()
+    halted.app.execute("SELECT mirrord.decide_halt(id, 'discard') FROM mirrord.halt")
+    halted.write({"Page 07.md": "7, edited\n"})
+    async with asyncio.timeout(20):
+        while count_halts(halted):
+            await halted.work()
+    await halted.settle()
+    assert halted.rows()["Page 07"] == "7, edited\n"
+    assert len(halted.files()) == PAGES
