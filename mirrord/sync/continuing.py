@@ -1,12 +1,12 @@
 """Which entry a file continues of which no evidence of its own says whose it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from mirrord.codec.text import decode
 from mirrord.db import sightings, states, views
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, parse_id
+from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.sync.assembly import Assembly
 from mirrord.sync.evidence import Found, Memory
@@ -28,7 +28,8 @@ async def continued(
     """
     *owners*, with strangers made continuations of what is lost or has no file.
 
-    A file that says most of what a lost page said is that page: it was renamed, and saved anew before we looked.
+    A file that says most of what a lost page said is that page: it was renamed, and saved anew before we looked. So is
+    one at the path where a page began of which this mirror has recorded nothing yet.
     New pages at the place of a tombstone, or of a row that has no file here yet, continue that row. One with the very
     bytes of such a row of *rows*, where that was when it had them, was written for it by a daemon that did not live to
     record it, before the row was renamed.
@@ -105,14 +106,38 @@ async def _made_of_lost(
     connection: Connection, sides: Sides, look: Look, memory: Memory, owners: Mapping[str, EntryId]
 ) -> dict[str, EntryId]:
     taken = set(owners.values())
-    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory) and base.entry not in taken}
     files = [found for path, found in look.found.items() if _is_strange_page(found, owners[path], memory)]
+    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)} | _unrecorded(
+        sides, files, memory
+    )
+    lost = {entry: digest for entry, digest in lost.items() if entry not in taken}
     if not (lost and files) or max(len(lost), len(files)) > MOST:
         return {}
     texts = await views.texts_of_digests(connection, sides.tenant, lost)
-    claims = {entry: base.claimed for entry, base in memory.of_entry.items() if entry in texts}
+    claims = {entry: memory.of_entry[entry].claimed if entry in memory.of_entry else None for entry in texts}
     made = made_of(texts, {found.path: decode(found.data) for found in files if found.data is not None})
     return {path: entry for path, entry in made.items() if claims[entry] == look.found[path].claimed}
+
+
+def _unrecorded(sides: Sides, files: Sequence[Found], memory: Memory) -> dict[EntryId, Digest]:
+    """
+    Pages that began at the paths of *files* and have no base here, with what they say now.
+
+    This tree may have got their files, and the rows may have been moved, before anything was recorded.
+    """
+    homes = (memory.rows.get(id_of_path(sides.tenant, found.path)) for found in files)
+    return {
+        row.entry: row.digest
+        for row in homes
+        if row is not None
+        and row.digest not in (None, EMPTY, NO_TEXT)
+        and not row.deleted
+        and _has_no_base(row, memory)
+    }
+
+
+def _has_no_base(row: Row, memory: Memory) -> bool:
+    return row.kind is Kind.PAGE and row.entry not in memory.of_entry
 
 
 def _is_lost(base: Base, memory: Memory) -> bool:

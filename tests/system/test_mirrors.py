@@ -34,6 +34,22 @@ def test_what_one_renames_and_the_other_edits_at_once_is_both_on_both(here: Mirr
     assert sorted(tree(here.root)) == ["Projects/One.md", "Projects/Two.md", "Together.md"]
 
 
+def test_a_page_that_an_app_moves_before_the_other_host_has_recorded_its_edited_copy_stays_one(
+    here: Mirrord, there: Mirrord
+) -> None:
+    text = "# First\n\nA page that both hosts got from a backup.\n"
+    save(here.file("Shelf/First.md"), text)
+    save(there.file("Shelf/First.md"), f"{text}\nA line of a script.\n")
+    here.up()
+    look_everywhere(here)
+    here.app.execute("UPDATE mirrord.page SET parent_id = NULL WHERE name = 'First'")
+    there.up()
+    _assert_equal(here, there)
+    pages = here.app.execute("SELECT name FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page'").fetchall()
+    assert sorted(name.partition(" (conflict")[0] for (name,) in pages) == ["First", "First"]
+    assert sum("conflict" in name for (name,) in pages) == 1
+
+
 def test_offline_edits_of_both_are_all_kept(here: Mirrord, there: Mirrord) -> None:
     lines = [f"line {number}" for number in range(9)]
     for name in ("Apart.md", "Same line.md", "Deleted here.md", "Untouched.md"):
