@@ -57,7 +57,7 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
         return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
     if place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
         step = Step.ROW if place is PlaceMove.TO_ROW else Step.FILE
-        return Decision(state, step, move, place, again=move is not Move.NOTHING)
+        return Decision(state, step, move, place, again=move not in (Move.NOTHING, Move.ADOPT))
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
     if move is Move.TRASH and _was_carried(state):

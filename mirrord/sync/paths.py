@@ -5,7 +5,7 @@ from dataclasses import replace
 from mirrord.domain.entry import Kind, Place
 from mirrord.domain.place import ASSETS
 from mirrord.domain.record import record_path
-from mirrord.domain.state import Base
+from mirrord.domain.state import Base, File, Row
 from mirrord.mirror.layout import INDEX_FILE, attachment_path, directory_of, page_path, parent_of
 
 
@@ -27,6 +27,13 @@ def directory_above(path: str, kind: Kind, *, index: bool) -> str:
     if kind is Kind.ATTACHMENT and f"/{ASSETS}/" in f"/{path}":
         return f"/{path}".partition(f"/{ASSETS}/")[0].lstrip("/")
     return parent_of(parent_of(path)) if index else parent_of(path)
+
+
+def agreed_base(base: Base, file: File, row: Row) -> Base:
+    """*base* with the text that both sides have; where they differ, or are of another kind than it, as it is."""
+    if file.digest != row.digest or not (base.digest == file.digest or base.kind is file.kind is row.kind):
+        return base
+    return replace(base, version=row.version, digest=file.digest, claimed=file.claimed)
 
 
 def moved_base(base: Base, kind: Kind, path: str, place: Place) -> Base:

@@ -28,7 +28,7 @@ from mirrord.mirror.lock import lock_for
 from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
 from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
-from mirrord.sync.paths import by_depth, directory_above, moved_base, path_in
+from mirrord.sync.paths import agreed_base, by_depth, directory_above, moved_base, path_in
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
 
@@ -302,9 +302,7 @@ def _repathed(sides: Sides, step: Step) -> list[Statement]:
 
 
 def _agreed(errand: _Errand) -> Base:
-    file, row, base = errand.file, errand.row, errand.base
+    file, row = errand.file, errand.row
     index = file.place.index if file.kind is not row.kind else row.place.index
-    same_text = row.digest == base.digest and file.digest == base.digest
-    version = row.version if same_text else base.version
     place = Place(row.place.parent, row.place.name, index)
-    return replace(moved_base(base, file.kind, errand.target, place), version=version)
+    return moved_base(agreed_base(errand.base, file, row), file.kind, errand.target, place)

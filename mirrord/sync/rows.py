@@ -20,7 +20,7 @@ from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.mirror.layout import printable
 from mirrord.sync.bodies import body_of, data_of
 from mirrord.sync.decision import Decision
-from mirrord.sync.paths import by_depth, directory_above, moved_base, path_in
+from mirrord.sync.paths import agreed_base, by_depth, directory_above, moved_base, path_in
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.sides import Sides
@@ -275,7 +275,7 @@ async def _statements(connection: Connection, sides: Sides, one: _Prepared, name
     if one.decision.place is PlaceMove.TO_ROW:
         assert row is not None
         assert state.base is not None
-        agreed = moved_base(state.base, file.kind, file.path, file.place)
+        agreed = moved_base(agreed_base(state.base, file, row), file.kind, file.path, file.place)
         place = _called(file.place, name)
         return [*_before(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
     base = new_base(state, file)
