@@ -36,7 +36,8 @@ async def continued(
 
     So do those at the place of a page whose file is missing, be it since an earlier look: its folder was renamed, and
     it was saved again. In a tree that meets its rows just now a directory's own row comes first, then what lies in it:
-    so from the root down.
+    so from the root down. At last a file that has the name and most of the text of such a row is that page, too: its
+    folder was renamed before the daemon recorded anything.
     """
     owners = owners | await _made_of_lost(connection, sides, look, memory, owners)
     waiting = {row.entry: row.digest for row in rows.values() if row.entry not in memory.of_entry and not row.deleted}
@@ -49,7 +50,7 @@ async def continued(
         if unrecorded := {entry: digest for entry, digest in waiting.items() if entry not in taken}:
             continued = await _written_for(connection, sides, look, strangers, unrecorded) | continued
         if not continued:
-            return owners
+            return owners | await _made_of_namesakes(connection, sides, look, memory, owners, rows)
         owners = owners | continued
         asked |= strangers.keys()
 
@@ -119,6 +120,30 @@ async def _made_of_lost(
     return {path: entry for path, entry in made.items() if claims[entry] == look.found[path].claimed}
 
 
+async def _made_of_namesakes(
+    connection: Connection,
+    sides: Sides,
+    look: Look,
+    memory: Memory,
+    owners: Mapping[str, EntryId],
+    rows: Mapping[EntryId, Row],
+) -> dict[str, EntryId]:
+    """By path, the row of *rows* without a file here that has the file's name and most of whose text the file has."""
+    strange = [found for path, found in look.found.items() if _is_strange_page(found, owners[path], memory)]
+    names, taken = {found.spot.name for found in strange if owners[found.path] not in rows}, set(owners.values())
+    waiting = [row for row in rows.values() if row.place.name in names and row.entry not in taken]
+    pages = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
+    files = {
+        found.path: decode(found.data)
+        for found in strange
+        if found.data is not None and owners[found.path] not in rows and found.claimed is None
+    }
+    if not (pages and files) or max(len(pages), len(files)) > MOST:
+        return {}
+    made = made_of(await views.texts_of_digests(connection, sides.tenant, pages), files)
+    return {path: entry for path, entry in made.items() if rows[entry].place.name == look.found[path].spot.name}
+
+
 def _unrecorded(sides: Sides, files: Sequence[Found], memory: Memory) -> dict[EntryId, Digest]:
     """
     Pages that began at the paths of *files* and have no base here, with what they say now.
@@ -126,18 +151,14 @@ def _unrecorded(sides: Sides, files: Sequence[Found], memory: Memory) -> dict[En
     This tree may have got their files, and the rows may have been moved, before anything was recorded.
     """
     homes = (memory.rows.get(id_of_path(sides.tenant, found.path)) for found in files)
-    return {
-        row.entry: row.digest
-        for row in homes
-        if row is not None
-        and row.digest not in (None, EMPTY, NO_TEXT)
-        and not row.deleted
-        and _has_no_base(row, memory)
-    }
+    pages = (row for row in homes if row is not None and _is_unrecorded_page(row, memory))
+    return {row.entry: row.digest for row in pages if row.digest is not None}
 
 
-def _has_no_base(row: Row, memory: Memory) -> bool:
-    return row.kind is Kind.PAGE and row.entry not in memory.of_entry
+def _is_unrecorded_page(row: Row, memory: Memory) -> bool:
+    """Whether *row* is a living page that says something, and of which this mirror has no base."""
+    says_something = row.digest is not None and row.digest not in (EMPTY, NO_TEXT)
+    return says_something and row.kind is Kind.PAGE and not row.deleted and row.entry not in memory.of_entry
 
 
 def _is_lost(base: Base, memory: Memory) -> bool:

@@ -13,6 +13,8 @@ from tests.system.harness import Mirrord, eventually
 from tests.system.health import assert_syncs, differing, look_everywhere
 from tests.system.trees import tree
 
+LIVING_PAGES = "SELECT name FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page'"
+
 
 def test_what_one_renames_and_the_other_edits_at_once_is_both_on_both(here: Mirrord, there: Mirrord) -> None:
     for name in ("Plans/One.md", "Plans/Two.md", "Alone.md"):
@@ -45,9 +47,25 @@ def test_a_page_that_an_app_moves_before_the_other_host_has_recorded_its_edited_
     here.app.execute("UPDATE mirrord.page SET parent_id = NULL WHERE name = 'First'")
     there.up()
     _assert_equal(here, there)
-    pages = here.app.execute("SELECT name FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page'").fetchall()
-    assert sorted(name.partition(" (conflict")[0] for (name,) in pages) == ["First", "First"]
-    assert sum("conflict" in name for (name,) in pages) == 1
+    names = [name for (name,) in here.app.execute(LIVING_PAGES)]
+    assert sorted(name.partition(" (conflict")[0] for name in names) == ["First", "First"]
+    assert sum("conflict" in name for name in names) == 1
+
+
+def test_a_folder_renamed_and_rewritten_before_the_other_host_recorded_anything_makes_no_second_pages(
+    here: Mirrord, there: Mirrord
+) -> None:
+    texts = {name: f"# {name}\n\nWhat only {name} says, at some length.\n" for name in ("One", "Two")}
+    for name, text in texts.items():
+        save(here.file(f"Shelf/{name}.md"), text)
+        save(there.file(f"Folder/{name}.md"), f"{text}\nA line of a script.\n")
+    here.up()
+    look_everywhere(here)
+    there.up()
+    _assert_equal(here, there)
+    names = [name for (name,) in here.app.execute(LIVING_PAGES)]
+    assert sorted(name for name in names if "conflict" not in name) == ["One", "Two"]
+    assert len(names) == 4
 
 
 def test_offline_edits_of_both_are_all_kept(here: Mirrord, there: Mirrord) -> None:
