@@ -1,5 +1,6 @@
 """What people and tools do to the files of one mirror. An act that finds its target gone did nothing."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -207,8 +208,13 @@ def leave_no_halves(world: World, ledger: Ledger) -> None:
     while ledger.held:
         ledger.held.pop()[1].close()
     for mirror in world.mirrors:
-        for path in list(mirror.root.rglob("*")):
+        for path in _paths_below(mirror.root):
             if path.name.endswith(LEFTOVERS) and _is_visible(path, mirror.root):
                 ledger.copied |= tokens_in(path.read_bytes())
                 path.rename(path.with_name(f"Saved {path.name.split('.')[0]}.md"))
                 ledger.touched()
+
+
+def _paths_below(root: Path) -> list[Path]:
+    """Daemons are at work: a directory that goes meanwhile holds nothing."""
+    return [Path(directory, name) for directory, _, names in os.walk(root) for name in names]
