@@ -25,7 +25,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web test lint types smoke bench bench-codec soak fault full-fault demo-agent demo-research
+.PHONY: help run web test check lint types house docs smoke bench bench-codec soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,15 @@ $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
 
 test: $(EVERYTHING) ## Run the tests
 	@$(BIN)/python -m pytest -n 4 --dist worksteal
+
+check: lint types ## Check style and types, and run the unit tests: about a minute
+	@$(BIN)/python -m pytest -n 4 --dist worksteal tests/unit tests/test_architecture.py
+
+house: $(EVERYTHING) ## Print the figures of readability: sizes, names, parameters, citations
+	@$(BIN)/python -m tests.house
+
+docs: .venv/installed-docs ## Build the site of the documentation into site/; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: $(EVERYTHING) ## Check style and formatting
 	@$(BIN)/ruff check mirrord tests
@@ -97,6 +106,10 @@ bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vault
 $(RUNTIME): .venv/pyvenv.cfg pyproject.toml
 	@echo "Installing mirrord into .venv (this can take a minute)"
 	@$(INSTALL) -e '.[embedded,documents]'
+	@touch $@
+
+.venv/installed-docs: .venv/pyvenv.cfg pyproject.toml
+	@$(INSTALL) -e '.[docs]'
 	@touch $@
 
 $(EVERYTHING): .venv/pyvenv.cfg pyproject.toml
