@@ -63,7 +63,7 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
     if move is Move.TRASH and _was_carried(state):
         return Decision(state, Step.ROW, Move.ADOPT, PlaceMove.ADOPT, again=True)
     step = Step.DELETE if move is Move.REINSERT or is_emptied(state, move) else _step_of(move)
-    again = move in _TWO_STEPS or (move is Move.ADOPT and _is_apart(state))
+    again = move in _TWO_STEPS or _is_apart(state)
     return Decision(state, step, move, PlaceMove.NOTHING, again=again)
 
 

@@ -11,8 +11,8 @@ from mirrord.db import blobs, records, states, views
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
 from mirrord.db.writes import run
-from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
-from mirrord.domain.state import NO_TEXT, Base, File, Row
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
 from mirrord.mirror.kernel import Stat
@@ -250,7 +250,16 @@ async def _write(
         outcome.stale.append(decision)
     outcome.done.append(decision)
     outcome.written[path] = row.entry
-    return Base(row.entry, row.kind, path, row.place, row.version, digest_of(data), _claimed(row.kind, data))
+    place = _agreed_place(decision.state)
+    return Base(row.entry, row.kind, path, place, row.version, digest_of(data), _claimed(row.kind, data))
+
+
+def _agreed_place(state: State) -> Place:
+    """The row's; of a file that was not recorded yet its own, so that the next look carries the row's place over."""
+    file, row = state.file, state.row
+    assert row is not None
+    is_unrecorded = state.base is None and isinstance(file, File) and file.kind is row.kind
+    return file.place if is_unrecorded and isinstance(file, File) else row.place
 
 
 def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | None:

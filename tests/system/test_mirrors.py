@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+import pytest
 
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
@@ -66,6 +67,25 @@ def test_a_folder_renamed_and_rewritten_before_the_other_host_recorded_anything_
     names = [name for (name,) in here.app.execute(LIVING_PAGES)]
     assert sorted(name for name in names if "conflict" not in name) == ["One", "Two"]
     assert len(names) == 4
+
+
+@pytest.mark.parametrize("added", ["", "\nA line of an app.\n"], ids=["moved", "moved and edited"])
+def test_a_page_that_an_app_moves_before_the_other_host_recorded_its_copy_moves_there(
+    here: Mirrord, there: Mirrord, added: str
+) -> None:
+    text = "# Plan\n\nA page that both hosts got from a backup.\n"
+    for host in (here, there):
+        save(host.file("Box/Plan.md"), text)
+    here.up()
+    look_everywhere(here)
+    here.app.execute(
+        "UPDATE mirrord.page SET parent_id = NULL, name = 'New', markdown = %s WHERE name = 'Plan'", [text + added]
+    )
+    look_everywhere(here)
+    there.up()
+    _assert_equal(here, there)
+    assert there.text("New.md") == text + added
+    assert [name for (name,) in here.app.execute(LIVING_PAGES)] == ["New"]
 
 
 def test_offline_edits_of_both_are_all_kept(here: Mirrord, there: Mirrord) -> None:
