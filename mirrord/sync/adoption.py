@@ -15,17 +15,19 @@ _SILENT = frozenset({Move.NOTHING, Move.ADOPT, Move.FORGET})
 class Adoption:
     """
     active: until all that was marked has been worked on; what could not be settled by then is waiting, and adopted
-    when it can be. settled: entries of which a side was changed meanwhile.
+    when it can be. settled: entries of which a side was changed meanwhile. inserted: rows made from their files since
+    it began, whose past is therefore known.
     """
 
     active: bool = False
     cause: Rewind = Rewind.UNKNOWN
     settled: set[EntryId] = field(default_factory=set)
     waiting: set[EntryId] = field(default_factory=set)
+    inserted: set[EntryId] = field(default_factory=set)
 
     def begin(self, cause: Rewind) -> None:
         """Sides met of which the past is not known, or that went back."""
-        self.active, self.cause, self.settled = True, cause, set()
+        self.active, self.cause, self.settled, self.inserted = True, cause, set(), set()
 
     @property
     def is_going_on(self) -> bool:
@@ -39,7 +41,7 @@ class Adoption:
 
     def covers(self, entry: EntryId) -> bool:
         """Whether the rules of adoption hold for *entry*."""
-        return self.active or entry in self.waiting
+        return (self.active and entry not in self.inserted) or entry in self.waiting
 
     def has_stale_places(self, entry: EntryId) -> bool:
         """Whether a file that is not in its row's place is there because the tree went back."""
@@ -58,6 +60,8 @@ class Adoption:
                 self.settled.add(entry)
             if not decision.again:
                 self.waiting.discard(entry)
+                if self.active and decision.move is Move.INSERT:
+                    self.inserted.add(entry)
 
 
 def is_stale(decision: Decision) -> bool:

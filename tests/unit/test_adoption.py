@@ -1,0 +1,30 @@
+"""Which entries the rules of a first comparison hold for."""
+
+from dataclasses import replace
+
+from mirrord.sync.adoption import Adoption
+from mirrord.sync.decision import decide
+from mirrord.sync.plan import Move
+from mirrord.sync.rewind import Rewind
+from tests.unit.states import ENTRY, base, file, row, state
+
+
+def test_a_page_made_from_its_file_meanwhile_may_be_deleted_like_any_other() -> None:
+    adoption = Adoption(active=True)
+    insertion = decide(state(file=file()), seen=None, adopting=adoption.covers(ENTRY))
+    assert insertion.move is Move.INSERT
+    adoption.decided([insertion])
+    assert adoption.covers(ENTRY)
+    adoption.done([insertion])
+    gone = state(base(version=1), None, row(version=1))
+    assert decide(gone, seen=None, adopting=adoption.covers(ENTRY)).move is Move.ENTOMB
+    adoption.begin(Rewind.TREE)
+    assert decide(gone, seen=None, adopting=adoption.covers(ENTRY)).move is Move.CREATE
+
+
+def test_a_page_whose_insertion_is_looked_at_again_is_not_settled() -> None:
+    adoption = Adoption(active=True)
+    insertion = replace(decide(state(file=file()), seen=None, adopting=True), again=True)
+    adoption.decided([insertion])
+    adoption.done([insertion])
+    assert adoption.covers(ENTRY)
