@@ -82,8 +82,8 @@ async def _check_tables(connection: Connection, manifest: Manifest) -> None:
         columns = table.columns if table_name == BLOB else await backup_rows.columns_of(connection, table_name)
         if table_name not in known_tables or set(table.columns) - set(columns):
             raise Refused(
-                f"The backup was made with schema {manifest.schema}, and its table {table_name} is not known here as it "
-                "was then. Restore it with the mirrord it was made with, then upgrade; nothing was restored."
+                f"The backup was made with schema {manifest.schema}, and its table {table_name} is not known here as "
+                "it was then. Restore it with the mirrord it was made with, then upgrade; nothing was restored."
             )
 
 
