@@ -41,7 +41,7 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
     """
     Decide the next step of one entry; the place comes before the content, so that the content has a path.
 
-    seen: the row's version that had the file's bytes; None: no version had them.
+    seen: the newest version in the entry's history with the file's bytes; None: no version had them.
     stale_places: the tree went back in time, so a file with old bytes is also in an old place.
     """
     move = _spare_moved(plan(state, seen=seen, adopting=adopting), state, adopting=adopting)
