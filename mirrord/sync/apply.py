@@ -74,7 +74,8 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
     for decision in conflicts:
         await _merge_conflict(sides, decision, applied, stale.get(decision.state.entry))
     files = [decision for decision in decisions if decision.step is Step.FILE]
-    files += [replace(decision, step=Step.FILE, place=PlaceMove.TO_FILE) for decision in applied.refused]  # L7
+    # a refused place goes back to the row's (docs/design/sync.md, L7)
+    files += [replace(decision, step=Step.FILE, place=PlaceMove.TO_FILE) for decision in applied.refused]
     if files:
         written = await to_files(sides, files, applied.texts)
         applied.add(written)

@@ -56,15 +56,15 @@ class Bells:
                     if seq < cursor:
                         self._engines[tenant].handshake.doubt()
                     if seq != cursor:
-                        self._wake(tenant)
+                        self._wake_engine(tenant)
 
     async def _listen(self, backoff: Backoff) -> None:
         async for tenant in rings(self._dsn, list(self._engines), self._stop):
             backoff.succeeded()
             for woken in self._engines if tenant is None else [tenant]:
-                self._wake(woken)
+                self._wake_engine(woken)
 
-    def _wake(self, tenant: TenantId) -> None:
+    def _wake_engine(self, tenant: TenantId) -> None:
         self._changed_at = time.monotonic()
         self._engines[tenant].ring()
 

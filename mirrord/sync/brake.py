@@ -73,7 +73,7 @@ class Brake:
         entries = list(settled)
         text = sentence(rewind, len(entries))
         if text is not None:
-            await self._halt(Alarm(rewind.value, text), None, entries)
+            await self._add_halt(Alarm(rewind.value, text), None, entries)
 
     async def _carry_over(self, side: str, decisions: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
         waiting_ids = self._waiting_entries(side) - allowed
@@ -90,7 +90,7 @@ class Brake:
             side, counted_ids, sum(1 for decision in decisions if is_page_or_attachment(decision.state))
         )
         if alarm is not None:
-            await self._halt(alarm, side, asked_ids)
+            await self._add_halt(alarm, side, asked_ids)
             decisions = [decision for decision in decisions if decision.state.entry in allowed]
         if decisions:
             outcome.add(await self._carry_out(side, decisions, allowed))
@@ -124,7 +124,7 @@ class Brake:
             return alarm
         return weigh(side, len(entries), self.gathered.count_recent(side), based_files + based_records)
 
-    async def _halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
+    async def _add_halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             await attention.add_halt(

@@ -48,10 +48,10 @@ async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Findin
     questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
     async with database.transaction(tenant) as connection:
         entries_with_digest = await sightings.anywhere(connection, tenant, questions) if questions else {}
-    return list(_compare(files, expected, rows, ready, entries_with_digest))
+    return list(_compare_sides(files, expected, rows, ready, entries_with_digest))
 
 
-def _compare(
+def _compare_sides(
     files: dict[str, Digest | None],
     expected: dict[str, EntryId],
     rows: dict[EntryId, Row],

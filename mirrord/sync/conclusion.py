@@ -80,7 +80,7 @@ class Conclusion:
         moved = [*map(where, applied.done), *applied.written]
         settled = {*idle, *(decision.state.entry for decision in applied.done)}
         await self._problems.update(observation.look, applied.troubles, moved, settled)
-        await self._remember(applied)
+        await self._remember_done(applied)
 
     def take_barred(self) -> set[EntryId]:
         """Return and clear the entries that a mount blocked; the mount may be gone."""
@@ -100,7 +100,7 @@ class Conclusion:
             paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
         )
 
-    async def _remember(self, applied: Applied) -> None:
+    async def _remember_done(self, applied: Applied) -> None:
         if not applied.done:
             return
         index = self._sides.looker.index

@@ -46,7 +46,7 @@ class Consequences:
                 self._derived_at = -UNCHANGED
             seq, linked = self._engine.feed.cursor, False
             try:
-                linked = await self._update(stop)
+                linked = await self._update_derived(stop)
             except (Unavailable, Fenced):
                 await pause(stop, RETRY)
             await pause(stop, UNCHANGED if linked else max(LINK, self._seconds_until_link), self._engine.written)
@@ -55,13 +55,13 @@ class Consequences:
         with suppress(Unavailable, Fenced):
             await self._deriver.finish()
 
-    async def _update(self, stop: asyncio.Event) -> bool:
+    async def _update_derived(self, stop: asyncio.Event) -> bool:
         """Update once; return whether everything is up to date."""
         if time.monotonic() - self._derived_at >= UNCHANGED:
-            await self._derive(stop)
-        return self.drawn and await self._link(stop)
+            await self._derive_documents(stop)
+        return self.drawn and await self._update_links(stop)
 
-    async def _derive(self, stop: asyncio.Event) -> None:
+    async def _derive_documents(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending < MANY:
             began = time.monotonic()
             batch_pages = await self._deriver.derive_some()
@@ -69,7 +69,7 @@ class Consequences:
                 break
             self.drawn = False
             await self._note_progress(batch_pages)
-            await self._link(stop, many=batch_pages == BATCH)
+            await self._update_links(stop, many=batch_pages == BATCH)
             if batch_pages > 1:
                 await self._pause_for_others(stop, began)
             if not self._deriver.has_more:
@@ -93,7 +93,7 @@ class Consequences:
         elif pages == BATCH:
             self.long_work = Work("derive", pages, pages + await self._deriver.left())
 
-    async def _link(self, stop: asyncio.Event, *, many: bool = False) -> bool:
+    async def _update_links(self, stop: asyncio.Event, *, many: bool = False) -> bool:
         """
         Resolve links and place segments if it is time; return whether it was.
 

@@ -91,7 +91,7 @@ class Deriver:
         """
         self._workers.rest()
         try:
-            batch = await self._load()
+            batch = await self._load_batch()
             documents = await self._derive_batch(batch)
         finally:
             await self.finish()
@@ -100,7 +100,7 @@ class Deriver:
             self._held_ids.clear()
         if documents:
             self._storing_ids = [page.entry for page in batch]
-            self._storing = asyncio.create_task(self._store(list(zip(batch, documents, strict=True))))
+            self._storing = asyncio.create_task(self._store_documents(list(zip(batch, documents, strict=True))))
             if len(batch) < BATCH:
                 await self.finish()
         self.has_more = _may_be_cut(batch) or bool(self._held_ids)
@@ -119,13 +119,13 @@ class Deriver:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await views.count_underived(connection, self._sides.tenant, self._storing_ids)
 
-    async def _load(self) -> list[Underived]:
+    async def _load_batch(self) -> list[Underived]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await views.load_underived(
                 connection, self._sides.tenant, BATCH, TOGETHER, [*self._storing_ids, *self._held_ids]
             )
 
-    async def _store(self, derived: Sequence[tuple[Underived, Stored]]) -> None:
+    async def _store_documents(self, derived: Sequence[tuple[Underived, Stored]]) -> None:
         sides = self._sides
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
         link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]

@@ -38,12 +38,12 @@ class Doubts:
 
     def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
         """Decide on *states*, with the knowledge from earlier attempts."""
-        checked = [self._hold_refused(self._decide(observation, state)) for state in states]
+        checked = [self._hold_refused(self._decide_one(observation, state)) for state in states]
         decisions = [self._await_scan(decision, observation) for decision in checked]
         self._adoption.decided(decisions)
         return decisions
 
-    def _decide(self, observation: Observation, state: State) -> Decision:
+    def _decide_one(self, observation: Observation, state: State) -> Decision:
         entry = state.entry
         return decide(
             self._doubt_emptied(state),

@@ -84,12 +84,12 @@ class EventReader:
                 raise Fenced("The lease is not held; events wait.")
             self._is_working = True
             try:
-                await self._load()
-                await self._marks.take(self._mark_all_files, self._read)
+                await self._load_positions()
+                await self._marks.take(self._mark_all_files, self._read_lines)
             finally:
                 self._is_working = False
 
-    async def _load(self) -> None:
+    async def _load_positions(self) -> None:
         """Load the problems and positions of an earlier daemon, once."""
         if self._is_loaded:
             return
@@ -123,7 +123,7 @@ class EventReader:
             return set()
         return {path for name in names if is_event_file(path := f"{FOLDER}/{name}")}
 
-    async def _read(self, path: str) -> None:
+    async def _read_lines(self, path: str) -> None:
         has_more = True
         while has_more:
             cursor = self._cursors.get(path)

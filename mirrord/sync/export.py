@@ -170,9 +170,9 @@ async def _write_attachments(work: _Export, items: Sequence[Item]) -> None:
     """Write attachments of one part in chunks; larger and damaged ones one by one."""
     remaining = [item for item in items if item.size > PART]
     for chunk in _split_chunks([item for item in items if item.size <= PART]):
-        parts = await living.first_parts(work.connection, work.tenant, list({_digest(item) for item in chunk}))
+        parts = await living.first_parts(work.connection, work.tenant, list({_digest_of(item) for item in chunk}))
         intact = {digest: part for digest, part in parts.items() if digest_of(part) == digest}
-        complete = {item.entry: intact[_digest(item)] for item in chunk if _digest(item) in intact}
+        complete = {item.entry: intact[_digest_of(item)] for item in chunk if _digest_of(item) in intact}
         await work.run_on_disk(_write_items, work.outlet, chunk, complete)
         remaining += [item for item in chunk if item.entry not in complete]
         work.report(len(complete))
@@ -183,14 +183,14 @@ async def _write_attachments(work: _Export, items: Sequence[Item]) -> None:
 
 async def _write_parts(work: _Export, item: Item) -> None:
     try:
-        with work.outlet.writing(item.path, _digest(item)) as pieces:
-            async for part in living.parts(work.connection, work.tenant, _digest(item)):
+        with work.outlet.writing(item.path, _digest_of(item)) as pieces:
+            async for part in living.parts(work.connection, work.tenant, _digest_of(item)):
                 await work.run_on_disk(pieces.write, part)
     except Damaged:
         work.outlet.leave(item.path, _NO_BYTES_SENTENCE)
 
 
-def _digest(item: Item) -> Digest:
+def _digest_of(item: Item) -> Digest:
     assert item.digest is not None, "an attachment always has a digest"
     return item.digest
 

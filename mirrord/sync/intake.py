@@ -29,7 +29,7 @@ class Intake:
 
     def __len__(self) -> int:
         """The number of marks that are taken and not released."""
-        return self._taken_count + (_size(self._read_ahead.dirty) if self._read_ahead else 0)
+        return self._taken_count + (_count_marks(self._read_ahead.dirty) if self._read_ahead else 0)
 
     @property
     def is_ready(self) -> bool:
@@ -40,7 +40,7 @@ class Intake:
         """Take the next chunk, with its look if it was read ahead."""
         ahead, self._read_ahead = self._read_ahead, None
         dirty = ahead.dirty if ahead else self._queue.take(CHUNK)
-        self._taken_count += _size(dirty)
+        self._taken_count += _count_marks(dirty)
         look = await ahead.look if ahead else None
         if self._queue.only_reads(WORTH) and not dirty.entries and dirty.paths == dirty.forced:
             # looks run one after another: only the first look at an inode sees its earlier path
@@ -50,8 +50,8 @@ class Intake:
 
     def release(self, dirty: Dirty) -> None:
         """Release a chunk that is done or marked again."""
-        self._taken_count -= _size(dirty)
-        self.released += _size(dirty)
+        self._taken_count -= _count_marks(dirty)
+        self.released += _count_marks(dirty)
         self._queue.release(dirty)
 
     async def look_again(self) -> None:
@@ -67,5 +67,5 @@ class Intake:
         self._read_ahead = _ReadAhead(dirty, look)
 
 
-def _size(dirty: Dirty) -> int:
+def _count_marks(dirty: Dirty) -> int:
     return len(dirty.paths) + len(dirty.entries)

@@ -25,8 +25,8 @@ def made_of(lost: Mapping[EntryId, str], files: Mapping[str, str]) -> dict[str, 
     More than half of the page's text, by lines, must be in the file. Lines in several lost pages or in several files
     come from a template and do not count. A file made of several pages matches the one with the largest part in it.
     """
-    lost_lines = {entry: _lines(text) for entry, text in lost.items()}
-    file_lines = {path: _lines(text) for path, text in files.items()}
+    lost_lines = {entry: _split_lines(text) for entry, text in lost.items()}
+    file_lines = {path: _split_lines(text) for path, text in files.items()}
     lost_owners, file_owners = _owners_of_unique_lines(lost_lines), _owners_of_unique_lines(file_lines)
     common: dict[tuple[EntryId, str], int] = defaultdict(int)
     for line in lost_owners.keys() & file_owners.keys():
@@ -46,12 +46,12 @@ def is_unlike(old: str, new: str) -> bool:
 
 def share(old: str, new: str) -> float | None:
     """The share of *old* that is in *new*, by lines, from 0 to 1; None if *old* is too short to compare."""
-    old_lines = _lines(old)
+    old_lines = _split_lines(old)
     size = sum(map(len, old_lines))
-    return sum(map(len, old_lines & _lines(new))) / size if size >= LEAST else None
+    return sum(map(len, old_lines & _split_lines(new))) / size if size >= LEAST else None
 
 
-def _lines(text: str) -> set[str]:
+def _split_lines(text: str) -> set[str]:
     return {stripped for line in text.splitlines() if (stripped := line.strip())}
 
 

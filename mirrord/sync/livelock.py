@@ -88,7 +88,7 @@ def take_turn(course: Course, turn: Turn) -> Course:
     if course.is_stopped and not is_caused:
         return course  # unchanged while stopped, so that its time does not run out
     own_moves = () if is_caused else (*(at for at in course.own if at > since), turn.at)
-    shown_traits = {**course.shown, **dict.fromkeys(_traits(turn), turn.at)}
+    shown_traits = {**course.shown, **dict.fromkeys(_traits_of(turn), turn.at)}
     return Course(shown_traits, own_moves, (*course.turns, turn)[-LISTED_MOVES:], len(own_moves) > MOST_OWN_MOVES)
 
 
@@ -97,7 +97,7 @@ def is_caused_by_others(course: Course, turn: Turn) -> bool:
     if not course.turns:
         return True
     last = course.turns[-1]
-    evidence = _traits(turn) if course.is_stopped and turn.is_foreign else _foreign_traits(last, turn)
+    evidence = _traits_of(turn) if course.is_stopped and turn.is_foreign else _foreign_traits(last, turn)
     return any(trait not in course.shown for trait in evidence) or _is_source_changed(last, turn)
 
 
@@ -121,5 +121,5 @@ def _is_source_changed(last: Turn, turn: Turn) -> bool:
     return turn.way is Way.TO_FILE and turn.is_foreign and turn.version != last.version
 
 
-def _traits(turn: Turn) -> Iterator[Trait]:
+def _traits_of(turn: Turn) -> Iterator[Trait]:
     yield from (turn.file.digest, turn.file.name, turn.row.digest, turn.row.name)
