@@ -1,4 +1,4 @@
-"""The pass over sides whose common past is not known: nothing is deleted, old bytes are stale (DESIGN §3, SYNC 1.1)."""
+"""Rules for sides without a known common past: nothing is deleted, old bytes are stale (docs/design/sync.md)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,9 +14,11 @@ _SILENT = frozenset({Move.NOTHING, Move.ADOPT, Move.FORGET})
 @dataclass(slots=True)
 class Adoption:
     """
-    active: until all that was marked has been worked on; what could not be settled by then is waiting, and adopted
-    when it can be. settled: entries of which a side was changed meanwhile. inserted: rows made from their files since
-    it began, whose past is therefore known.
+    The state of an adoption.
+
+    active: until all marked entries have been worked on. waiting: entries that are not finished by then; the rules hold
+    for them until they are. settled: entries of which the adoption changed a side. inserted: rows made from their files
+    since the adoption began, so their past is known.
     """
 
     active: bool = False
@@ -26,17 +28,17 @@ class Adoption:
     inserted: set[EntryId] = field(default_factory=set)
 
     def begin(self, cause: Rewind) -> None:
-        """Sides met of which the past is not known, or that went back."""
+        """Start: the common past of the sides is not known, or one of them went back in time."""
         self.active, self.cause, self.settled, self.inserted = True, cause, set(), set()
 
     @property
     def is_going_on(self) -> bool:
-        """Whether the rules of adoption hold for anything."""
+        """Whether the rules of adoption hold for any entry."""
         return self.active or bool(self.waiting)
 
     @property
     def is_rewinding(self) -> bool:
-        """Whether they hold because the tree went back."""
+        """Whether they hold because the tree went back in time."""
         return self.is_going_on and self.cause is Rewind.TREE
 
     def covers(self, entry: EntryId) -> bool:
@@ -44,16 +46,16 @@ class Adoption:
         return (self.active and entry not in self.inserted) or entry in self.waiting
 
     def has_stale_places(self, entry: EntryId) -> bool:
-        """Whether a file that is not in its row's place is there because the tree went back."""
+        """Whether a file outside its row's place is there because the tree went back in time."""
         return self.cause is Rewind.TREE and self.covers(entry)
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """What is to be done now, and will be done by these rules even if it takes longer."""
+        """Note pending decisions; these rules hold for them even after the adoption has ended."""
         if self.active:
-            self.waiting |= {one.state.entry for one in decisions if one.step is not Step.NOTHING}
+            self.waiting |= {decision.state.entry for decision in decisions if decision.step is not Step.NOTHING}
 
     def done(self, decisions: Iterable[Decision]) -> None:
-        """It has been."""
+        """Note decisions that were carried out."""
         for decision in decisions:
             entry = decision.state.entry
             if self.covers(entry) and (decision.move not in _SILENT or decision.place.changes_a_side):
@@ -65,5 +67,5 @@ class Adoption:
 
 
 def is_stale(decision: Decision) -> bool:
-    """Whether a file came back although its row is deleted: its bytes are in the history, so nothing is lost."""
+    """Whether a file came back although its row is deleted; its bytes are in the history, so nothing is lost."""
     return decision.move is Move.TRASH and decision.state.base is None

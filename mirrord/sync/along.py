@@ -1,4 +1,4 @@
-"""Deletions that follow another: the segments of a page that goes are no loss of their own."""
+"""Deletions that follow another one: the segments of a deleted page do not count as losses of their own."""
 
 from collections.abc import Sequence
 
@@ -9,24 +9,29 @@ from mirrord.sync.decision import Decision
 from mirrord.sync.sides import Sides
 
 
-async def following(sides: Sides, gone: Sequence[Decision]) -> frozenset[EntryId]:
-    """Those of the entries *gone* that are segments of a page that goes with them, or is gone from both sides."""
-    pages = {one.state.entry: page for one in gone if (page := _page_of(one.state)) is not None}
+async def following(sides: Sides, decisions: Sequence[Decision]) -> frozenset[EntryId]:
+    """Select the segments among *decisions* whose page is deleted with them, or is gone from both sides."""
+    pages = {
+        decision.state.entry: page
+        for decision in decisions
+        if (page := _page_id_of_segment(decision.state)) is not None
+    }
     if not pages:
         return frozenset()
-    asked = list(set(pages.values()))
+    page_ids = list(set(pages.values()))
     async with sides.database.transaction(sides.tenant) as connection:
-        wanted = states.Wanted(entries=asked)
-        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, asked)
-    agreed = {base.entry for base in bases}
-    going = {one.state.entry for one in gone} | {page for page, row in rows.items() if row.deleted} - agreed
-    return frozenset(entry for entry, page in pages.items() if page in going)
+        selection = states.Wanted(entries=page_ids)
+        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, selection, page_ids)
+    ids_with_base = {base.entry for base in bases}
+    deleted_ids = {decision.state.entry for decision in decisions}
+    deleted_ids |= {page for page, row in rows.items() if row.deleted} - ids_with_base
+    return frozenset(entry for entry, page in pages.items() if page in deleted_ids)
 
 
-def _page_of(state: State) -> EntryId | None:
-    """The page whose segments this is; None: it is something else."""
-    known = state.base or state.row
-    if known is None or known.kind is not Kind.RECORD:
+def _page_id_of_segment(state: State) -> EntryId | None:
+    """The page of a segment record; None for other entries."""
+    source = state.base or state.row
+    if source is None or source.kind is not Kind.RECORD:
         return None
-    kind, _, key = known.place.name.partition("/")
+    kind, _, key = source.place.name.partition("/")
     return parse_id(key) if kind == "segment" else None

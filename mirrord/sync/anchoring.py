@@ -1,8 +1,8 @@
 """
-Segments follow the text: when a page or its segments changed, these are held against each other.
+Keep segments at their text: when a page or its segments changed, both are compared.
 
-As with links the feed says where to look. What comes of it is written into the record's row as any change is, over the
-version it was made from, so that files and other mirrors follow; the same everywhere, so that two daemons never differ.
+As with links, the feed names the changed entries. A result is written into the record's row like any other change, over
+the version it was made from, so files and other mirrors follow. The result is deterministic: two daemons never differ.
 """
 
 import asyncio
@@ -21,30 +21,30 @@ from mirrord.domain.record import Form
 from mirrord.domain.segment import decoded, encoded
 from mirrord.sync.changed import look_at_changed
 
-_Anchored = list[tuple[Unanchored, RecordText | None]]
+_AnchoredTexts = list[tuple[Unanchored, RecordText | None]]
 
 
 async def anchor_batch(connection: Connection, tenant: TenantId) -> int:
-    """Look at one batch in the open transaction; how many entries it held."""
-    return await look_at_changed(connection, tenant, Follower.SEGMENTS, _anchor)
+    """Anchor one batch in the open transaction; return its number of entries."""
+    return await look_at_changed(connection, tenant, Follower.SEGMENTS, _anchor_segments)
 
 
-async def _anchor(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> None:
-    found = await segments.load_unanchored(connection, tenant, entries)
-    if found:
-        await segments.store(connection, tenant, await asyncio.to_thread(_anchored, found))
+async def _anchor_segments(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> None:
+    unanchored = await segments.load_unanchored(connection, tenant, entries)
+    if unanchored:
+        await segments.store(connection, tenant, await asyncio.to_thread(_anchor_texts, unanchored))
 
 
-def _anchored(found: Sequence[Unanchored]) -> _Anchored:
-    return [(one, _text(one)) for one in found]
+def _anchor_texts(unanchored: Sequence[Unanchored]) -> _AnchoredTexts:
+    return [(segment, _new_text_of(segment)) for segment in unanchored]
 
 
-def _text(one: Unanchored) -> RecordText | None:
-    """The record's new text; None: it stays."""
-    data = read(Form.JSON, one.text)
-    old = split(one.old).body if one.old is not None else None
-    new = encoded(data, anchored(decoded(data), old, split(one.markdown).body))
-    if new == data:
+def _new_text_of(segment: Unanchored) -> RecordText | None:
+    """The record's new text; None if it does not change."""
+    data = read(Form.JSON, segment.text)
+    old_body = split(segment.old).body if segment.old is not None else None
+    new_data = encoded(data, anchored(decoded(data), old_body, split(segment.markdown).body))
+    if new_data == data:
         return None
-    text = canonical(new)
+    text = canonical(new_data)
     return RecordText(text, read(Form.JSON, text)) if len(text) <= MAX_JSON else None

@@ -1,4 +1,4 @@
-"""Applying: rows made ready, then rows written, then files; each act names what it replaces."""
+"""Apply decisions: prepare rows, write rows, then write files. Each write names the version that it replaces."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ from mirrord.sync.sides import Sides
 @dataclass(slots=True)
 class Applied(FileOutcome):
     """
-    What became of a pass.
+    The outcome of a pass.
 
-    entries: others to look at now, such as conflict siblings. texts: of rows that were rendered in it.
+    entries: other entries to look at next, such as conflict siblings. texts: texts of rows rendered in this pass.
     """
 
     entries: list[EntryId] = field(default_factory=list)
@@ -37,8 +37,8 @@ class Applied(FileOutcome):
 
 
 async def prepare(sides: Sides, decisions: Sequence[Decision], doubts: Doubts, applied: Applied) -> list[State]:
-    """Name and render rows that apps wrote; the states as they are then, to be decided on anew."""
-    rows = {one.state.entry: one.state.row for one in decisions if one.state.row is not None}
+    """Name and render rows that apps wrote; return the new states, which need a new decision."""
+    rows = {decision.state.entry: decision.state.row for decision in decisions if decision.state.row is not None}
     for decision in decisions:
         if decision.place is PlaceMove.NAME and decision.state.row is not None:
             try:
@@ -49,7 +49,7 @@ async def prepare(sides: Sides, decisions: Sequence[Decision], doubts: Doubts, a
     unrendered = {entry: row for entry, row in rows.items() if _is_unrendered(row)}
     rendered = await render_rows(sides, unrendered) if unrendered else Rendered()
     applied.texts |= rendered.texts
-    by_entry = {one.state.entry: one for one in decisions}
+    by_entry = {decision.state.entry: decision for decision in decisions}
     for refusal in rendered.refusals:
         doubts.refuse(refusal.entry, refusal.version)
         applied.troubles.append(Problem(where(by_entry[refusal.entry]), "render", refusal.sentence, refusal.entry))
@@ -64,17 +64,18 @@ def _is_unrendered(row: Row) -> bool:
 
 
 async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], applied: Applied) -> None:
-    """Write rows, then files. views: by path, of pages just read."""
-    to_write = [one for one in decisions if one.step is Step.ROW]
-    stale = await stale_saves(sides, [one for one in to_write if _is_content(one)])
-    clashes = [one for one in to_write if _clashes(one) or one.state.entry in stale]
-    plain = [one for one in to_write if not (_clashes(one) or one.state.entry in stale)]
-    if plain:
-        applied.add(await to_rows(sides, plain, views))
-    for decision in clashes:
-        await _settle(sides, decision, applied, stale.get(decision.state.entry))
-    files = [one for one in decisions if one.step is Step.FILE]
-    files += [replace(one, step=Step.FILE, place=PlaceMove.TO_FILE) for one in applied.refused]  # L7
+    """Write rows, then files. views: of the pages just read, by path."""
+    to_write = [decision for decision in decisions if decision.step is Step.ROW]
+    stale = await stale_saves(sides, [decision for decision in to_write if _changes_content(decision)])
+    conflicts = [decision for decision in to_write if _is_conflict(decision) or decision.state.entry in stale]
+    ordinary = [decision for decision in to_write if not (_is_conflict(decision) or decision.state.entry in stale)]
+    if ordinary:
+        applied.add(await to_rows(sides, ordinary, views))
+    for decision in conflicts:
+        await _merge_conflict(sides, decision, applied, stale.get(decision.state.entry))
+    files = [decision for decision in decisions if decision.step is Step.FILE]
+    # a refused place goes back to the row's (docs/design/sync.md, L7)
+    files += [replace(decision, step=Step.FILE, place=PlaceMove.TO_FILE) for decision in applied.refused]
     if files:
         written = await to_files(sides, files, applied.texts)
         applied.add(written)
@@ -83,28 +84,30 @@ async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str,
         applied.taken |= written.taken
 
 
-def _is_content(decision: Decision) -> bool:
+def _changes_content(decision: Decision) -> bool:
     return decision.place not in (PlaceMove.TO_ROW, PlaceMove.TO_FILE)
 
 
-def _clashes(decision: Decision) -> bool:
-    return _is_content(decision) and decision.move in (Move.MERGE, Move.SIBLING)
+def _is_conflict(decision: Decision) -> bool:
+    return _changes_content(decision) and decision.move in (Move.MERGE, Move.SIBLING)
 
 
-async def _settle(sides: Sides, decision: Decision, applied: Applied, made_from: Revision | None) -> None:
-    """made_from: the version a stale buffer held; None: what the base says."""
+async def _merge_conflict(sides: Sides, decision: Decision, applied: Applied, buffer_revision: Revision | None) -> None:
+    """buffer_revision: the version in a stale editor buffer; None: the file was made from the base."""
     file = decision.state.file
     assert isinstance(file, File)
     try:
         data = await asyncio.to_thread(data_of, sides.tree, file)
-        clash = clash_of(decision.state, data)
-        if made_from is not None:
+        conflict = clash_of(decision.state, data)
+        if buffer_revision is not None:
             sides.old_buffers.note_save(decision.state.entry, file.digest)
         if decision.move is Move.SIBLING:
-            clash = replace(clash, ancestor=None)
-        elif made_from is not None:
-            clash = replace(clash, ancestor=made_from.digest, ancestor_version=made_from.version, stale=True)
-        applied.entries += await merging.settle(sides, clash)
+            conflict = replace(conflict, ancestor=None)
+        elif buffer_revision is not None:
+            conflict = replace(
+                conflict, ancestor=buffer_revision.digest, ancestor_version=buffer_revision.version, stale=True
+            )
+        applied.entries += await merging.settle(sides, conflict)
     except (Stale, FileNotFoundError):
         applied.stale.append(decision)
     except Busy:
@@ -112,21 +115,21 @@ async def _settle(sides: Sides, decision: Decision, applied: Applied, made_from:
     except (Damaged, Refused) as error:
         applied.troubles.append(Problem(file.path, "damaged", str(error), decision.state.entry))
     else:
-        applied.done.append(replace(decision, move=Move.MERGE, again=True) if made_from else decision)
+        applied.done.append(replace(decision, move=Move.MERGE, again=True) if buffer_revision else decision)
 
 
 def path_of(decision: Decision) -> str | None:
-    """Where the entry's file is, or was when both sides last agreed."""
+    """The path of the entry's file now, or else in the base."""
     file, base = decision.state.file, decision.state.base
     return file.path if file is not None else base.path if base is not None else None
 
 
 def where(decision: Decision) -> str:
-    """How a problem names the entry: by its path, else by its name."""
+    """The path under which a problem lists the entry, else its name."""
     row = decision.state.row
     return path_of(decision) or (row.place.name if row and row.place.name else str(decision.state.entry))
 
 
 def passes(decision: Decision) -> bool:
-    """Whether what hinders the decision will be over without anybody's doing."""
+    """Whether the obstacle is temporary."""
     return isinstance(decision.state.file, Unknown) and decision.state.file.passing

@@ -1,4 +1,4 @@
-"""Putting bases, looks and rows together into states, entry by entry."""
+"""Combine bases, looks and rows into one state for each entry."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,16 +17,16 @@ def owner_paths(directory: str) -> list[str]:
 
 
 def is_owned(directory: str, index: Index) -> bool:
-    """Whether a page is there whose directory it is: `D/_index.md`, or the folder note `D.md`."""
+    """Whether *directory* belongs to a page: `D/_index.md`, or the folder note `D.md`."""
     return any(path in index for path in owner_paths(directory)[:2])
 
 
 @dataclass(slots=True)
 class Assembly:
     """
-    What is known in one pass.
+    The facts of one pass.
 
-    owners: whose each found path is. unowned: directories of which is not known yet whose children live there.
+    owners: entry id by found path. unowned: directories whose owning page is not known yet.
     """
 
     index: Index
@@ -38,12 +38,14 @@ class Assembly:
     def states(self, entries: Iterable[EntryId], rows: Mapping[EntryId, Row]) -> list[State]:
         path_of = {entry: path for path, entry in self.owners.items()}
         return [
-            State(entry, self.memory.of_entry.get(entry), self._file(entry, path_of.get(entry)), rows.get(entry))
+            State(
+                entry, self.memory.of_entry.get(entry), self._file_of_entry(entry, path_of.get(entry)), rows.get(entry)
+            )
             for entry in entries
         ]
 
     def owner(self, directory: str) -> EntryId | None:
-        """The entry whose children live in *directory*; None for the root. Raises KeyError if that is not known yet."""
+        """The entry whose children live in *directory*; None for the root. Raises KeyError if it is not known yet."""
         if not directory:
             return None
         for path in owner_paths(directory):
@@ -55,54 +57,54 @@ class Assembly:
         raise KeyError(directory)
 
     def is_missing(self, base: Base) -> bool:
-        """Whether nothing is known to be where the file of *base* was."""
-        known = (self.index, self.look.found, self.look.unknown)
-        return base.path is not None and not any(base.path in paths for paths in known)
+        """Whether nothing is known at the path of *base*."""
+        known_paths = (self.index, self.look.found, self.look.unknown)
+        return base.path is not None and not any(base.path in paths for paths in known_paths)
 
-    def _file(self, entry: EntryId, path: str | None) -> File | Unknown | None:
+    def _file_of_entry(self, entry: EntryId, path: str | None) -> File | Unknown | None:
         base = self.memory.of_entry.get(entry)
         if path is not None:
-            return self._found(self.look.found[path], base)
+            return self._to_file(self.look.found[path], base)
         if base is None or base.path is None or base.path in self.owners:
             return None
         if base.path in self.look.unknown:
             return self.look.unknown[base.path]
-        seen = self.index.get(base.path)
-        if seen is not None and not self._has_page(base):
-            return File(base.kind, base.path, base.place, seen.digest, base.claimed)
-        return self._bare_directory(base)
+        cached_stat = self.index.get(base.path)
+        if cached_stat is not None and not self._has_page_file(base):
+            return File(base.kind, base.path, base.place, cached_stat.digest, base.claimed)
+        return self._to_bare_folder(base)
 
-    def _found(self, found: Found, base: Base | None) -> File | Unknown:
-        spot = found.spot
+    def _to_file(self, found_file: Found, base: Base | None) -> File | Unknown:
+        spot = found_file.spot
         try:
             place = Place(self.owner(spot.folder), spot.name, spot.index)
         except KeyError:
-            if base is None or base.path != found.path:
+            if base is None or base.path != found_file.path:
                 self.unowned.add(spot.folder)
-                return Unknown(found.path, f"The folder of {found.path!r} is not known yet.")
+                return Unknown(found_file.path, f"The folder of {found_file.path!r} is not known yet.")
             place = base.place
-        here = self.memory.at_path.get(found.path)
+        base_at_path = self.memory.at_path.get(found_file.path)
         return File(
-            *(spot.kind, found.path, place, found.digest, found.claimed, found.data),
-            contested=here is not None and here is not base,
-            held=found.held,
-            succeeds=self._folder_there(found, base),
+            *(spot.kind, found_file.path, place, found_file.digest, found_file.claimed, found_file.data),
+            contested=base_at_path is not None and base_at_path is not base,
+            held=found_file.held,
+            succeeds=self._replaced_folder(found_file, base),
         )
 
-    def _folder_there(self, found: Found, base: Base | None) -> EntryId | None:
-        """The folder that had the directory to which the file of another page came."""
-        if base is None or found.spot.kind is not Kind.PAGE:
+    def _replaced_folder(self, found_file: Found, base: Base | None) -> EntryId | None:
+        """The folder whose directory another page's file has moved into."""
+        if base is None or found_file.spot.kind is not Kind.PAGE:
             return None
-        there = self.memory.at_path.get(directory_of(found.path, Kind.PAGE))
-        is_other = there is not None and there is not base and there.kind is Kind.FOLDER
-        return there.entry if there is not None and is_other else None
+        folder = self.memory.at_path.get(directory_of(found_file.path, Kind.PAGE))
+        is_other_folder = folder is not None and folder is not base and folder.kind is Kind.FOLDER
+        return folder.entry if folder is not None and is_other_folder else None
 
-    def _has_page(self, base: Base) -> bool:
-        """Whether a folder's directory has become the directory of a page."""
+    def _has_page_file(self, base: Base) -> bool:
+        """Whether the directory of a folder belongs to a page now."""
         return base.kind is Kind.FOLDER and any(path in self.owners for path in owner_paths(base.path or "")[:2])
 
-    def _bare_directory(self, base: Base) -> File | None:
-        """The page file is gone: does its directory live on, without another page file?"""
+    def _to_bare_folder(self, base: Base) -> File | None:
+        """The remaining directory of a page without page file, as a folder; None if a page owns it or it is gone."""
         if base.kind is not Kind.PAGE or base.path is None:
             return None
         directory = directory_of(base.path, Kind.PAGE)

@@ -1,4 +1,4 @@
-"""How long to wait before something that failed is tried again."""
+"""Pauses between repeated attempts."""
 
 import random
 
@@ -7,7 +7,7 @@ LONGEST = 5.0  # seconds
 
 
 class Backoff:
-    """Pauses that double; each is shortened by chance, so that many daemons do not come back in the same moment."""
+    """Pauses that double; each is shortened at random, so that many daemons do not retry at the same moment."""
 
     def __init__(self) -> None:
         self._attempts = 0
@@ -19,5 +19,5 @@ class Backoff:
         return longest * random.uniform(0.5, 1.0)
 
     def succeeded(self) -> None:
-        """The next failure is a new one."""
+        """Start again with the shortest pause."""
         self._attempts = 0

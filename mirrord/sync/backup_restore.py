@@ -1,11 +1,11 @@
-"""A tenant comes back from a backup: all rows in one transaction, and the files that no row has before it ends."""
+"""Restore a tenant from a backup: all rows in one transaction, and before its end the files that no row has."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
-from mirrord.db import backups as rows_of
+from mirrord.db import backups as backup_rows
 from mirrord.db.connect import Connection, Database
 from mirrord.domain.backup import Manifest
 from mirrord.domain.entry import TenantId
@@ -21,7 +21,7 @@ from mirrord.sync.backup import BLOB
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where files go: into the root of the tree, if nothing else is in it, or beside. mode: of a root that is made."""
+    """Where files go: into the root of the tree if nothing else is in it, else beside. mode: of a new root."""
 
     root: Path
     beside: Path
@@ -30,7 +30,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back. files: paths of those that no row has; into: the directory they are in, None: there are none."""
+    """The outcome of a restore. files: paths of the files that no row has; into: their directory, or None."""
 
     rows: int
     files: tuple[str, ...]
@@ -47,43 +47,43 @@ async def restore(
     progress: Progress,
 ) -> Restored:
     """
-    Store a whole backup in a tenant that has nothing, made under *name* if it is missing; call it inside `reading()`.
+    Store a whole backup in an empty tenant, created as *name* if it is missing; call it inside `reading()`.
 
-    A kill leaves an empty tenant, and maybe some of the files: the same call goes on from there.
+    A kill leaves an empty tenant, and maybe some of the files; the same call continues from there.
 
     Raises:
-        Refused: the tenant has pages, the name is another's, or this mirrord does not know what the backup holds.
-        Damaged: an object is not what it was; nothing was stored.
+        Refused: the tenant has pages, another tenant has the name, or the schema here lacks a table or column.
+        Damaged: an object has changed; nothing was stored.
     """
-    await rows_of.make_tenant(database, name, tenant, manifest.tenant_made_at)
-    async with rows_of.filling(database, tenant, name) as connection:
-        await _check_known(connection, manifest)
-        done = 0
-        for table, kept in manifest.tables.items():
-            for chunk in kept.chunks:
+    await backup_rows.make_tenant(database, name, tenant, manifest.tenant_made_at)
+    async with backup_rows.filling(database, tenant, name) as connection:
+        await _check_tables(connection, manifest)
+        stored_rows = 0
+        for table_name, table in manifest.tables.items():
+            for chunk in table.chunks:
                 lines = backups.lines(chunk.name)
-                if table == BLOB:
+                if table_name == BLOB:
                     stored = await _store_blobs(connection, tenant, lines, backups)
                 else:
-                    stored = await rows_of.store_rows(connection, table, kept.columns, lines)
+                    stored = await backup_rows.store_rows(connection, table_name, table.columns, lines)
                 if stored != chunk.rows:
-                    raise Damaged(f"{stored} rows of {table} were stored instead of {chunk.rows}; all is undone.")
-                done += stored
-                progress(done, manifest.rows)
+                    raise Damaged(f"{stored} rows of {table_name} were stored instead of {chunk.rows}; all is undone.")
+                stored_rows += stored
+                progress(stored_rows, manifest.rows)
         files = [strays.stray_of(line) for chunk in manifest.files.chunks for line in backups.lines(chunk.name)]
-        into = _put(files, backups, places) if files else None
-        await rows_of.finish(connection, manifest.seq)
-    return Restored(done, tuple(printable(one.path) for one in files), into)
+        into = _write_files(files, backups, places) if files else None
+        await backup_rows.finish(connection, manifest.seq)
+    return Restored(stored_rows, tuple(printable(stray.path) for stray in files), into)
 
 
-async def _check_known(connection: Connection, manifest: Manifest) -> None:
-    known = set(await rows_of.kept_tables(connection))
-    for table, kept in manifest.tables.items():
-        columns = kept.columns if table == BLOB else await rows_of.columns_of(connection, table)
-        if table not in known or set(kept.columns) - set(columns):
+async def _check_tables(connection: Connection, manifest: Manifest) -> None:
+    known_tables = set(await backup_rows.kept_tables(connection))
+    for table_name, table in manifest.tables.items():
+        columns = table.columns if table_name == BLOB else await backup_rows.columns_of(connection, table_name)
+        if table_name not in known_tables or set(table.columns) - set(columns):
             raise Refused(
-                f"The backup was made with schema {manifest.schema}, and its table {table} is not known here as it was "
-                "then. Restore it with the mirrord it was made with, then upgrade; nothing was restored."
+                f"The backup was made with schema {manifest.schema}, and its table {table_name} is not known here as "
+                "it was then. Restore it with the mirrord it was made with, then upgrade; nothing was restored."
             )
 
 
@@ -91,15 +91,15 @@ async def _store_blobs(connection: Connection, tenant: TenantId, lines: list[byt
     for line in lines:
         facts = orjson.loads(line)
         data = backups.content(facts["object"])
-        await rows_of.store_blob(connection, tenant, bytes.fromhex(facts["digest"]), facts["part"], data)
+        await backup_rows.store_blob(connection, tenant, bytes.fromhex(facts["digest"]), facts["part"], data)
     return len(lines)
 
 
-def _put(files: list[Stray], backups: Backups, places: Places) -> Path:
-    """Write files durably; the directory they are in. A tree that has others keeps to its own."""
+def _write_files(files: list[Stray], backups: Backups, places: Places) -> Path:
+    """Write files durably; return their directory. A tree with other files in it is left alone."""
     into = places.root
     marker.make_root(into, places.mode)
-    if not _may_take(into, files):
+    if not _holds_only(into, files):
         into = places.beside
         marker.make_root(into)
     tree = Tree(into)
@@ -111,7 +111,7 @@ def _put(files: list[Stray], backups: Backups, places: Places) -> Path:
     return into
 
 
-def _may_take(root: Path, files: list[Stray]) -> bool:
+def _holds_only(root: Path, files: list[Stray]) -> bool:
     tree = Tree(root)
     try:
         return strays.holds_only(tree, files)

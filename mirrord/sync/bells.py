@@ -1,4 +1,4 @@
-"""How engines learn that rows changed: by the bell, and by looking at the clocks, because a bell may be lost."""
+"""Wake engines when rows changed: by notifications, and by polling, because a notification may be lost."""
 
 import asyncio
 import logging
@@ -18,9 +18,9 @@ from mirrord.sync.pausing import pause
 
 log = logging.getLogger(__name__)
 
-POLL = 1.0  # seconds between looks at the clocks
+POLL = 1.0  # seconds between two polls
 POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
-POLL_SHARE = 0.002  # seconds at least between two looks, for each tenant
+POLL_SHARE = 0.002  # seconds at least between two polls, for each tenant
 BUSY = 5.0
 
 
@@ -31,21 +31,21 @@ class Bells:
         self._dsn = dsn
         self._engines = engines
         self._stop = stop
-        self._changed = -BUSY
+        self._changed_at = -BUSY
 
     async def listen(self) -> None:
-        """Wake whoever's bell rings, until the daemon stops. While the connection is lost the poll goes on."""
-        await self._insist(self._listen, self._bell_lost)
+        """Wake engines on notifications, until the daemon stops. While the connection is lost, polling continues."""
+        await self._run_with_retries(self._listen, self._handle_lost_listener)
 
     async def tick(self) -> None:
-        """Ring for all who listen, in place of the transactions, until the daemon stops."""
-        await self._insist(lambda _: tick(self._dsn, self._stop), _ticker_lost)
+        """Send notifications on behalf of the transactions, until the daemon stops."""
+        await self._run_with_retries(lambda _: tick(self._dsn, self._stop), _handle_lost_ticker)
 
     async def poll(self, database: Database, ready: asyncio.Event) -> None:
-        """The safety net below the bell: one statement for all tenants."""
+        """Poll for lost notifications, with one statement for all tenants."""
         await pause(self._stop, None, ready)
         while not self._stop.is_set():
-            busy = time.monotonic() - self._changed < BUSY
+            busy = time.monotonic() - self._changed_at < BUSY
             await pause(self._stop, min(POLL, max(POLL_BUSY, POLL_SHARE * len(self._engines))) if busy else POLL)
             with suppress(Unavailable):
                 async with database.autocommit() as connection:
@@ -56,35 +56,35 @@ class Bells:
                     if seq < cursor:
                         self._engines[tenant].handshake.doubt()
                     if seq != cursor:
-                        self._ring(tenant)
+                        self._wake_engine(tenant)
 
     async def _listen(self, backoff: Backoff) -> None:
         async for tenant in rings(self._dsn, list(self._engines), self._stop):
             backoff.succeeded()
-            for one in self._engines if tenant is None else [tenant]:
-                self._ring(one)
+            for woken in self._engines if tenant is None else [tenant]:
+                self._wake_engine(woken)
 
-    def _ring(self, tenant: TenantId) -> None:
-        self._changed = time.monotonic()
+    def _wake_engine(self, tenant: TenantId) -> None:
+        self._changed_at = time.monotonic()
         self._engines[tenant].ring()
 
-    def _bell_lost(self, error: Unavailable) -> None:
-        """The server that comes back may be another one, or this one as it was earlier."""
+    def _handle_lost_listener(self, error: Unavailable) -> None:
+        """After a loss the server may be another one, or an earlier state of this one."""
         log.warning("bell_lost", extra={"error": str(error)})
         for engine in self._engines.values():
             engine.handshake.doubt()
 
-    async def _insist(
-        self, act: Callable[[Backoff], Coroutine[object, object, None]], lost: Callable[[Unavailable], None]
+    async def _run_with_retries(
+        self, attempt: Callable[[Backoff], Coroutine[object, object, None]], on_loss: Callable[[Unavailable], None]
     ) -> None:
         backoff = Backoff()
         while not self._stop.is_set():
             try:
-                await act(backoff)
+                await attempt(backoff)
             except Unavailable as error:
-                lost(error)
+                on_loss(error)
                 await pause(self._stop, backoff.pause())
 
 
-def _ticker_lost(error: Unavailable) -> None:
+def _handle_lost_ticker(error: Unavailable) -> None:
     log.warning("ticker_lost", extra={"error": str(error)})

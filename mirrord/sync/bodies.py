@@ -1,4 +1,4 @@
-"""What an entry's bytes mean to its row: text with views, the description of an attachment, what a record says."""
+"""The bytes of an entry as column values: text with views, facts of an attachment, data of a record."""
 
 import mimetypes
 import posixpath
@@ -18,7 +18,7 @@ from mirrord.sync.recorded import record_text
 
 
 def data_of(tree: Tree, file: File) -> bytes:
-    """The bytes of *file*, read again where they were not kept. Raises Stale if they are not the same any more."""
+    """The bytes of *file*, read again if they are not in memory. Raises Stale if they have changed."""
     if file.data is not None:
         return file.data
     data, _ = tree.read(file.path, LIMIT)
@@ -28,7 +28,7 @@ def data_of(tree: Tree, file: File) -> bytes:
 
 
 def body_of(file: File, data: bytes, views: Views | None = None) -> Body:
-    """What the row of *file* says. views: of its front matter, where known. Raises Damaged where bytes are no text."""
+    """The row values of *file*. views: of its front matter, if known. Raises Damaged if the bytes are not text."""
     if file.kind is Kind.FOLDER:
         return Text(None, title=file.place.name)
     if file.kind is Kind.ATTACHMENT:
@@ -39,7 +39,7 @@ def body_of(file: File, data: bytes, views: Views | None = None) -> Body:
 
 
 def media_type_of(name: str) -> str | None:
-    """What the ending of a file's name says."""
+    """The media type by the ending of a file's name."""
     return mimetypes.guess_type(name)[0]
 
 
@@ -50,7 +50,7 @@ def text_of(markdown: str, views: Views | None = None) -> Text:
 
 
 def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
-    """What the sibling that keeps the file's bytes is called. moment: UTC, for people."""
+    """The name of the conflict sibling that keeps the file's bytes. moment: UTC, for people."""
     suffix = f" (conflict {moment} {mirror})"
     stem, ending = posixpath.splitext(name) if kind is Kind.ATTACHMENT else (name, "")
     cut = stem.encode()[: MAX_NAME_BYTES - len(suffix.encode())].decode("utf-8", "ignore").rstrip()
@@ -58,10 +58,10 @@ def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
 
 
 def with_id(text: str, entry: EntryId) -> str:
-    """*text* naming the page it is of; an `id:` that is the user's own key stays, as does a head nobody can read."""
-    shown = views_of(text).id
+    """*text* with the `id:` of its page. The user's own `id:` key stays, and so does unreadable front matter."""
+    own_id = views_of(text).id
     try:
-        if parse_id(shown) is not None:
+        if parse_id(own_id) is not None:
             return with_keys(text, {"id": str(entry)})
         return render(text, frozenset({"id"}), Wanted(str(entry), None, None, None, None, None), stem="")
     except Damaged:

@@ -1,4 +1,4 @@
-"""The brake: deletions are gathered, looked at once more, weighed together, and carried over or halted."""
+"""Halts: deletions are gathered, looked at once more, weighed together, and carried over or halted."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -27,99 +27,104 @@ ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 class Brake:
     """
-    Decides whether deletions of one mirror may spread. While a halt waits for a person, no others do.
+    Decides whether deletions of one mirror may spread. While a halt waits for a person, no other deletion does.
 
-    resting: until when decisions are not tried again that could not be carried out, by the monotonic clock.
+    resting: monotonic time before which a person's decision that failed is not tried again.
     """
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self.gathered = Gathered()
         self.resting = 0.0
-        self._open: list[Halt] = []
+        self._standing_halts: list[Halt] = []
 
     @property
     def halted(self) -> bool:
-        """Whether a halt stands, decided or not."""
-        return bool(self._open)
+        """Whether there is a halt, decided or not."""
+        return bool(self._standing_halts)
 
     async def load(self) -> None:
-        """See what halts stand, and what was decided about them."""
+        """Read the halts and the decisions about them."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            self._open = await attention.halts(connection, self._sides.tenant, self._sides.mirror)
+            self._standing_halts = await attention.halts(connection, self._sides.tenant, self._sides.mirror)
 
-    async def carry_over(self, gone: Sequence[Decision], allowed: frozenset[EntryId] = frozenset()) -> Outcome:
+    async def carry_over(self, decisions: Sequence[Decision], allowed: frozenset[EntryId] = frozenset()) -> Outcome:
         """Carry deletions over to the other side, or halt. allowed: entries a person has decided about."""
         outcome = Outcome()
         for side in deletions.SIDES:
-            of_side = [one for one in gone if deletions.side_of(one) == side]
+            of_side = [decision for decision in decisions if deletions.side_of(decision) == side]
             outcome.add(await self._carry_over(side, of_side, allowed))
         return outcome
 
     async def take_decisions(self) -> list[Halt]:
-        """Halts a person has decided about; call close() when that is carried out."""
+        """Read the halts that a person has decided about; call close() when the decision is carried out."""
         await self.load()
-        return [halt for halt in self._open if halt.decision is not None]
+        return [halt for halt in self._standing_halts if halt.decision is not None]
 
     async def close(self, halt: Halt) -> None:
-        """What was decided has been done."""
+        """Close a halt whose decision has been carried out."""
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             await attention.close_halt(connection, sides.tenant, halt.id)
         await self.load()
 
     async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:
-        """A side went back in time and has been settled with the other: say what was done; no deletion spreads."""
+        """Halt deletions because a side went back in time; the halt says what the comparison has changed."""
         entries = list(settled)
         text = sentence(rewind, len(entries))
         if text is not None:
-            await self._halt(Alarm(rewind.value, text), None, entries)
+            await self._add_halt(Alarm(rewind.value, text), None, entries)
 
-    async def _carry_over(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
-        waiting = self._waiting(side) - allowed
-        gone = [one for one in gone if one.state.entry not in waiting]
+    async def _carry_over(self, side: str, decisions: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
+        waiting_ids = self._waiting_entries(side) - allowed
+        decisions = [decision for decision in decisions if decision.state.entry not in waiting_ids]
         outcome = Outcome()
         if side == "file":
-            outcome.stale = await take_places_of_copies(self._sides, gone)
-            elsewhere = {one.state.entry for one in outcome.stale}
-            gone = [one for one in gone if one.state.entry not in elsewhere]
-        asked = [one.state.entry for one in gone if one.state.entry not in allowed]
-        uncounted = allowed | await following(self._sides, gone)
-        counted = [entry for entry in asked if entry not in uncounted]
-        alarm = await self._alarm(side, counted, sum(1 for one in gone if is_page_or_attachment(one.state)))
+            outcome.stale = await take_places_of_copies(self._sides, decisions)
+            moved_ids = {decision.state.entry for decision in outcome.stale}
+            decisions = [decision for decision in decisions if decision.state.entry not in moved_ids]
+        asked_ids = [decision.state.entry for decision in decisions if decision.state.entry not in allowed]
+        uncounted_ids = allowed | await following(self._sides, decisions)
+        counted_ids = [entry for entry in asked_ids if entry not in uncounted_ids]
+        alarm = await self._find_alarm(
+            side, counted_ids, sum(1 for decision in decisions if is_page_or_attachment(decision.state))
+        )
         if alarm is not None:
-            await self._halt(alarm, side, asked)
-            gone = [one for one in gone if one.state.entry in allowed]
-        if gone:
-            outcome.add(await self._act(side, gone, allowed))
-        self.gathered.happened(side, sum(1 for one in outcome.done if one.state.entry not in uncounted))
+            await self._add_halt(alarm, side, asked_ids)
+            decisions = [decision for decision in decisions if decision.state.entry in allowed]
+        if decisions:
+            outcome.add(await self._carry_out(side, decisions, allowed))
+        self.gathered.happened(side, sum(1 for decision in outcome.done if decision.state.entry not in uncounted_ids))
         return outcome
 
-    async def _act(self, side: str, gone: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
-        """Few rows that vanished are made again from their files; only a person can mean that they vanished."""
+    async def _carry_out(self, side: str, decisions: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
+        """Carry over one side. Vanished rows are made again from their files unless a person confirmed the loss."""
         if side == "file":
-            return await deletions.entomb(self._sides, gone)
+            return await deletions.entomb(self._sides, decisions)
         if side == "row":
-            return await deletions.trash(self._sides, gone)
-        meant = [one for one in gone if side == "vanished" and one.state.entry in allowed]
-        others = [one for one in gone if side != "vanished" or one.state.entry not in allowed]
-        outcome = await deletions.trash(self._sides, meant) if meant else Outcome()
-        outcome.add(await to_rows(self._sides, others, {}))
+            return await deletions.trash(self._sides, decisions)
+        intended = [decision for decision in decisions if side == "vanished" and decision.state.entry in allowed]
+        unintended = [decision for decision in decisions if side != "vanished" or decision.state.entry not in allowed]
+        outcome = await deletions.trash(self._sides, intended) if intended else Outcome()
+        outcome.add(await to_rows(self._sides, unintended, {}))
         return outcome
 
-    async def _alarm(self, side: str, asked: Sequence[EntryId], files: int) -> Alarm | None:
-        if not asked:
+    async def _find_alarm(self, side: str, entries: Sequence[EntryId], files: int) -> Alarm | None:
+        if not entries:
             return None
-        if any(halt.decision is None for halt in self._open):  # those that are decided delay nothing else
+        if any(halt.decision is None for halt in self._standing_halts):  # a decided halt does not delay other deletions
             return Alarm("halted", "More deletions wait, because deletions of this tenant are halted.")
-        seen, hidden = await self._count_based()  # `rm -rf *` spares the records, and is an accident all the same
-        if side == "file" and (alarm := check_emptied(self._count_files(), seen)):
+        (
+            based_files,
+            based_records,
+        ) = await self._count_based()  # `rm -rf *` spares the records, and may still be an accident
+        if side == "file" and (alarm := check_emptied(self._count_files(), based_files)):
             return alarm
-        if side != "file" and (alarm := check_all(side, files, seen)):
+        if side != "file" and (alarm := check_all(side, files, based_files)):
             return alarm
-        return weigh(side, len(asked), self.gathered.count_recent(side), seen + hidden)
+        return weigh(side, len(entries), self.gathered.count_recent(side), based_files + based_records)
 
-    async def _halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
+    async def _add_halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             await attention.add_halt(
@@ -128,31 +133,35 @@ class Brake:
         await self.load()
         log.warning("halted", extra={"tenant": sides.name, "reason": alarm.reason, "entries": len(entries)})
 
-    def _waiting(self, side: str) -> frozenset[EntryId]:
-        """Deletions that wait for a person, or to be carried out: nobody is asked about them twice."""
-        return frozenset(entry for halt in self._open if halt.side == side for entry in halt.entries)
+    def _waiting_entries(self, side: str) -> frozenset[EntryId]:
+        """Deletions with a halt, decided or not: a person is asked only once about each."""
+        return frozenset(entry for halt in self._standing_halts if halt.side == side for entry in halt.entries)
 
     async def _count_based(self) -> tuple[int, int]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await states.count_based(connection, self._sides.tenant, self._sides.mirror)
 
     def _count_files(self) -> int:
-        """Of the files that are no records."""
+        """The number of files without records."""
         paths = self._sides.looker.index.paths()
         return sum(1 for path in paths if "." in path.rpartition("/")[2] and parent_of(path) not in DIRECTORIES)
 
 
 def is_page_or_attachment(state: State) -> bool:
-    """Whether the entry is more than a folder, and no record."""
+    """Whether the entry is neither a folder nor a record."""
     return state.base is not None and state.base.kind in (Kind.PAGE, Kind.ATTACHMENT)
 
 
 def restored(decisions: Iterable[Decision]) -> list[Decision]:
-    """The losses among *decisions* turned round: files come back from rows, rows from files."""
-    back = {
+    """The losses among *decisions* reversed: files come back from rows, rows from files."""
+    reversed_moves = {
         Move.ENTOMB: (Step.FILE, Move.CREATE),
         Move.TRASH: (Step.ROW, Move.REVIVE),
         Move.TO_ROW: (Step.FILE, Move.TO_FILE),
         Move.REINSERT: (Step.ROW, Move.REINSERT),
     }
-    return [Decision(one.state, *back[one.move], one.place) for one in decisions if one.step is Step.DELETE]
+    return [
+        Decision(decision.state, *reversed_moves[decision.move], decision.place)
+        for decision in decisions
+        if decision.step is Step.DELETE
+    ]

@@ -1,4 +1,4 @@
-"""Finding saves of stale buffers among the edits that are about to be written to rows."""
+"""Find saves of stale editor buffers among the edits that are about to be written to rows."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -20,33 +20,40 @@ from mirrord.sync.stale import merge_base
 
 async def stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, Revision]:
     """
-    For each entry whose file was saved from a text older than its base: the version that text is.
+    Find the version that each stale buffer was made from, by entry: its file was saved from a text older than the base.
 
-    The version has the file's own bytes where an editor saved an older text once more.
+    The version has the bytes of the file itself if an editor saved an older text once more.
     """
-    suspects = [(file, base) for one in decisions for file, base in _suspect(one) if _may_show_older(sides, file, base)]
-    if suspects:  # a command had read what it replaced
-        written = await asyncio.to_thread(copies.written, sides.tree)
-        suspects = [(file, base) for file, base in suspects if written.get(file.digest) != base.entry]
+    suspects = [
+        (file, base)
+        for decision in decisions
+        for file, base in _select_suspect(decision)
+        if _may_show_older(sides, file, base)
+    ]
+    if suspects:  # a command read the text that it replaced
+        written_entries = await asyncio.to_thread(copies.written, sides.tree)
+        suspects = [(file, base) for file, base in suspects if written_entries.get(file.digest) != base.entry]
     if not suspects:
         return {}
     async with sides.database.transaction(sides.tenant) as connection:
         questions = [(base.entry, file.digest) for file, base in suspects]
-        known = await sightings.of_pages(connection, sides.tenant, questions)
+        known_entries = await sightings.of_pages(connection, sides.tenant, questions)
         suspects = [
-            (file, base) for file, base in suspects if base.entry not in known or _is_repeated(sides, file, base)
+            (file, base)
+            for file, base in suspects
+            if base.entry not in known_entries or _is_repeated(sides, file, base)
         ]
-        shown = await buffers.shown(connection, sides.tenant, [base for _, base in suspects])
-    found = {}
+        shown_revisions = await buffers.shown(connection, sides.tenant, [base for _, base in suspects])
+    revisions = {}
     for file, base in suspects:
-        revision = await asyncio.to_thread(_made_from, sides, file, base, shown[base.entry])
+        revision = await asyncio.to_thread(_find_revision, sides, file, base, shown_revisions[base.entry])
         if revision is not None:
-            found[base.entry] = revision
-    return found
+            revisions[base.entry] = revision
+    return revisions
 
 
-def _suspect(decision: Decision) -> Iterator[tuple[File, Base]]:
-    """File and base of an edit, where the base is not what somebody saved in that very file."""
+def _select_suspect(decision: Decision) -> Iterator[tuple[File, Base]]:
+    """File and base of an edit, if the base is not a text that was saved in this file itself."""
     file, base = decision.state.file, decision.state.base
     if decision.move not in (Move.TO_ROW, Move.MERGE) or not isinstance(file, File) or base is None:
         return
@@ -55,26 +62,28 @@ def _suspect(decision: Decision) -> Iterator[tuple[File, Base]]:
 
 
 def _may_show_older(sides: Sides, file: File, base: Base) -> bool:
-    """Whether the save came so soon after mirrord's own write that its editor may not have read that."""
-    seen = sides.looker.index.get(file.path)
-    return seen is not None and sides.old_buffers.may_show_older(base.entry, seen.ctime_ns)
+    """Whether the save came so soon after mirrord's write that the editor may not have read it."""
+    cached_stat = sides.looker.index.get(file.path)
+    return cached_stat is not None and sides.old_buffers.may_show_older(base.entry, cached_stat.ctime_ns)
 
 
 def _is_repeated(sides: Sides, file: File, base: Base) -> bool:
-    """Whether a known text is not a wanted undo, but the buffer that was saved and merged a moment ago."""
+    """Whether a known text is the buffer that was saved and merged a moment ago, not an intended undo."""
     return sides.old_buffers.is_repeated(base.entry, file.digest)
 
 
-def _made_from(sides: Sides, file: File, base: Base, shown: Sequence[Revision]) -> Revision | None:
-    if len(shown) < 2 or shown[-1].digest != base.digest:
+def _find_revision(sides: Sides, file: File, base: Base, revisions: Sequence[Revision]) -> Revision | None:
+    if len(revisions) < 2 or revisions[-1].digest != base.digest:
         return None
-    repeated = next((one for one in shown if one.digest == file.digest), None)
+    repeated = next((revision for revision in revisions if revision.digest == file.digest), None)
     if repeated is not None:
         return repeated
-    saved = None
-    with suppress(Stale, Busy, Damaged, Refused, FileNotFoundError):  # the write itself runs into it, and says so
-        saved = decode(data_of(sides.tree, file))
-    if saved is None:
+    saved_text = None
+    with suppress(
+        Stale, Busy, Damaged, Refused, FileNotFoundError
+    ):  # the write itself meets the same error and reports it
+        saved_text = decode(data_of(sides.tree, file))
+    if saved_text is None:
         return None
-    text = merge_base([one.text for one in shown[:-1]], shown[-1].text, saved)
-    return next((one for one in shown if one.text == text), None)
+    base_text = merge_base([revision.text for revision in revisions[:-1]], revisions[-1].text, saved_text)
+    return next((revision for revision in revisions if revision.text == base_text), None)

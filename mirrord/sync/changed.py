@@ -1,4 +1,4 @@
-"""A batch of entries that changed, in the feed's order, for what follows it."""
+"""Batches of changed entries in the feed's order, for followers of the feed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -14,7 +14,7 @@ async def look_at_changed(
     follower: Follower,
     look: Callable[[Connection, TenantId, Sequence[EntryId]], Awaitable[None]],
 ) -> int:
-    """Look at one batch after the cursor of *follower*, and move it there; how many entries it held."""
+    """Process one batch after the cursor of *follower*, and move the cursor; return the batch's number of entries."""
     changed = await cursors.changed_after(connection, tenant, await cursors.hold(connection, tenant, follower))
     if changed:
         await look(connection, tenant, [entry for _, entry in changed])

@@ -1,4 +1,4 @@
-"""Checking: every file's bytes against every row's, without asking what anybody remembers."""
+"""Compare the bytes of all files with all rows, without bases or caches."""
 
 import asyncio
 from collections.abc import Collection, Iterator
@@ -18,7 +18,7 @@ from mirrord.sync.targets import resolve_paths
 
 
 class Verdict(StrEnum):
-    """How one path stands."""
+    """The result of the comparison for one path."""
 
     OK = "OK"
     MISSING = "MISSING"  # a row without a file
@@ -39,24 +39,24 @@ async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Findin
     """Compare a tree with the rows of its tenant, by path."""
     async with database.transaction(tenant) as connection:
         raw = await overview.live_rows(connection, tenant)
-    rows, ready = _rows(raw)
+    rows, ready = _parse_rows(raw)
     paths = resolve_paths(rows, {})
     expected = {path: entry for entry, path in paths.items() if rows[entry].kind is not Kind.FOLDER}
-    # outside a transaction: Postgres ends one that stands still
+    # outside a transaction: Postgres ends idle transactions
     files = await asyncio.to_thread(_digests, tree, expected.keys())
     differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
     questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
     async with database.transaction(tenant) as connection:
-        seen = await sightings.anywhere(connection, tenant, questions) if questions else {}
-    return list(_findings(files, expected, rows, ready, seen))
+        entries_with_digest = await sightings.anywhere(connection, tenant, questions) if questions else {}
+    return list(_compare_sides(files, expected, rows, ready, entries_with_digest))
 
 
-def _findings(
+def _compare_sides(
     files: dict[str, Digest | None],
     expected: dict[str, EntryId],
     rows: dict[EntryId, Row],
     ready: set[EntryId],
-    seen: dict[EntryId, int],
+    entries_with_digest: dict[EntryId, int],
 ) -> Iterator[Finding]:
     for path in sorted(files.keys() | expected.keys()):
         entry = expected.get(path)
@@ -69,10 +69,10 @@ def _findings(
         elif files[path] == rows[entry].digest:
             yield Finding(path, Verdict.OK)
         else:
-            yield Finding(path, Verdict.STALE if entry in seen else Verdict.DIFFERS)
+            yield Finding(path, Verdict.STALE if entry in entries_with_digest else Verdict.DIFFERS)
 
 
-def _rows(raw: list[tuple[object, ...]]) -> tuple[dict[EntryId, Row], set[EntryId]]:
+def _parse_rows(raw: list[tuple[object, ...]]) -> tuple[dict[EntryId, Row], set[EntryId]]:
     rows: dict[EntryId, Row] = {}
     ready: set[EntryId] = set()
     for entry, kind, parent, name, index, digest, is_ready in raw:
@@ -87,17 +87,17 @@ def _digests(tree: Tree, expected: Collection[str]) -> dict[str, Digest | None]:
     """
     The digest of every synced file; None for one that cannot be read now.
 
-    *expected*: paths that rows have; what is kept out while it is new is synced where a row has it.
+    expected: paths of rows. An ignored file is synced only if a row has its path.
     """
     try:
         ignore = Ignore.load(tree)
     except (Busy, Damaged, Refused):
         ignore = Ignore()
-    found: dict[str, Digest | None] = {}
-    seen = scan(tree, ignore)
-    for path in (*seen.files, *(path for path in expected if path in seen.ignored or path in seen.strangers)):
+    digests: dict[str, Digest | None] = {}
+    scanned = scan(tree, ignore)
+    for path in (*scanned.files, *(path for path in expected if path in scanned.ignored or path in scanned.strangers)):
         try:
-            found[path] = tree.digest(path)[0]
+            digests[path] = tree.digest(path)[0]
         except (Busy, Refused, OSError):
-            found[path] = None
-    return found
+            digests[path] = None
+    return digests

@@ -1,4 +1,4 @@
-"""A clash: bytes of a file and a row that went elsewhere, as what settles it is told."""
+"""A conflict: bytes of a file, and a row that changed differently, as the input of a merge."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from mirrord.domain.state import Base, File, Row, State
 @dataclass(frozen=True, slots=True)
 class Clash:
     """
-    Bytes that came from a file while the row went elsewhere.
+    Bytes of a file whose row changed differently.
 
-    ancestor: digest of what both come from; None: unknown.
-    base: what is agreed on afterwards; None: the file with these bytes is no longer in the tree.
-    stale: an editor made them from a text that was not in the file any more.
+    ancestor: digest of the common ancestor; None: unknown.
+    base: the base after the merge; None: the file with these bytes is no longer in the tree.
+    stale: an editor made the bytes from a text that was no longer in the file.
     """
 
     row: Row
@@ -27,7 +27,7 @@ class Clash:
 
 
 def clash_of(state: State, data: bytes) -> Clash:
-    """The clash of an entry whose both sides are known."""
+    """The conflict of an entry that has both a file and a row."""
     row, file, base = state.row, state.file, state.base
     assert row is not None
     assert isinstance(file, File)

@@ -1,18 +1,18 @@
-"""The mirrors of one daemon share its processors: what takes long leaves some of the time to others at work."""
+"""Share the processors among the mirrors of one daemon: long work leaves some of the time to other busy mirrors."""
 
 from mirrord.domain.entry import TenantId
 
-LATELY = 0.2  # seconds for which one that worked counts as at work
-MOST = 1.0  # seconds of one rest
-PART = 4  # a mirror's passes get one of so many parts of the time, once it has used up its credit
-CREDIT = 1.0  # seconds of rest that it may owe: who edits now and then rests never, only who goes on and on
+LATELY = 0.2  # seconds for which a mirror counts as busy after its work
+MOST = 1.0  # seconds of one pause
+PART = 4  # once its credit is used up, a mirror gets one of this many parts of the time
+CREDIT = 1.0  # seconds of pause that a mirror may owe; occasional editors are never throttled
 
 
 class Company:
     """
-    mirrors: how many there are.
+    The mirrors of one daemon, and which of them worked last.
 
-    Which of them worked last is told by whoever works. Times are of one clock, in seconds.
+    mirrors: their number. Each mirror reports its own work. Times are seconds of one clock.
     """
 
     def __init__(self) -> None:
@@ -21,42 +21,42 @@ class Company:
         self._last_at = self._other_at = -LATELY
 
     def join(self) -> None:
-        """There is one more."""
+        """Count one more mirror."""
         self.mirrors += 1
 
     def works(self, tenant: TenantId, now: float) -> None:
-        """*tenant* works."""
+        """Note that *tenant* works."""
         if tenant != self._last:
             self._last, self._other_at = tenant, self._last_at
         self._last_at = now
 
     def has_others(self, tenant: TenantId, now: float) -> bool:
-        """Whether others than *tenant* work."""
+        """Whether tenants other than *tenant* are busy."""
         return now - (self._other_at if tenant == self._last else self._last_at) < LATELY
 
     def rest(self, tenant: TenantId, took: float, now: float) -> float:
         """
-        Seconds that *tenant* rests after work that took so long: as long, while others work; else none.
+        Seconds that *tenant* pauses after work of *took* seconds: as long, while others are busy; else none.
 
-        So the others have half of the time at least.
+        So the others get at least half of the time.
         """
         return min(took, MOST) if self.has_others(tenant, now) else 0.0
 
 
 class Share:
     """
-    The part of the time that the passes of one mirror take while others work: a quarter, and its credit at once.
+    The share of the time for the passes of one mirror while others are busy: a quarter, plus its credit in one go.
 
-    Between its passes changes add up: a file that is saved all the time is looked at seldomer.
+    Changes add up between passes: a file that is saved continuously is looked at less often.
     """
 
     def __init__(self, company: Company, tenant: TenantId) -> None:
         self._company = company
         self._tenant = tenant
-        self._paid_at = 0.0  # when it has rested enough for all that it took
+        self._paid_at = 0.0  # when all its work is paid for by pauses
 
     def took(self, began: float, now: float) -> None:
-        """There was a pass from *began* until *now*."""
+        """Note a pass from *began* until *now*."""
         self._company.works(self._tenant, now)
         self._paid_at = min(max(self._paid_at, began) + PART * (now - began), now + CREDIT + MOST)
 

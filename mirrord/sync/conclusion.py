@@ -1,4 +1,4 @@
-"""What follows from a pass: what was done is remembered, what is left is marked, what needs a person is listed."""
+"""Conclude a pass: remember finished decisions, mark unfinished ones, list problems for people."""
 
 import asyncio
 import time
@@ -23,9 +23,9 @@ from mirrord.sync.sides import Sides
 
 class Conclusion:
     """
-    Concludes the passes of one engine, whose parts it is given.
+    Concludes the passes of one engine; its parts are passed in.
 
-    written: rings when something was done. done_at: when that was last, by the monotonic clock.
+    written: set when a decision was carried out. done_at: monotonic time of the last one.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Conclusion:
         self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
     ) -> None:
         """
-        Remember what was done, mark what is to be looked at again, list what needs a person.
+        Remember finished decisions, mark entries to look at again, list problems for people.
 
-        idle: entries for which there was nothing to do.
+        idle: entries without anything to do.
         """
-        self._mark_again([one for one in applied.done if one.again], 0)
+        self._mark_again([decision for decision in applied.done if decision.again], 0)
         for decision in applied.stale:
             self._mark_again([decision], self._doubts.delay(decision.state.entry, at_once=True))
         self._barred |= applied.barred
@@ -69,43 +69,51 @@ class Conclusion:
                 self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
         self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
         self._queue.mark(applied.taken | applied.reformed, forced=True)
-        self._queue.mark(beside_renamed(self._sides.looker.index, [one.state for one in applied.done]), forced=True)
+        self._queue.mark(
+            beside_renamed(self._sides.looker.index, [decision.state for decision in applied.done]), forced=True
+        )
         self._queue.mark(applied.unsure)
         self._queue.mark(observation.unowned, applied.entries, forced=True)
         self._queue.follow(dict(applied.renamed))
         for row, path, over, displaced in applied.displaced:
             self._recovery.add(row.entry, path, over, displaced)
         moved = [*map(where, applied.done), *applied.written]
-        settled = {*idle, *(one.state.entry for one in applied.done)}
+        settled = {*idle, *(decision.state.entry for decision in applied.done)}
         await self._problems.update(observation.look, applied.troubles, moved, settled)
-        await self._remember(applied)
+        await self._remember_done(applied)
 
     def take_barred(self) -> set[EntryId]:
-        """Entries that had a mount in their way: it may be gone."""
+        """Return and clear the entries that a mount blocked; the mount may be gone."""
         barred, self._barred = self._barred, set()
         return barred
 
     def mark_others(self, decisions: Iterable[Decision]) -> None:
-        """After a look that was about deletions: a change is seen by one look only, so those of other sorts wait."""
-        others = [one.state for one in decisions if one.step not in (Step.DELETE, Step.NOTHING)]
-        self._queue.mark([one.file.path for one in others if one.file], [one.entry for one in others], forced=True)
+        """Mark the changes that a look for deletions found besides them: a change is reported by one look only."""
+        states = [decision.state for decision in decisions if decision.step not in (Step.DELETE, Step.NOTHING)]
+        self._queue.mark(
+            [state.file.path for state in states if state.file], [state.entry for state in states], forced=True
+        )
 
-    def _mark_again(self, decisions: Sequence[Decision], delay: float, beside: Iterable[EntryId] = ()) -> None:
-        paths = [one.state.file.path for one in decisions if one.state.file is not None]
-        self._queue.mark(paths, [*beside, *(one.state.entry for one in decisions)], forced=True, delay=delay)
+    def _mark_again(self, decisions: Sequence[Decision], delay: float, other_entries: Iterable[EntryId] = ()) -> None:
+        paths = [decision.state.file.path for decision in decisions if decision.state.file is not None]
+        self._queue.mark(
+            paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
+        )
 
-    async def _remember(self, applied: Applied) -> None:
+    async def _remember_done(self, applied: Applied) -> None:
         if not applied.done:
             return
         index = self._sides.looker.index
-        paths = {path: one.state.entry for one in applied.done if (path := path_of(one)) is not None} | applied.written
-        seen = {path: found for path, entry in paths.items() if (found := index.own(path, entry)) is not None}
-        left = {path for path in paths if path not in seen}
+        paths = {
+            path: decision.state.entry for decision in applied.done if (path := path_of(decision)) is not None
+        } | applied.written
+        cached = {path: stat for path, entry in paths.items() if (stat := index.own(path, entry)) is not None}
+        removed_paths = {path for path in paths if path not in cached}
         for old, new in applied.renamed:
-            here = {path: found for path in [new, *index.below(new)] if (found := index.get(path)) is not None}
-            seen |= here
-            left |= {old + path[len(new) :] for path in here}
-        await asyncio.to_thread(self._sides.state.store, seen, left - seen.keys())
+            moved = {path: stat for path in [new, *index.below(new)] if (stat := index.get(path)) is not None}
+            cached |= moved
+            removed_paths |= {old + path[len(new) :] for path in moved}
+        await asyncio.to_thread(self._sides.state.store, cached, removed_paths - cached.keys())
         for decision in applied.done:
             self._doubts.done(decision.state.entry)
         self._adoption.done(applied.done)
@@ -116,14 +124,14 @@ class Conclusion:
 
 
 def beside_renamed(index: Index, states: Iterable[State]) -> set[str]:
-    """What lies in directories beside which another page's file is than was, though it is where it was."""
-    found = set[str]()
+    """Paths in directories that now belong to another page, though the paths are unchanged."""
+    paths = set[str]()
     for state in states:
         file, base = state.file, state.base
         if not isinstance(file, File) or base is None or base.path is None or base.path == file.path:
             continue
-        if file.kind is base.kind is Kind.FOLDER:  # what is in it came along
+        if file.kind is base.kind is Kind.FOLDER:  # its content moved with it
             continue
         for directory in (directory_of(base.path, base.kind), directory_of(file.path, file.kind)):
-            found.update(index.inside(directory))
-    return found
+            paths.update(index.inside(directory))
+    return paths

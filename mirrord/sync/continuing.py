@@ -1,4 +1,4 @@
-"""Which entry a file continues of which no evidence of its own says whose it is."""
+"""Match files that no id, inode or digest identifies to rows and bases by their place or text."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +14,7 @@ from mirrord.sync.likeness import made_of
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
 
-MOST = 100  # lost pages, and files, whose texts are compared: among more of them a likeness says little
+MOST = 100  # lost pages, and files, whose texts are compared; among more of them, likeness proves little
 
 
 async def continued(
@@ -26,101 +26,107 @@ async def continued(
     rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
     """
-    *owners*, with strangers made continuations of what is lost or has no file.
+    Return *owners* with unidentified files matched to entries that are lost or have no file.
 
-    A file that says most of what a lost page said is that page: it was renamed, and saved anew before we looked. So is
-    one at the path where a page began of which this mirror has recorded nothing yet.
-    New pages at the place of a tombstone, or of a row that has no file here yet, continue that row. One with the very
-    bytes of such a row of *rows*, where that was when it had them, was written for it by a daemon that did not live to
-    record it, before the row was renamed.
+    A file with most of the text of a lost page is that page: it was renamed and saved again before the look. The lost
+    pages include one that began at the file's path and that this mirror has not recorded yet.
+    A new page at the place of a tombstone, or of a row without a file here, continues that row. A file with the exact
+    bytes of such a row of *rows*, at the place the row had then, was written by a daemon that died before it recorded
+    the write, and the row was renamed afterwards.
 
-    So do those at the place of a page whose file is missing, be it since an earlier look: its folder was renamed, and
-    it was saved again. In a tree that meets its rows just now a directory's own row comes first, then what lies in it:
-    so from the root down. At last a file that has the name and most of the text of such a row is that page, too: its
-    folder was renamed before the daemon recorded anything.
+    A new page also continues a page at its place whose file is missing, even since an earlier look: its folder was
+    renamed, and it was saved again. In a tree without bases, a directory is matched before its content, so the match
+    goes from the root down. Finally, a file with the name and most of the text of such a row is that page: its folder
+    was renamed before the daemon recorded anything.
     """
-    owners = owners | await _made_of_lost(connection, sides, look, memory, owners)
-    waiting = {row.entry: row.digest for row in rows.values() if row.entry not in memory.of_entry and not row.deleted}
-    asked: set[_Place] = set()
+    owners = owners | await _match_lost_texts(connection, sides, look, memory, owners)
+    unrecorded_rows = {
+        row.entry: row.digest for row in rows.values() if row.entry not in memory.of_entry and not row.deleted
+    }
+    tried_places: set[_PlaceKey] = set()
     while True:
-        places = Assembly(sides.looker.index, look, memory, owners)
-        strangers = {place: path for place, path in _strangers(places).items() if place not in asked}
-        taken = set(owners.values())
-        continued = await _rows_at(connection, places, sides, strangers) if strangers else {}
-        if unrecorded := {entry: digest for entry, digest in waiting.items() if entry not in taken}:
-            continued = await _written_for(connection, sides, look, strangers, unrecorded) | continued
-        if not continued:
-            return owners | await _made_of_namesakes(connection, sides, look, memory, owners, rows)
-        owners = owners | continued
-        asked |= strangers.keys()
+        assembly = Assembly(sides.looker.index, look, memory, owners)
+        unidentified = {
+            place: path for place, path in _unidentified_files(assembly).items() if place not in tried_places
+        }
+        owned = set(owners.values())
+        matched = await _match_rows(connection, assembly, sides, unidentified) if unidentified else {}
+        if unrecorded := {entry: digest for entry, digest in unrecorded_rows.items() if entry not in owned}:
+            matched = await _match_written(connection, sides, look, unidentified, unrecorded) | matched
+        if not matched:
+            return owners | await _match_namesakes(connection, sides, look, memory, owners, rows)
+        owners = owners | matched
+        tried_places |= unidentified.keys()
 
 
-_Place = tuple[bool, EntryId | None, str]  # whether of an attachment; parent, name
+_PlaceKey = tuple[bool, EntryId | None, str]  # is an attachment, parent, name
 
 
-def _strangers(places: Assembly) -> dict[_Place, str]:
-    """Where files are of which no evidence says whose they are: paths by place."""
-    found: dict[_Place, str] = {}
-    for path, one in places.look.found.items():
-        if not _is_known(one, places.owners[path], places.memory):
+def _unidentified_files(assembly: Assembly) -> dict[_PlaceKey, str]:
+    """Paths of the unidentified files, by place."""
+    paths: dict[_PlaceKey, str] = {}
+    for path, file in assembly.look.found.items():
+        if not _is_identified(file, assembly.owners[path], assembly.memory):
             with suppress(KeyError):
-                found[one.spot.kind is Kind.ATTACHMENT, places.owner(one.spot.folder), one.spot.name] = path
-    return found
+                paths[file.spot.kind is Kind.ATTACHMENT, assembly.owner(file.spot.folder), file.spot.name] = path
+    return paths
 
 
-async def _rows_at(
-    connection: Connection, assembly: Assembly, sides: Sides, strangers: Mapping[_Place, str]
+async def _match_rows(
+    connection: Connection, assembly: Assembly, sides: Sides, unidentified: Mapping[_PlaceKey, str]
 ) -> dict[str, EntryId]:
-    """By path, the entry that a file at that place continues. Adds to the memory which files of such are missing."""
-    memory, taken = assembly.memory, set(assembly.owners.values())
-    pages = [(parent, name) for is_attachment, parent, name in strangers if not is_attachment]
-    attachments = [(parent, name) for is_attachment, parent, name in strangers if is_attachment]
-    found: list[Row | Base] = []
+    """Match files to rows and bases at their place. Adds to the memory which files of these bases are missing."""
+    memory, owned = assembly.memory, set(assembly.owners.values())
+    pages = [(parent, name) for is_attachment, parent, name in unidentified if not is_attachment]
+    attachments = [(parent, name) for is_attachment, parent, name in unidentified if is_attachment]
+    rows_and_bases: list[Row | Base] = []
     if pages:
         rows, bases = await states.rows_at(connection, sides.tenant, sides.mirror, pages)
         memory.add_missing([base for base in bases if assembly.is_missing(base) and base.entry not in memory.of_entry])
-        found += rows
+        rows_and_bases += rows
     if attachments:
-        found += await states.attachments_at(connection, sides.tenant, sides.mirror, attachments)
-    found += [base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT]
-    free = [one for one in found if one.entry not in taken]
-    places = [((one.kind is Kind.ATTACHMENT, one.place.parent, one.place.name), one.entry) for one in free]
-    return {strangers[place]: entry for place, entry in places if place in strangers}
+        rows_and_bases += await states.attachments_at(connection, sides.tenant, sides.mirror, attachments)
+    rows_and_bases += [
+        base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT
+    ]
+    free = [row for row in rows_and_bases if row.entry not in owned]
+    places = [((row.kind is Kind.ATTACHMENT, row.place.parent, row.place.name), row.entry) for row in free]
+    return {unidentified[place]: entry for place, entry in places if place in unidentified}
 
 
-async def _written_for(
+async def _match_written(
     connection: Connection,
     sides: Sides,
     look: Look,
-    strangers: Mapping[_Place, str],
+    unidentified: Mapping[_PlaceKey, str],
     rows: Mapping[EntryId, Digest | None],
 ) -> dict[str, EntryId]:
-    """By path, the row whose file it is. Bytes alone would not do: they may come from a template."""
-    digests = {look.found[path].digest for path in strangers.values()} - {EMPTY, NO_TEXT}
+    """Match files to rows by bytes and place. Bytes alone prove nothing: they may come from a template."""
+    digests = {look.found[path].digest for path in unidentified.values()} - {EMPTY, NO_TEXT}
     questions = [(entry, digest) for entry, digest in rows.items() if digest in digests]
-    found = await sightings.places(connection, sides.tenant, questions) if questions else []
-    at = [(strangers.get((False, parent, name)), entry, digest) for entry, digest, parent, name in found]
-    return {path: entry for path, entry, digest in at if path is not None and look.found[path].digest == digest}
+    sighted = await sightings.places(connection, sides.tenant, questions) if questions else []
+    matches = [(unidentified.get((False, parent, name)), entry, digest) for entry, digest, parent, name in sighted]
+    return {path: entry for path, entry, digest in matches if path is not None and look.found[path].digest == digest}
 
 
-async def _made_of_lost(
+async def _match_lost_texts(
     connection: Connection, sides: Sides, look: Look, memory: Memory, owners: Mapping[str, EntryId]
 ) -> dict[str, EntryId]:
-    taken = set(owners.values())
-    files = [found for path, found in look.found.items() if _is_strange_page(found, owners[path], memory)]
-    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)} | _unrecorded(
+    owned = set(owners.values())
+    files = [file for path, file in look.found.items() if _is_unidentified_page(file, owners[path], memory)]
+    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)} | _unrecorded_pages(
         sides, files, memory
     )
-    lost = {entry: digest for entry, digest in lost.items() if entry not in taken}
+    lost = {entry: digest for entry, digest in lost.items() if entry not in owned}
     if not (lost and files) or max(len(lost), len(files)) > MOST:
         return {}
     texts = await views.texts_of_digests(connection, sides.tenant, lost)
     claims = {entry: memory.of_entry[entry].claimed if entry in memory.of_entry else None for entry in texts}
-    made = made_of(texts, {found.path: decode(found.data) for found in files if found.data is not None})
-    return {path: entry for path, entry in made.items() if claims[entry] == look.found[path].claimed}
+    matches = made_of(texts, {file.path: decode(file.data) for file in files if file.data is not None})
+    return {path: entry for path, entry in matches.items() if claims[entry] == look.found[path].claimed}
 
 
-async def _made_of_namesakes(
+async def _match_namesakes(
     connection: Connection,
     sides: Sides,
     look: Look,
@@ -128,35 +134,35 @@ async def _made_of_namesakes(
     owners: Mapping[str, EntryId],
     rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
-    """By path, the row of *rows* without a file here that has the file's name and most of whose text the file has."""
-    strange = [found for path, found in look.found.items() if _is_strange_page(found, owners[path], memory)]
-    names, taken = {found.spot.name for found in strange if owners[found.path] not in rows}, set(owners.values())
-    waiting = [row for row in rows.values() if row.place.name in names and row.entry not in taken]
+    """Match files to those of *rows* without a file here that have the same name and most of the text."""
+    unidentified = [file for path, file in look.found.items() if _is_unidentified_page(file, owners[path], memory)]
+    names, owned = {file.spot.name for file in unidentified if owners[file.path] not in rows}, set(owners.values())
+    waiting = [row for row in rows.values() if row.place.name in names and row.entry not in owned]
     pages = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
     files = {
-        found.path: decode(found.data)
-        for found in strange
-        if found.data is not None and owners[found.path] not in rows and found.claimed is None
+        file.path: decode(file.data)
+        for file in unidentified
+        if file.data is not None and owners[file.path] not in rows and file.claimed is None
     }
     if not (pages and files) or max(len(pages), len(files)) > MOST:
         return {}
-    made = made_of(await views.texts_of_digests(connection, sides.tenant, pages), files)
-    return {path: entry for path, entry in made.items() if rows[entry].place.name == look.found[path].spot.name}
+    matches = made_of(await views.texts_of_digests(connection, sides.tenant, pages), files)
+    return {path: entry for path, entry in matches.items() if rows[entry].place.name == look.found[path].spot.name}
 
 
-def _unrecorded(sides: Sides, files: Sequence[Found], memory: Memory) -> dict[EntryId, Digest]:
+def _unrecorded_pages(sides: Sides, files: Sequence[Found], memory: Memory) -> dict[EntryId, Digest]:
     """
-    Pages that began at the paths of *files* and have no base here, with what they say now.
+    Digests of pages that began at the paths of *files* and have no base here.
 
-    This tree may have got their files, and the rows may have been moved, before anything was recorded.
+    Their files may have been written, and the rows moved, before anything was recorded.
     """
-    homes = (memory.rows.get(id_of_path(sides.tenant, found.path)) for found in files)
-    pages = (row for row in homes if row is not None and _is_unrecorded_page(row, memory))
+    rows = (memory.rows.get(id_of_path(sides.tenant, file.path)) for file in files)
+    pages = (row for row in rows if row is not None and _is_unrecorded_page(row, memory))
     return {row.entry: row.digest for row in pages if row.digest is not None}
 
 
 def _is_unrecorded_page(row: Row, memory: Memory) -> bool:
-    """Whether *row* is a living page that says something, and of which this mirror has no base."""
+    """Whether *row* is a living page with a text, and this mirror has no base of it."""
     says_something = row.digest is not None and row.digest not in (EMPTY, NO_TEXT)
     return says_something and row.kind is Kind.PAGE and not row.deleted and row.entry not in memory.of_entry
 
@@ -165,13 +171,13 @@ def _is_lost(base: Base, memory: Memory) -> bool:
     return memory.is_lost(base) and base.kind is Kind.PAGE and base.digest not in (EMPTY, NO_TEXT)
 
 
-def _is_strange_page(found: Found, owner: EntryId, memory: Memory) -> bool:
-    return found.spot.kind is Kind.PAGE and not _is_known(found, owner, memory)
+def _is_unidentified_page(file: Found, owner: EntryId, memory: Memory) -> bool:
+    return file.spot.kind is Kind.PAGE and not _is_identified(file, owner, memory)
 
 
-def _is_known(found: Found, owner: EntryId, memory: Memory) -> bool:
-    """Whether evidence says whose file it is. A record is what it is called: a tombstone's path says nothing."""
+def _is_identified(file: Found, owner: EntryId, memory: Memory) -> bool:
+    """Whether there is evidence for the owner. Records are identified by name; a tombstone's path proves nothing."""
     row = memory.rows.get(owner)
-    if row is not None and row.deleted and found.spot.kind is Kind.RECORD:
+    if row is not None and row.deleted and file.spot.kind is Kind.RECORD:
         row = None
-    return owner in memory.of_entry or row is not None or parse_id(found.claimed) is not None
+    return owner in memory.of_entry or row is not None or parse_id(file.claimed) is not None

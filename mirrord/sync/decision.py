@@ -1,4 +1,4 @@
-"""One entry's next step: its content's and its place's moves made into one decision. Pure."""
+"""The next step of one entry: combine the moves of its content and its place into one decision. Pure."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -10,19 +10,19 @@ from mirrord.sync.plan import DELETIONS, Move, plan
 
 
 class Step(Enum):
-    """Who carries a decision out, in the order in which they work."""
+    """The stage that carries a decision out, in the order of execution."""
 
     NOTHING = auto()
     LATER = auto()
-    PREPARE = auto()  # the row is to be named or rendered first
+    PREPARE = auto()  # the row has to be named or rendered first
     ROW = auto()  # Postgres is written
     FILE = auto()  # the tree is written
-    DELETE = auto()  # something would be lost: gathered and weighed first
+    DELETE = auto()  # a loss: gathered and weighed first
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """again: after this step the entry is looked at once more."""
+    """The decision about one entry. again: look at the entry once more after this step."""
 
     state: State
     step: Step
@@ -33,17 +33,18 @@ class Decision:
 
 _TO_ROW = frozenset({Move.INSERT, Move.ADOPT, Move.TO_ROW, Move.MERGE, Move.SIBLING, Move.REVIVE, Move.FORGET})
 _TO_FILE = frozenset({Move.CREATE, Move.TO_FILE})
-_SNAPSHOTS = frozenset({Move.NOTHING, Move.INSERT, Move.ADOPT, Move.TO_ROW})  # of a file somebody goes on writing
+_SNAPSHOTS = frozenset({Move.NOTHING, Move.INSERT, Move.ADOPT, Move.TO_ROW})  # of a file that is still being written
 _TWO_STEPS = frozenset({Move.MERGE, Move.SIBLING})
 
 
 def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool = False) -> Decision:
     """
-    What to do next for one entry; a place goes before a content, so that a content finds its path.
+    Decide the next step of one entry; the place comes before the content, so that the content has a path.
 
-    stale_places: the tree went back in time, so a file with old bytes is in an old place too.
+    seen: the newest version in the entry's history with the file's bytes; None: no version had them.
+    stale_places: the tree went back in time, so a file with old bytes is also in an old place.
     """
-    move = _outlived(plan(state, seen=seen, adopting=adopting), state, adopting=adopting)
+    move = _spare_moved(plan(state, seen=seen, adopting=adopting), state, adopting=adopting)
     place = plan_place(state)
     if stale_places and place is PlaceMove.TO_ROW and _has_old_bytes(state, seen):
         place = PlaceMove.TO_FILE
@@ -60,48 +61,49 @@ def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool
         return Decision(state, step, move, place, again=move not in (Move.NOTHING, Move.ADOPT))
     if move is Move.NOTHING and place is PlaceMove.ADOPT:
         return Decision(state, Step.ROW, Move.ADOPT, place)
-    if move is Move.TRASH and _was_carried(state):
+    if move is Move.TRASH and _was_moved_by_ancestor(state):
         return Decision(state, Step.ROW, Move.ADOPT, PlaceMove.ADOPT, again=True)
     step = Step.DELETE if move is Move.REINSERT or is_emptied(state, move) else _step_of(move)
-    again = move in _TWO_STEPS or _is_apart(state)
+    again = move in _TWO_STEPS or _has_two_places(state)
     return Decision(state, step, move, PlaceMove.NOTHING, again=again)
 
 
 def is_emptied(state: State, move: Move) -> bool:
-    """Whether a file that had a text has none any more, and its row would follow."""
+    """Whether a file lost its text, and the row would follow."""
     file, base = state.file, state.base
     if move is not Move.TO_ROW or not isinstance(file, File) or base is None:
         return False
     return file.digest == EMPTY and base.digest not in (EMPTY, NO_TEXT)
 
 
-def _was_carried(state: State) -> bool:
+def _was_moved_by_ancestor(state: State) -> bool:
     """
-    Whether the file is not where the base says, though it stayed where it was in its directory.
+    Whether the file has another path than the base, although its place is unchanged.
 
-    The base follows before the file goes: a deletion waits for others, or for a person, and is found by its base then.
+    The base is updated before the file is removed: a deletion waits for others, or for a person, and is found by its
+    base then.
     """
     file, base = state.file, state.base
     return isinstance(file, File) and base is not None and file.path != base.path
 
 
-def _has_old_bytes(state: State, seen: int | None) -> bool:
+def _has_old_bytes(state: State, seen_version: int | None) -> bool:
     file, row, base = state.file, state.row, state.base
     if not isinstance(file, File) or row is None or base is None:
         return False
-    return seen is not None or file.digest in (row.digest, base.digest, NO_TEXT)
+    return seen_version is not None or file.digest in (row.digest, base.digest, NO_TEXT)
 
 
-def _is_apart(state: State) -> bool:
-    """Whether nothing was agreed yet and the two sides have it in two places: the base to be takes the file's."""
+def _has_two_places(state: State) -> bool:
+    """Whether there is no base and the two sides have different places; the new base takes the file's place."""
     row, file = state.row, state.file
     if state.base is not None or row is None or not isinstance(file, File):
         return False
     return not same_place(state, file.place, row.place)
 
 
-def _outlived(move: Move, state: State, *, adopting: bool) -> Move:
-    """What one side moved outlives its deletion on the other: places are merged before deletions (F5)."""
+def _spare_moved(move: Move, state: State, *, adopting: bool) -> Move:
+    """An entry that one side moved outlives its deletion on the other (docs/design/sync.md, F5)."""
     row, file, base = state.row, state.file, state.base
     if base is None or row is None or adopting:
         return move

@@ -1,4 +1,4 @@
-"""The document and the links of every page: derived from its text after the text is safe, never on the event loop."""
+"""Derive the document and links of every page from its text, after the text is stored and outside the event loop."""
 
 import asyncio
 import logging
@@ -22,55 +22,55 @@ log = logging.getLogger(__name__)
 
 _Linked: TypeAlias = tuple[Derived, Sequence[Link]]
 
-SMALL = 16_384  # characters: below that a thread is quicker than another process
-MEDIUM = 200_000  # characters: below that a thread is quick enough where only some blocks are parsed
-KEPT = 800_000  # bytes of the documents whose blocks are remembered, each some 15 bytes: 12 MB of a daemon
+SMALL = 16_384  # characters: below that, a thread is faster than another process
+MEDIUM = 200_000  # characters: below that, a thread is fast enough if only some blocks are parsed
+KEPT = 800_000  # bytes of documents whose blocks are remembered, at about 15 bytes each: 12 MB of a daemon
 BATCH = 120  # pages at once
 TOGETHER = 2_000_000  # bytes of text at once, if it is not one page
 SHARE = 32_768  # characters that go to a worker at once, if it is not one page
-OFTEN = 10  # pages a second; more of them are made in processes, although that takes longer for each
-TRIES = 2  # a worker may have died of another tenant's page
+OFTEN = 10  # pages a second; more than that are derived in processes, although each takes longer there
+TRIES = 2  # attempts: another tenant's page may have killed the worker
 
 
 class Recent:
-    """What was derived lately, of all tenants: pages that are being edited. The longest unused are forgotten."""
+    """The documents derived lately, of all tenants: pages being edited. The least recently used are dropped."""
 
-    def __init__(self, most: int = KEPT) -> None:
-        """*most*: bytes of JSON of the documents kept."""
-        self._most = most
+    def __init__(self, max_bytes: int = KEPT) -> None:
+        """max_bytes: limit for the JSON of all documents."""
+        self._max_bytes = max_bytes
         self._size = 0
-        self._asked: deque[float] = deque(maxlen=OFTEN)
-        self._kept: OrderedDict[tuple[TenantId, EntryId], Derived] = OrderedDict()
+        self._asked_at: deque[float] = deque(maxlen=OFTEN)
+        self._documents: OrderedDict[tuple[TenantId, EntryId], Derived] = OrderedDict()
 
     def get(self, tenant: TenantId, entry: EntryId) -> Derived | None:
-        """What was derived from the page last, if it is still known."""
-        found = self._kept.get((tenant, entry))
-        if found is not None:
-            self._kept.move_to_end((tenant, entry))
-        return found
+        """The document last derived from the page, or None."""
+        derived = self._documents.get((tenant, entry))
+        if derived is not None:
+            self._documents.move_to_end((tenant, entry))
+        return derived
 
     def is_seldom(self) -> bool:
-        """Whether this was asked at most OFTEN times in the last second."""
+        """Whether this was called at most OFTEN times in the last second."""
         now = time.monotonic()
-        before = self._asked[0] if len(self._asked) == OFTEN else -1.0
-        self._asked.append(now)
+        before = self._asked_at[0] if len(self._asked_at) == OFTEN else -1.0
+        self._asked_at.append(now)
         return now - before > 1.0
 
     def keep(self, tenant: TenantId, entry: EntryId, derived: Derived) -> None:
-        """Remember what was derived from the page."""
-        before = self._kept.pop((tenant, entry), None)
-        self._kept[tenant, entry] = derived
-        self._size += _size(derived) - (_size(before) if before else 0)
-        while self._size > self._most:
-            self._size -= _size(self._kept.popitem(last=False)[1])
+        """Remember the document of the page."""
+        previous = self._documents.pop((tenant, entry), None)
+        self._documents[tenant, entry] = derived
+        self._size += _size(derived) - (_size(previous) if previous else 0)
+        while self._size > self._max_bytes:
+            self._size -= _size(self._documents.popitem(last=False)[1])
 
 
 class Deriver:
     """
     Fills `content` and `page_link` of one tenant's pages, the newest change first.
 
-    has_more: there may be more than the last batch held. postponed: some were passed over the last time, because an app
-    held their rows.
+    has_more: there may be more pages than in the last batch. postponed: some pages were skipped last time because an
+    app had locked their rows.
     """
 
     def __init__(self, sides: Sides, workers: Workers, recent: Recent) -> None:
@@ -78,80 +78,80 @@ class Deriver:
         self._workers = workers
         self._recent = recent
         self._storing: asyncio.Task[None] | None = None
-        self._coming: list[EntryId] = []  # what is being stored
-        self._held: set[EntryId] = set()  # what an app held when it was to be stored
+        self._storing_ids: list[EntryId] = []  # pages whose documents are being stored
+        self._held_ids: set[EntryId] = set()  # pages whose rows an app had locked
         self.has_more = True
         self.postponed = False
 
     async def derive_some(self) -> int:
         """
-        Derive one batch; how many pages it held. 0: all documents are there.
+        Derive one batch; return its number of pages, 0 if all documents exist.
 
-        Of a full batch the documents are still being stored: meanwhile the next may be derived.
+        The documents of a full batch are stored in the background while the next batch is derived.
         """
         self._workers.rest()
         try:
-            batch = await self._load()
-            found = await self._derived_of(batch)
+            batch = await self._load_batch()
+            documents = await self._derive_batch(batch)
         finally:
             await self.finish()
         if not batch:
-            self.postponed = bool(self._held)
-            self._held.clear()
-        if found:
-            self._coming = [page.entry for page in batch]
-            self._storing = asyncio.create_task(self._store(list(zip(batch, found, strict=True))))
+            self.postponed = bool(self._held_ids)
+            self._held_ids.clear()
+        if documents:
+            self._storing_ids = [page.entry for page in batch]
+            self._storing = asyncio.create_task(self._store_documents(list(zip(batch, documents, strict=True))))
             if len(batch) < BATCH:
                 await self.finish()
-        self.has_more = _may_be_cut(batch) or bool(self._held)
+        self.has_more = _may_be_cut(batch) or bool(self._held_ids)
         if batch and not self.has_more:
             self.postponed = False
         return len(batch)
 
     async def finish(self) -> None:
-        """Return when all that was derived is stored. Raises what storing raised."""
-        storing, self._storing, self._coming = self._storing, None, []
+        """Wait until all derived documents are stored. Raises the error of storing them."""
+        storing, self._storing, self._storing_ids = self._storing, None, []
         if storing is not None:
             await storing
 
     async def left(self) -> int:
-        """How many pages have no document yet, besides those that are being stored."""
+        """The number of pages without a document, without those being stored."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await views.count_underived(connection, self._sides.tenant, self._coming)
+            return await views.count_underived(connection, self._sides.tenant, self._storing_ids)
 
-    async def _load(self) -> list[Underived]:
+    async def _load_batch(self) -> list[Underived]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await views.load_underived(
-                connection, self._sides.tenant, BATCH, TOGETHER, [*self._coming, *self._held]
+                connection, self._sides.tenant, BATCH, TOGETHER, [*self._storing_ids, *self._held_ids]
             )
 
-    async def _store(self, derived: Sequence[tuple[Underived, Stored]]) -> None:
+    async def _store_documents(self, derived: Sequence[tuple[Underived, Stored]]) -> None:
         sides = self._sides
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
-        said = [(page.entry, page.version, found) for page, (_, found) in derived]
+        link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-            held = await views.store_content(connection, sides.tenant, documents)
-            await links.store_links(connection, sides.tenant, [one for one in said if one[0] not in held])
-        self._held |= held
+            held_ids = await views.store_content(connection, sides.tenant, documents)
+            await links.store_links(connection, sides.tenant, [row for row in link_rows if row[0] not in held_ids])
+        self._held_ids |= held_ids
 
-    async def _derived_of(self, batch: Sequence[Underived]) -> list[Stored]:
+    async def _derive_batch(self, batch: Sequence[Underived]) -> list[Stored]:
         if len(batch) == 1:
-            return [await self._of_edited(batch[0])]
+            return [await self._derive_edited(batch[0])]
         shares = list(batches(batch, lambda page: len(page.markdown), size=SHARE))
-        made = await asyncio.gather(*map(self._together, shares))
-        found: list[Stored] = []
-        for share, results in zip(shares, made, strict=True):
-            found += results or [await self._alone(page) for page in share]
-        return found
+        share_results = await asyncio.gather(*map(self._derive_share, shares))
+        documents: list[Stored] = []
+        for share, results in zip(shares, share_results, strict=True):
+            documents += results or [await self._derive_separately(page) for page in share]
+        return documents
 
-    async def _together(self, share: Sequence[Underived]) -> list[Stored]:
-        """Nothing, if it took too long or the worker died: one of them is to blame."""
+    async def _derive_share(self, share: Sequence[Underived]) -> list[Stored]:
+        """Derive a share in one worker; empty if a page took too long or killed the worker."""
         try:
             return await self._workers.run(stored_together, [(page.markdown, page.prior) for page in share])
         except (TimeoutError, BrokenProcessPool):
             return []
 
-    async def _alone(self, page: Underived) -> Stored:
+    async def _derive_separately(self, page: Underived) -> Stored:
         for _ in range(TRIES):
             with suppress(BrokenProcessPool):
                 try:
@@ -161,37 +161,37 @@ class Deriver:
         log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
         return await asyncio.to_thread(stored_unread, page.markdown, page.prior)
 
-    async def _of_edited(self, page: Underived) -> Stored:
-        """Of a page that comes alone, and so is probably being edited: the next time it is quicker."""
+    async def _derive_edited(self, page: Underived) -> Stored:
+        """Derive a page that is probably being edited, because it came alone; the next time is faster."""
         if len(page.markdown) > MEDIUM:
-            return await self._alone(page)
+            return await self._derive_separately(page)
         try:
-            made = await self._again(page) or await self._anew(page)
+            linked_document = await self._derive_from_previous(page) or await self._derive_from_scratch(page)
         except (TimeoutError, BrokenProcessPool):
-            made = None
-        if made is None:
-            return await self._alone(page)
-        result, links = made
-        self._recent.keep(self._sides.tenant, page.entry, result)
-        return result.json, links
+            linked_document = None
+        if linked_document is None:
+            return await self._derive_separately(page)
+        derived, links = linked_document
+        self._recent.keep(self._sides.tenant, page.entry, derived)
+        return derived.json, links
 
-    async def _again(self, page: Underived) -> _Linked | None:
-        before = self._recent.get(self._sides.tenant, page.entry)
-        if before is None:
+    async def _derive_from_previous(self, page: Underived) -> _Linked | None:
+        previous = self._recent.get(self._sides.tenant, page.entry)
+        if previous is None:
             return None
-        return await asyncio.to_thread(linked_again, before, page.markdown, page.prior)
+        return await asyncio.to_thread(linked_again, previous, page.markdown, page.prior)
 
-    async def _anew(self, page: Underived) -> _Linked | None:
-        """None: there is so much to do that a thread would hold up whoever waits for an edit."""
+    async def _derive_from_scratch(self, page: Underived) -> _Linked | None:
+        """None under high load: a thread would delay edits."""
         if len(page.markdown) >= SMALL:
             return await self._workers.run(linked, page.markdown, page.prior)
         return await asyncio.to_thread(linked, page.markdown, page.prior) if self._recent.is_seldom() else None
 
 
 def _size(derived: Derived) -> int:
-    return len(derived.json)  # short blocks weigh more than their characters
+    return len(derived.json)  # short blocks take more memory than their characters
 
 
 def _may_be_cut(batch: Sequence[Underived]) -> bool:
-    """Whether there may be more where *batch* came from. A character has up to four bytes."""
+    """Whether a limit may have cut *batch*. A character has up to four bytes."""
     return len(batch) == BATCH or 4 * sum(len(page.markdown) for page in batch) > TOGETHER

@@ -1,4 +1,4 @@
-"""What an engine does not believe yet, or does not try again yet."""
+"""Retry delays, and changes that are not acted on until they are confirmed."""
 
 import time
 from collections.abc import Callable
@@ -15,86 +15,86 @@ from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 
 FIRST_DELAY = 0.5  # seconds until something that cannot be done now is tried again, twice as long each time
-QUICK_ATTEMPTS = 3  # at something that changed while it was done
+QUICK_ATTEMPTS = 3  # at something that changes during the attempt
 LONGEST_DELAY = 30.0  # seconds
 
 
 class Doubts:
     """
-    Memory between passes; losing it costs a repeated attempt, nothing else.
+    State between passes; its loss costs a repeated attempt, nothing else.
 
-    look_everywhere: called when only a look at the whole tree can tell.
+    look_everywhere: called when only a scan of the whole tree can confirm a change.
     """
 
     def __init__(self, adoption: Adoption, look_everywhere: Callable[[], None]) -> None:
         self._adoption = adoption
         self._look_everywhere = look_everywhere
-        self._looked = 0.0
-        self._half_seen: dict[EntryId, tuple[float, str]] = {}  # since when, and where
-        self._refused: dict[EntryId, int] = {}
-        self._emptied: dict[str, float] = {}
+        self._scanned_at = 0.0
+        self._unconfirmed: dict[EntryId, tuple[float, str]] = {}  # since when, at which path
+        self._refused_versions: dict[EntryId, int] = {}
+        self._emptied_at: dict[str, float] = {}
         self._attempts: dict[EntryId, int] = {}
         self._quick_attempts: dict[EntryId, int] = {}
 
     def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
-        """Decisions for *states*, with what is known from earlier attempts."""
-        tempered = [self._tempered(self._decide(observation, state)) for state in states]
-        decisions = [self._confirmed(decision, observation) for decision in tempered]
+        """Decide on *states*, with the knowledge from earlier attempts."""
+        checked = [self._hold_refused(self._decide_one(observation, state)) for state in states]
+        decisions = [self._await_scan(decision, observation) for decision in checked]
         self._adoption.decided(decisions)
         return decisions
 
-    def _decide(self, observation: Observation, state: State) -> Decision:
+    def _decide_one(self, observation: Observation, state: State) -> Decision:
         entry = state.entry
         return decide(
-            self._believed(state),
+            self._doubt_emptied(state),
             seen=observation.seen.get(entry),
             adopting=self._adoption.covers(entry),
             stale_places=self._adoption.has_stale_places(entry),
         )
 
     def looked_everywhere(self, began: float) -> Dirty:
-        """The whole tree was seen after *began*, by the monotonic clock; what waited for that."""
-        self._looked = began
-        return Dirty(frozenset(path for _, path in self._half_seen.values()), frozenset(self._half_seen))
+        """Note a scan of the whole tree begun at *began* (monotonic); return what waited for it."""
+        self._scanned_at = began
+        return Dirty(frozenset(path for _, path in self._unconfirmed.values()), frozenset(self._unconfirmed))
 
     def refuse(self, entry: EntryId, version: int) -> None:
-        """The views an app wrote as *version* have no faithful text; the next version may."""
-        self._refused[entry] = version
+        """Note that *version*, written by an app, has no faithful text; the next version may have one."""
+        self._refused_versions[entry] = version
 
     def is_refused(self, row: Row) -> bool:
         """Whether this version of the row was refused."""
-        return self._refused.get(row.entry) == row.version
+        return self._refused_versions.get(row.entry) == row.version
 
     def delay(self, entry: EntryId, *, at_once: bool = False) -> float:
-        """How many seconds to wait before the next attempt on *entry*. at_once: the first few need not wait."""
+        """Count a failed attempt on *entry*; return the seconds before the next. at_once: the first few do not wait."""
         if at_once:
             quick = self._quick_attempts[entry] = self._quick_attempts.get(entry, 0) + 1
-            if quick <= QUICK_ATTEMPTS:  # they say nothing of how long it takes, and make no later one wait longer
+            if quick <= QUICK_ATTEMPTS:  # quick attempts do not lengthen later delays
                 return 0.0
         attempts = self._attempts[entry] = self._attempts.get(entry, 0) + 1
         return float(min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(attempts - 1, 10)))
 
     def done(self, entry: EntryId) -> None:
-        """An attempt succeeded."""
+        """Note a successful attempt."""
         self._attempts.pop(entry, None)
         self._quick_attempts.pop(entry, None)
-        self._half_seen.pop(entry, None)
+        self._unconfirmed.pop(entry, None)
 
-    def _believed(self, state: State) -> State:
-        """An editor empties a file before it writes it: an emptied file is believed when it stays so (row 19)."""
+    def _doubt_emptied(self, state: State) -> State:
+        """Editors empty a file before they write it: act only if it stays empty (docs/design/sync.md, row 19)."""
         file, base = state.file, state.base
         if not isinstance(file, File):
             return state
         if file.digest != EMPTY or base is None or base.digest in (EMPTY, NO_TEXT):
-            self._emptied.pop(file.path, None)
+            self._emptied_at.pop(file.path, None)
             return state
-        first = self._emptied.setdefault(file.path, time.monotonic())
+        first = self._emptied_at.setdefault(file.path, time.monotonic())
         if not file.held and time.monotonic() - first >= QUIET:
             return state
         return replace(state, file=Unknown(file.path, f"{file.path!r} is empty just now."))
 
-    def _tempered(self, decision: Decision) -> Decision:
-        """A refused row waits for its author; a file edit meanwhile becomes its conflict sibling (DESIGN §4)."""
+    def _hold_refused(self, decision: Decision) -> Decision:
+        """A refused row waits for its author; a file edit in the meantime becomes its conflict sibling."""
         row, file, base = decision.state.row, decision.state.file, decision.state.base
         if decision.move is not Move.RENDER or row is None or not self.is_refused(row):
             return decision
@@ -102,37 +102,37 @@ class Doubts:
             return Decision(decision.state, Step.ROW, Move.SIBLING, PlaceMove.NOTHING)
         return Decision(decision.state, Step.NOTHING, decision.move, PlaceMove.NOTHING)
 
-    def _confirmed(self, decision: Decision, observation: Observation) -> Decision:
-        """What may only be half of what happens in the tree is decided after a look at all of it."""
-        entry, path = decision.state.entry, _half_seen(decision, observation)
+    def _await_scan(self, decision: Decision, observation: Observation) -> Decision:
+        """Postpone a decision on what may be half of a rename until the whole tree was scanned."""
+        entry, path = decision.state.entry, _unconfirmed_path(decision, observation)
         if path is None or self._adoption.covers(entry):
-            self._half_seen.pop(entry, None)
+            self._unconfirmed.pop(entry, None)
             return decision
-        first, _ = self._half_seen.setdefault(entry, (time.monotonic(), path))
-        if self._looked > first:
+        first, _ = self._unconfirmed.setdefault(entry, (time.monotonic(), path))
+        if self._scanned_at > first:
             return decision
         self._look_everywhere()
         unsure = Unknown(path, f"What is at {path!r} is on its way just now.")
         return Decision(replace(decision.state, file=unsure), Step.LATER, Move.WAIT, PlaceMove.NOTHING)
 
 
-def _half_seen(decision: Decision, observation: Observation) -> str | None:
+def _unconfirmed_path(decision: Decision, observation: Observation) -> str | None:
     """
-    A path where more may have happened than was seen, if that matters.
+    The path where the rest of a rename may be unseen, if that affects the decision.
 
-    A file that is gone while its row changed, or went, may have another name by now; so may one at whose path another
-    file is, and one that left its directory behind.
+    A file may have a new name if it is gone while its row changed or was deleted, if another file is at its path, or if
+    only its directory is left.
     """
     file, base = decision.state.file, decision.state.base
     if file is None and base is not None and decision.move in (Move.CREATE, Move.FORGET):
         return base.path
     if not isinstance(file, File) or decision.step is Step.NOTHING:
         return None
-    if base is not None and base.path is not None and _left_directory(file, base.path):
+    if base is not None and base.path is not None and _is_left_directory(file, base.path):
         return base.path
     return file.path if file.path in observation.overtaken else None
 
 
-def _left_directory(file: File, path: str) -> bool:
-    """Whether of the page at *path* only its directory is there; elsewhere such a one is as it was found."""
+def _is_left_directory(file: File, path: str) -> bool:
+    """Whether *file* is the remaining directory of the page at *path*."""
     return file.kind is Kind.FOLDER and file.path != path and file.path == directory_of(path, Kind.PAGE)

@@ -1,4 +1,4 @@
-"""PURE: what was found in the tree, and what is known of earlier, that may tell which entry a file is."""
+"""PURE: the evidence for the entry of a file: files in the tree now, and the earlier state."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ Inode = tuple[int, int]  # device, inode
 @dataclass(frozen=True, slots=True)
 class Found:
     """
-    Something at a path now: a page, an attachment, or a directory without a page file.
+    A page, an attachment, a record, or a directory without a page file, at a path now.
 
-    claimed: the text of its `id:`, also where that is no UUID; None without one. data: None for directories.
+    claimed: the text of its `id:`, even if that is not a UUID; None without one. data: None for directories.
     held: as in File.
     """
 
@@ -32,13 +32,13 @@ class Found:
 @dataclass(slots=True)
 class Memory:
     """
-    What is known of earlier.
+    The earlier state: bases, rows and caches.
 
-    missing: base paths that were looked at and hold nothing now, or nothing that is still what it was.
-    old_path: where an inode was when the cache last knew whose it is.
-    rewound: the tree went back in time: a page that is missing elsewhere may be back where it was first.
-    written: whose the bytes are that commands wrote lately.
-    texts: what the bases of some pages say, where that has to tell.
+    missing: base paths that were looked at and are empty now, or hold another file.
+    old_path: the path of an inode when the cache last knew its entry.
+    rewound: the tree went back in time: a page that is missing elsewhere may be back at its first path.
+    written: entry by digest of the bytes that commands wrote lately.
+    texts: base texts of the pages that are told apart by their text.
     """
 
     bases: Sequence[Base]
@@ -53,9 +53,9 @@ class Memory:
     of_digest: dict[Digest, list[Base]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._arrange()
+        self._index_bases()
 
-    def _arrange(self) -> None:
+    def _index_bases(self) -> None:
         self.at_path = {base.path: base for base in self.bases if base.path is not None}
         self.of_entry = {base.entry: base for base in self.bases}
         self.of_digest = defaultdict(list)
@@ -63,29 +63,29 @@ class Memory:
             self.of_digest[base.digest].append(base)
 
     def add_missing(self, bases: Sequence[Base]) -> None:
-        """Remember *bases*, of which this knew nothing yet, and that their files are missing."""
+        """Add unknown *bases*, whose files are missing."""
         self.bases = [*self.bases, *bases]
         self.missing |= {base.path for base in bases if base.path is not None}
-        self._arrange()
+        self._index_bases()
 
     def is_lost(self, base: Base) -> bool:
-        """Whether nothing is where the file of *base* was, or another one, or it has no path any more."""
+        """Whether *base* has no path any more, or its path is empty or holds another file."""
         return base.path is None or base.path in self.missing
 
-    def at_inode(self, found: Found) -> Base | None:
-        """The base of the path where this inode was. A directory that has what was a file's is new, and the reverse."""
-        base = self.at_path.get(self.old_path.get(found.inode, ""))
-        is_same = base is not None and (base.kind is Kind.FOLDER) == (found.spot.kind is Kind.FOLDER)
+    def at_inode(self, file: Found) -> Base | None:
+        """The base at the earlier path of this inode; None if one is a directory and the other is not."""
+        base = self.at_path.get(self.old_path.get(file.inode, ""))
+        is_same = base is not None and (base.kind is Kind.FOLDER) == (file.spot.kind is Kind.FOLDER)
         return base if is_same else None
 
 
-def fits(base: Base, found: Found) -> bool:
-    """Whether a file may be what *base* is of. A record of another sort is another record."""
-    if base.kind is Kind.RECORD and base.place.name.partition("/")[0] != found.spot.name.partition("/")[0]:
+def fits(base: Base, file: Found) -> bool:
+    """Whether *file* may be the file of *base*. A record of another sort is another record."""
+    if base.kind is Kind.RECORD and base.place.name.partition("/")[0] != file.spot.name.partition("/")[0]:
         return False
-    return same_sort(base.kind, found.spot.kind)
+    return same_sort(base.kind, file.spot.kind)
 
 
-def same_sort(one: Kind, other: Kind) -> bool:
-    """A page and a folder are one sort: a folder gets a page file, a page loses it."""
-    return (one is Kind.ATTACHMENT) == (other is Kind.ATTACHMENT) and (one is Kind.RECORD) == (other is Kind.RECORD)
+def same_sort(kind: Kind, other: Kind) -> bool:
+    """Whether one entry may change between the kinds: a folder may get a page file, and a page may lose it."""
+    return (kind is Kind.ATTACHMENT) == (other is Kind.ATTACHMENT) and (kind is Kind.RECORD) == (other is Kind.RECORD)

@@ -1,4 +1,4 @@
-"""Following the feed of one tenant: which rows changed since we last looked."""
+"""Follow the feed of one tenant: the rows that changed since the last read."""
 
 from collections.abc import Collection
 
@@ -12,9 +12,9 @@ PAGE = 1000  # entries read at once
 
 class Feed:
     """
-    A cursor in the change feed. It starts before the full compare, so nothing falls between the two.
+    A cursor in the change feed. It starts before the full comparison, so no change is missed between the two.
 
-    newest: the last change that is known of, by its number.
+    newest: number of the last known change.
     """
 
     def __init__(self, sides: Sides) -> None:
@@ -24,24 +24,24 @@ class Feed:
 
     @property
     def behind(self) -> int:
-        """How many changes are known of and not read."""
+        """The number of known changes that are not read yet."""
         return max(0, self.newest - self.cursor)
 
     async def begin(self) -> None:
-        """From now on."""
+        """Start with the next change."""
         async with self._sides.database.connection() as connection:
             self.cursor = (await states.seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
 
     async def read(self, watched: Collection[EntryId] = ()) -> list[Known]:
         """
-        Every entry that changed since the last call and whose row is not what the base says, a page after the other.
+        Read the entries that changed since the last call and whose rows differ from their bases, in pages.
 
-        watched: entries that are in the result whatever their rows say, if they changed.
+        watched: entries that are in the result on any change, even if their rows equal their bases.
         """
-        sides, pages, more = self._sides, list[Known](), True
-        while more:
+        sides, pages, has_more = self._sides, list[Known](), True
+        while has_more:
             async with sides.database.transaction(sides.tenant) as connection:
                 fed = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE, watched)
-            page, self.cursor, more = fed
+            page, self.cursor, has_more = fed
             pages.append(page)
         return pages

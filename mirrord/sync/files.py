@@ -1,4 +1,4 @@
-"""Acting on files: what rows say is written into the tree, verified, and then recorded as agreed."""
+"""Write rows into the tree: write each file, verify it, then record the base."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,15 +27,17 @@ from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
 from mirrord.sync.targets import target_paths, without_guests
 
-PARALLEL = 4  # writes at once: they wait for fsync, not for the processor
+PARALLEL = 4  # writes at the same time: they wait for fsync, not for the processor
 
 
 @dataclass(slots=True)
 class FileOutcome(Outcome):
     """
-    written: paths that hold their row's text now, or are its folder, and whose they are.
-    displaced: saves that came between look and write, with the row.
-    taken: paths where something is already; it may be our own write, whose base was never recorded.
+    The outcome of writing files.
+
+    written: entry by path that holds its row's text, or is its folder.
+    displaced: saves between look and write, with row, path and expected digest.
+    taken: paths that are occupied already, perhaps by an own write whose base was never recorded.
     """
 
     written: dict[str, EntryId] = field(default_factory=dict)
@@ -44,30 +46,33 @@ class FileOutcome(Outcome):
 
 
 async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
-    """Carry out decisions for files, parents first. texts: what is known already of what their rows say."""
+    """Carry out decisions for files, parents first. texts: the row texts that are in memory already."""
     outcome = FileOutcome()
     moves = [decision for decision in decisions if decision.place is PlaceMove.TO_FILE]
-    evicted = await _evicted(sides, moves)
+    evicted = await _select_evicted(sides, moves)
     moves = [decision for decision in moves if decision.state.entry not in evicted]
-    writes = [one for one in decisions if one.place is not PlaceMove.TO_FILE or one.state.entry in evicted]
-    folders = [decision for decision in writes if _row(decision).digest == NO_TEXT]
-    contents = [decision for decision in writes if _row(decision).digest != NO_TEXT]
+    writes = [
+        decision for decision in decisions if decision.place is not PlaceMove.TO_FILE or decision.state.entry in evicted
+    ]
+    folders = [decision for decision in writes if _row_of(decision).digest == NO_TEXT]
+    contents = [decision for decision in writes if _row_of(decision).digest != NO_TEXT]
     if sides.crowded is not None:
         outcome.later, contents = contents, []
-    is_in_place = not moves and not folders and all(map(_own_path, contents))
-    if is_in_place and all(one.state.entry in texts for one in contents):  # as after an app's write of one page
+    is_in_place = not moves and not folders and all(map(_current_path, contents))
+    has_all_texts = all(decision.state.entry in texts for decision in contents)
+    if is_in_place and has_all_texts:  # for example after an app wrote one page
         await _write_all(sides, contents, {}, texts, outcome)
         return outcome
     async with sides.database.transaction(sides.tenant) as connection:
         paths = await target_paths(connection, sides, _rows_of(decisions))
-        data = await _load(connection, sides, contents) if contents else {}
+        data = await _load_bytes(connection, sides, contents) if contents else {}
 
     def by_depth(decision: Decision) -> int:
         return paths.get(decision.state.entry, "").count("/")
 
     if moves:
         await move_files(sides, moves, paths, outcome)
-        async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait is where it was
+        async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait has its old path
             paths = await target_paths(connection, sides, _rows_of(writes))
     paths = await without_guests(sides, _rows_of(writes), paths)
     for decision in sorted(folders, key=by_depth):
@@ -76,25 +81,25 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
     return outcome
 
 
-async def _evicted(sides: Sides, moves: Sequence[Decision]) -> set[EntryId]:
-    """Folders in whose directory another page's `_index.md` is by now: they do not take it along, but get a new one."""
-    found = set()
-    for one in moves:
-        file, row = one.state.file, _row(one)
+async def _select_evicted(sides: Sides, moves: Sequence[Decision]) -> set[EntryId]:
+    """Select folders whose directory holds another page's `_index.md`: they get a new directory and leave this one."""
+    evicted = set()
+    for decision in moves:
+        file, row = decision.state.file, _row_of(decision)
         if not isinstance(file, File) or not (file.kind is row.kind is Kind.FOLDER):
             continue
         path = page_path("", file.path, index=True)
-        if path in sides.looker.index and await _holders(sides, path, row.entry):
-            found.add(row.entry)
-    return found
+        if path in sides.looker.index and await _entries_with_base_at(sides, path, row.entry):
+            evicted.add(row.entry)
+    return evicted
 
 
 async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
-    path, row = paths.get(decision.state.entry), _row(decision)
+    path, row = paths.get(decision.state.entry), _row_of(decision)
     if path is None:
         outcome.later.append(decision)
         return
-    if holders := await _holders(sides, path, row.entry):
+    if holders := await _entries_with_base_at(sides, path, row.entry):
         outcome.beside[row.entry] = holders
         outcome.later.append(decision)
         return
@@ -103,7 +108,7 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     except (Refused, OSError) as error:
         code = "in-the-way" if isinstance(error, FileExistsError | NotADirectoryError) else "unwritable"
         sentence = f"The folder {path!r} cannot be made: {reason_of(error)}"
-        _bar(decision, error, outcome)
+        _note_mount(decision, error, outcome)
         outcome.troubles.append(Problem(path, code, sentence, row.entry))
         outcome.later.append(decision)
         return
@@ -118,28 +123,28 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     outcome.done.append(decision)
 
 
-def _bar(decision: Decision, error: Exception, outcome: FileOutcome) -> None:
-    """A mount goes by a person's hand only: nobody is to wait for that."""
+def _note_mount(decision: Decision, error: Exception, outcome: FileOutcome) -> None:
+    """Note an entry blocked by a mount: only a person removes a mount, so it is not tried again with a delay."""
     if isinstance(error, Mounted):
         outcome.barred.add(decision.state.entry)
 
 
 def _make_directory(sides: Sides, path: str) -> Stat | None:
-    """What is there then; None: it is gone again."""
+    """Make a directory and return its stat; None if it is gone again."""
     sides.tree.make_directories(path)
     return sides.tree.stat(path)
 
 
-async def _holders(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
-    """Others whose base still says that *path* is their own: where they are has to be known first."""
+async def _entries_with_base_at(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
+    """Other entries whose base has *path*: their current path has to be known first."""
     async with sides.database.transaction(sides.tenant) as connection:
         bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted([path]))
     return {base.entry for base in bases if base.entry != entry}
 
 
 async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutcome) -> bool:
-    """A page that became a folder loses its page file; whether it has none now. One that was saved meanwhile stays."""
-    file, row = decision.state.file, _row(decision)
+    """Remove the page file of a page that became a folder, unless it was saved meanwhile; return whether it is gone."""
+    file, row = decision.state.file, _row_of(decision)
     if not isinstance(file, File) or file.kind is Kind.FOLDER:
         return True
     remove = partial(replacing.remove, entry=row.entry, over=file.digest, reason="made a folder", title=row.title)
@@ -172,25 +177,25 @@ async def _write_all(
         return
     limit = asyncio.Semaphore(PARALLEL)
 
-    async def one(decision: Decision) -> Base | None:
+    async def write_limited(decision: Decision) -> Base | None:
         async with limit:
-            return await _write(sides, decision, paths, data.get(decision.state.entry), outcome)
+            return await _write_file(sides, decision, paths, data.get(decision.state.entry), outcome)
 
-    bases = await asyncio.gather(*map(one, decisions))
+    bases = await asyncio.gather(*map(write_limited, decisions))
     written = [base for base in bases if base is not None]
     if not written:
         return
     statements = [*map(sides.writer.yield_path, written), *map(sides.writer.record, written)]
     with ExitStack() as unrecorded:
         for path in outcome.written.keys() & {base.path for base in written}:
-            unrecorded.callback(sides.looker.index.forget, path)  # ours, but nobody else knows: the next look finds it
+            unrecorded.callback(sides.looker.index.forget, path)  # not recorded: the next look finds our file
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await run(connection, statements)
         unrecorded.pop_all()
 
 
-async def _load(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
-    """The bytes of the rows, left out where the row is no longer what was planned on."""
+async def _load_bytes(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
+    """The bytes of the rows, without rows that changed since the decision."""
     rows = _rows_of(decisions)
     loaded: dict[EntryId, bytes] = {}
     pages = [entry for entry, row in rows.items() if row.kind in (Kind.PAGE, Kind.FOLDER)]
@@ -209,25 +214,25 @@ async def _load(connection: Connection, sides: Sides, decisions: Sequence[Decisi
     return loaded
 
 
-async def _write(
+async def _write_file(
     sides: Sides, decision: Decision, paths: Mapping[EntryId, str], data: bytes | None, outcome: FileOutcome
 ) -> Base | None:
-    """Write one file; the base to record, None where nothing was agreed."""
-    row, file = _row(decision), decision.state.file
+    """Write one file; return the base to record, or None if it was not written."""
+    row, file = _row_of(decision), decision.state.file
     path = _path_to_write(decision, paths)
     if path is None:
         outcome.later.append(decision)
         return None
     if data is None or digest_of(data) != row.digest:
-        _no_bytes(decision, path, data, outcome)
+        _report_wrong_bytes(decision, path, data, outcome)
         return None
-    over = file.digest if isinstance(file, File) and file.kind is not Kind.FOLDER else None
+    replaced_digest = file.digest if isinstance(file, File) and file.kind is not Kind.FOLDER else None
     try:
-        written = await asyncio.to_thread(_put, sides, path, data, row.entry, over)
+        written = await asyncio.to_thread(_replace_file, sides, path, data, row.entry, replaced_digest)
     except Stale:
-        if over is None:
+        if replaced_digest is None:
             outcome.taken.add(path)
-        if over is None and path not in sides.looker.index:
+        if replaced_digest is None and path not in sides.looker.index:
             sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
             outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
         outcome.stale.append(decision)
@@ -237,12 +242,12 @@ async def _write(
         return None
     except (Refused, OSError) as error:
         sentence = f"{path!r} cannot be written: {reason_of(error)}"
-        _bar(decision, error, outcome)
+        _note_mount(decision, error, outcome)
         outcome.troubles.append(Problem(path, "unwritable", sentence, row.entry))
         outcome.later.append(decision)
         return None
     if written.displaced is not None:
-        outcome.displaced.append((row, path, over, written.displaced))
+        outcome.displaced.append((row, path, replaced_digest, written.displaced))
     if written.stat is not None:
         sides.looker.index.note(path, Seen(*written.stat[:5], digest_of(data), row.entry))
         sides.old_buffers.note_write(row.entry, written.stat.ctime_ns)
@@ -250,12 +255,12 @@ async def _write(
         outcome.stale.append(decision)
     outcome.done.append(decision)
     outcome.written[path] = row.entry
-    place = _agreed_place(decision.state)
-    return Base(row.entry, row.kind, path, place, row.version, digest_of(data), _claimed(row.kind, data))
+    place = _place_to_record(decision.state)
+    return Base(row.entry, row.kind, path, place, row.version, digest_of(data), _claimed_id_of(row.kind, data))
 
 
-def _agreed_place(state: State) -> Place:
-    """The row's; of a file that was not recorded yet its own, so that the next look carries the row's place over."""
+def _place_to_record(state: State) -> Place:
+    """The place for the base: the row's, but an unrecorded file keeps its own, so that the next look moves it."""
     file, row = state.file, state.row
     assert row is not None
     is_unrecorded = state.base is None and isinstance(file, File) and file.kind is row.kind
@@ -263,41 +268,41 @@ def _agreed_place(state: State) -> Place:
 
 
 def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | None:
-    return _own_path(decision) or paths.get(decision.state.entry)
+    return _current_path(decision) or paths.get(decision.state.entry)
 
 
-def _own_path(decision: Decision) -> str | None:
-    """Where the file is that gets another text; None: there is none."""
+def _current_path(decision: Decision) -> str | None:
+    """The path of the existing file that gets a new text, or None."""
     file = decision.state.file
     return file.path if isinstance(file, File) and file.kind is not Kind.FOLDER else None
 
 
-def _put(sides: Sides, path: str, data: bytes, entry: EntryId, over: Digest | None) -> Written:
+def _replace_file(sides: Sides, path: str, data: bytes, entry: EntryId, replaced_digest: Digest | None) -> Written:
     sides.check_lease()
-    if over is None:
+    if replaced_digest is None:
         sides.tree.make_directories(parent_of(path))
     with lock_for(sides.tree, [path]):
-        return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=over)
+        return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=replaced_digest)
 
 
-def _no_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:
-    if _row(decision).kind is not Kind.ATTACHMENT:
+def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:
+    if _row_of(decision).kind is not Kind.ATTACHMENT:
         outcome.stale.append(decision)
         return
-    what = "are missing" if data is None else "do not have the digest of the attachment (BLAKE2b-256)"
-    sentence = f"The bytes of {path!r} in mirrord.blob {what}; insert them again."
+    defect = "are missing" if data is None else "do not have the digest of the attachment (BLAKE2b-256)"
+    sentence = f"The bytes of {path!r} in mirrord.blob {defect}; insert them again."
     outcome.troubles.append(Problem(path, "blob", sentence, decision.state.entry))
     outcome.later.append(decision)
 
 
-def _claimed(kind: Kind, data: bytes) -> str | None:
+def _claimed_id_of(kind: Kind, data: bytes) -> str | None:
     return views_of(data.decode()).id if kind is Kind.PAGE else None
 
 
 def _rows_of(decisions: Sequence[Decision]) -> dict[EntryId, Row]:
-    return {decision.state.entry: _row(decision) for decision in decisions}
+    return {decision.state.entry: _row_of(decision) for decision in decisions}
 
 
-def _row(decision: Decision) -> Row:
+def _row_of(decision: Decision) -> Row:
     assert decision.state.row is not None
     return decision.state.row

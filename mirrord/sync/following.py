@@ -1,4 +1,4 @@
-"""What follows the feed: links and segments, a batch of changed entries at a time."""
+"""Let links and segments follow the feed, one batch of changed entries at a time."""
 
 import asyncio
 
@@ -8,20 +8,20 @@ from mirrord.sync.linking import link_batch
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 
-async def follow_some(sides: Sides, untold: asyncio.Event | None = None) -> int:
+async def follow_some(sides: Sides, unpublished: asyncio.Event | None = None) -> int:
     """
-    Let links and segments follow one batch, in a transaction that takes the lease along.
+    Let links and segments follow one batch, in a transaction that checks the lease.
 
-    How many entries and links it held of what there was most of: below cursors.FEED that was all. 0 without the lease.
-    untold: set where changes are to become events.
+    Returns the larger of the two batch sizes: below cursors.FEED nothing is left. 0 without the lease.
+    unpublished: set if there are changes to publish as events.
     """
     tenant = sides.tenant
     if sides.lease is None:
         return 0
     async with sides.database.transaction(tenant) as connection:
         is_behind, has_notes = await cursors.waiting(connection, tenant)
-    if has_notes and untold is not None:
-        untold.set()
+    if has_notes and unpublished is not None:
+        unpublished.set()
     if not is_behind:
         return 0
     async with sides.database.transaction(tenant, sides.fence, DAEMON_ACTOR) as connection:

@@ -1,18 +1,18 @@
-"""When to stop and ask: losses that look like an accident are weighed before they spread."""
+"""Limits on losses: losses that look like an accident halt, and a person decides."""
 
 from dataclasses import dataclass
 
 MIN_DELETIONS = 25
 MAX_SHARE = 0.10  # of a tenant's live entries
-QUIET = 2.0  # seconds without a further deletion before the set is weighed
-RECENT = 600.0  # seconds: what was deleted on that side since then counts along
-LEAST_FREE = 1 << 30  # bytes of the tree's file system, or
-LEAST_FREE_SHARE = 0.05  # of it, if that is less
+QUIET = 2.0  # seconds without a further deletion before the gathered ones are weighed
+RECENT = 600.0  # seconds for which earlier deletions of the same side count, too
+LEAST_FREE = 1 << 30  # bytes of the tree's file system; or
+LEAST_FREE_SHARE = 0.05  # this share of it, if that is less
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Why deletions stop: reason is constant, sentence is for people."""
+    """The cause of a halt: *reason* is a constant, *sentence* is for people."""
 
     reason: str
     sentence: str
@@ -20,10 +20,10 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """How a loss reads, by the side on which it was seen. {n}: how many entries."""
+    """The words for a loss, by the side on which it was seen. {n}: number of entries."""
 
     reason: str
-    seen: str
+    happened: str
     stays: str
     apply: str
     discard: str
@@ -70,10 +70,10 @@ _REWIND = _Loss(
 
 def weigh(side: str, deletions: int, recent: int, total: int) -> Alarm | None:
     """
-    Whether so many losses at once may spread to the other side.
+    The alarm for too many losses at once; None if they may spread to the other side.
 
-    side: how they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone).
-    recent: those of the last ten minutes. total: live entries before.
+    side: where they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone).
+    recent: deletions of the last ten minutes. total: live entries before the loss.
     """
     limit = max(MIN_DELETIONS, int(total * MAX_SHARE))
     if deletions + recent <= limit:
@@ -81,20 +81,20 @@ def weigh(side: str, deletions: int, recent: int, total: int) -> Alarm | None:
     loss = _LOSSES[side]
     return Alarm(
         loss.reason,
-        f"{deletions} of {total} entries {loss.seen}"
+        f"{deletions} of {total} entries {loss.happened}"
         + (f" ({recent} more in the last ten minutes)" if recent else "")
         + f"; {loss.stays} until you decide, because more than {limit} at once are often an accident.",
     )
 
 
 def outlook(side: str | None, count: int) -> tuple[str, str]:
-    """What happens if a halt is applied, and what if it is discarded. side None: a side went back in time."""
+    """The effects of applying and of discarding a halt. side None: a side went back in time."""
     loss = _LOSSES[side] if side is not None else _REWIND
     return loss.apply.format(n=count), loss.discard.format(n=count)
 
 
 def check_root(*, exists: bool, same: bool) -> Alarm | None:
-    """Whether the tree's root is the one this mirror was started on. Nothing is read or written while it is not."""
+    """The alarm for a missing or replaced root. Nothing is read or written while there is one."""
     if not exists:
         return Alarm("root-missing", "The mirror's root is missing: an unmounted disk, or moved away. Put it back.")
     if not same:
@@ -106,23 +106,23 @@ def check_root(*, exists: bool, same: bool) -> Alarm | None:
     return None
 
 
-def check_emptied(found: int, based: int) -> Alarm | None:
-    """Whether all of a tree vanished at once. found: synced files on disk; based: entries agreed on."""
-    if found or based < 2:
+def check_emptied(files: int, based: int) -> Alarm | None:
+    """The alarm for a tree that vanished at once. files: synced files on disk; based: entries with a base."""
+    if files or based < 2:
         return None
     return Alarm("root-emptied", f"All {based} synced files are gone from the tree; their rows stay until you decide.")
 
 
 def check_all(side: str, losses: int, based: int) -> Alarm | None:
-    """Whether nothing of one side would be left, however little that was. losses, based: without folders."""
+    """The alarm for the loss of a whole side, of any size. losses, based: without folders."""
     if losses < based or based < 2:
         return None
     loss = _LOSSES[side]
-    return Alarm(f"all-{loss.reason}", f"All {based} synced entries {loss.seen}; {loss.stays} until you decide.")
+    return Alarm(f"all-{loss.reason}", f"All {based} synced entries {loss.happened}; {loss.stays} until you decide.")
 
 
 def check_space(free: int, total: int) -> Alarm | None:
-    """Whether so few bytes are free on the tree's file system that texts of rows are not written there any more."""
+    """The alarm for a nearly full file system, on which rows are no longer written into files."""
     if free >= min(LEAST_FREE, int(total * LEAST_FREE_SHARE)):
         return None
     return Alarm(

@@ -1,4 +1,4 @@
-"""The handshake of a tree and its database: each remembers what was last done, so that a rewind of one is noticed."""
+"""Handshake of a tree and its database: both remember the last round of work, so a rewind of one is noticed."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ _KEY = "ack"  # in the tree's state
 
 @dataclass(frozen=True, slots=True)
 class _Ack:
-    """What a tree remembers of the last round of work."""
+    """The tree's record of the last round of work."""
 
     acks: int
     seq: int
@@ -28,38 +28,38 @@ class _Ack:
 
 
 class Handshake:
-    """Between one tree and its database. owed: work was done that is not acknowledged yet."""
+    """The handshake of one tree with its database. owed: there is work that is not acknowledged yet."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._breaks: int | None = None
+        self._known_breaks: int | None = None
         self.owed = False
 
     @property
     def is_due(self) -> bool:
-        """Whether the server may be another one than when we last looked: a connection broke since."""
-        return self._breaks != self._sides.database.breaks
+        """Whether the server may be another one than at the last comparison, because a connection broke since."""
+        return self._known_breaks != self._sides.database.breaks
 
     def doubt(self) -> None:
-        """Something says that a side may be another one: look again."""
-        self._breaks = None
+        """Note that a side may be another one, so that both are compared again."""
+        self._known_breaks = None
 
     def take_state(self) -> None:
-        """The tree's state was replaced: an empty one is ours to fill, another may be an earlier one."""
-        if self._remembered() is None:
+        """Take a replaced tree state: an empty one is filled, any other may be an earlier state."""
+        if self._load_ack() is None:
             self.owed = True
         else:
             self.doubt()
 
     async def look(self) -> Rewind:
-        """Compare what both sides remember."""
+        """Compare the records of both sides."""
         sides, breaks = self._sides, self._sides.database.breaks
-        ack = await asyncio.to_thread(self._remembered)
+        ack = await asyncio.to_thread(self._load_ack)
         async with sides.database.connection() as connection:
             epoch = await epochs.epoch(connection)
             acks = await epochs.acks_of(connection, sides.tenant, sides.mirror)
             seqs = await states.seqs(connection, [sides.tenant])
-        seen = Seen(
+        remembered_facts = Seen(
             tree_acks=ack.acks if ack else None,
             row_acks=acks,
             tree_seq=ack.seq if ack else 0,
@@ -67,21 +67,21 @@ class Handshake:
             remembered=ack is None or ack.newest is None or await self._is_in_history(ack.newest),
             same_epoch=ack is not None and ack.epoch == epoch,
         )
-        self._breaks = breaks
-        return compare(seen)
+        self._known_breaks = breaks
+        return compare(remembered_facts)
 
     async def acknowledge(self) -> None:
-        """What was done so far is done: the tree says so durably, then the mirror's row."""
+        """Record the work so far as done: durably in the tree, then in the mirror's row."""
         sides = self._sides
         if sides.lease is None:
             return
-        ack = await self._next()
+        ack = await self._next_ack()
         # a tree that cannot remember must not fall behind its row: that would look like a rewind
-        if await asyncio.to_thread(self._remembers, ack):
+        if await asyncio.to_thread(self._store_ack, ack):
             await epochs.acknowledge(sides.database, sides.lease, ack.acks)
         self.owed = False
 
-    async def _next(self) -> _Ack:
+    async def _next_ack(self) -> _Ack:
         sides = self._sides
         async with sides.database.transaction(sides.tenant) as connection:
             epoch = await epochs.epoch(connection)
@@ -94,18 +94,18 @@ class Handshake:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await epochs.is_in_history(connection, self._sides.tenant, newest)
 
-    def _remembers(self, ack: _Ack) -> bool:
-        """Blocking: write *ack* down; whether it is there for good."""
-        self._sides.state.set(_KEY, _spelled(ack, str(self._sides.mirror)))
-        return self._sides.state.is_durable and self._remembered() == ack
+    def _store_ack(self, ack: _Ack) -> bool:
+        """Store *ack*; return whether it is durable. Blocking."""
+        self._sides.state.set(_KEY, _encode_ack(ack, str(self._sides.mirror)))
+        return self._sides.state.is_durable and self._load_ack() == ack
 
-    def _remembered(self) -> _Ack | None:
-        """None: nothing, or it was another mirror that remembered it (a copied tree)."""
+    def _load_ack(self) -> _Ack | None:
+        """The stored record; None without one, or if it is of another mirror (a copied tree)."""
         raw = self._sides.state.get(_KEY)
-        return _read(raw, str(self._sides.mirror)) if raw is not None else None
+        return _decode_ack(raw, str(self._sides.mirror)) if raw is not None else None
 
 
-def _spelled(ack: _Ack, mirror: str) -> str:
+def _encode_ack(ack: _Ack, mirror: str) -> str:
     newest = ack.newest
     facts = {"mirror": mirror, "acks": ack.acks, "seq": ack.seq, "epoch": ack.epoch, "newest": None}
     if newest is not None:
@@ -114,15 +114,15 @@ def _spelled(ack: _Ack, mirror: str) -> str:
     return orjson.dumps(facts).decode()
 
 
-def _read(raw: str, mirror: str) -> _Ack | None:
+def _decode_ack(raw: str, mirror: str) -> _Ack | None:
     try:
         facts = orjson.loads(raw)
         if facts["mirror"] != mirror:
             return None
         newest = None
         if facts["newest"] is not None:
-            spelled, version, digest = facts["newest"]
-            if (entry := parse_id(spelled)) is None:
+            entry_text, version, digest = facts["newest"]
+            if (entry := parse_id(entry_text)) is None:
                 return None
             newest = Newest(entry, int(version), Digest(bytes.fromhex(digest)) if digest else None)
         return _Ack(int(facts["acks"]), int(facts["seq"]), str(facts["epoch"]), newest)

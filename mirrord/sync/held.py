@@ -1,27 +1,27 @@
-"""Files that a program keeps open for writing: after a while they are read as they are, now and then (SYNC 1.5)."""
+"""Snapshots of files that a program keeps open for writing (docs/design/sync.md, Reading files)."""
 
 import time
 from collections.abc import Callable
 
-PATIENCE = 30.0  # seconds for which a file that is open for writing is left alone
-SNAPSHOT = 5.0  # seconds between two readings afterwards
+PATIENCE = 30.0  # seconds for which a file open for writing is not read
+SNAPSHOT = 5.0  # seconds between two snapshots afterwards
 
 
 class Held:
-    """When each file was first found open for writing, or last read nevertheless. clock: seconds, monotonic."""
+    """The time of the next snapshot of each file that is open for writing. clock: monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._due: dict[str, float] = {}
 
     def is_due(self, path: str) -> bool:
-        """Whether *path*, found open for writing once more, is to be read as it is."""
+        """Whether a snapshot of *path*, which is open for writing, is due."""
         return self._clock() >= self._due.setdefault(path, self._clock() + PATIENCE)
 
     def was_read(self, path: str) -> None:
-        """A snapshot was taken; the next one is due in a while."""
+        """Note a snapshot; the next one is due in SNAPSHOT seconds."""
         self._due[path] = self._clock() + SNAPSHOT
 
     def is_free(self, path: str) -> None:
-        """Nobody has *path* open for writing any more."""
+        """Note that *path* is no longer open for writing."""
         self._due.pop(path, None)

@@ -1,4 +1,4 @@
-"""Which entry a file is: the order of evidence of DESIGN §3 "Identity", as pure functions."""
+"""Identify the entry of each file by the order of evidence in docs/design/sync.md, "Identity". Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -12,196 +12,200 @@ from mirrord.sync.succession import names_handed_on, successors
 
 
 def identify(
-    founds: Iterable[Found], memory: Memory, tenant: TenantId, fresh: Callable[[], EntryId]
+    files: Iterable[Found], memory: Memory, tenant: TenantId, make_id: Callable[[], EntryId]
 ) -> dict[str, EntryId]:
-    """The entry of every found path. fresh: makes an id where no other is free."""
+    """Identify the entry of every file, by path. make_id: makes an id if no other is free."""
     claims: dict[EntryId, list[Found]] = defaultdict(list)
-    strangers: list[Found] = []
-    founds = list(founds)
-    handed_on = names_handed_on(founds, memory)
-    succeeding = successors(founds, handed_on, memory)
-    telling = _telling_digests(founds, memory)
-    for found in founds:
-        base = handed_on.get(found.path)
-        of = _entry_elsewhere if found.path in succeeding else _entry_of
-        entry = base.entry if base is not None else of(found, memory, telling)
+    unidentified: list[Found] = []
+    files = list(files)
+    handed_on = names_handed_on(files, memory)
+    succeeding = successors(files, handed_on, memory)
+    decisive = _decisive_digests(files, memory)
+    for file in files:
+        base = handed_on.get(file.path)
+        find_entry = _entry_apart_from_path if file.path in succeeding else _entry_of
+        entry = base.entry if base is not None else find_entry(file, memory, decisive)
         if entry is None:
-            strangers.append(found)
+            unidentified.append(file)
         else:
-            claims[entry].append(found)
+            claims[entry].append(file)
     owners: dict[str, EntryId] = {}
     for entry, rivals in claims.items():
-        first, *others = sorted(rivals, key=lambda rival: _standing(rival, memory.of_entry.get(entry), memory))
+        first, *others = sorted(rivals, key=lambda rival: _rank_claim(rival, memory.of_entry.get(entry), memory))
         owners[first.path] = entry
-        strangers += others
-    taken = set(claims)
-    for found in sorted(strangers, key=lambda stranger: stranger.path):
-        owners[found.path] = _new_entry(found, memory, tenant, taken, fresh)
-        taken.add(owners[found.path])
+        unidentified += others
+    used_ids = set(claims)
+    for file in sorted(unidentified, key=lambda candidate: candidate.path):
+        owners[file.path] = _new_entry(file, memory, tenant, used_ids, make_id)
+        used_ids.add(owners[file.path])
     return owners
 
 
-def _telling_digests(founds: Iterable[Found], memory: Memory) -> frozenset[Digest]:
-    """Digests that one file has and one lost entry had: such bytes tell more than the number of an inode."""
-    shown = Counter(found.digest for found in founds)
-    lost = {digest: sum(map(memory.is_lost, memory.of_digest.get(digest, ()))) for digest in shown}
-    return frozenset(digest for digest, files in shown.items() if files == 1 and lost[digest] == 1)
+def _decisive_digests(files: Iterable[Found], memory: Memory) -> frozenset[Digest]:
+    """Digests of exactly one file and exactly one lost entry: such bytes are stronger evidence than an inode."""
+    counts = Counter(file.digest for file in files)
+    lost = {digest: sum(map(memory.is_lost, memory.of_digest.get(digest, ()))) for digest in counts}
+    return frozenset(digest for digest, count in counts.items() if count == 1 and lost[digest] == 1)
 
 
-def _entry_of(found: Found, memory: Memory, telling: frozenset[Digest]) -> EntryId | None:
-    here = _base_here(found, memory)
-    if here is not None and here.kind is Kind.FOLDER:
-        return _page_come_here(found, memory, here) or here.entry
-    if here is not None and here.claimed == found.claimed:
-        return here.entry
+def _entry_of(file: Found, memory: Memory, decisive: frozenset[Digest]) -> EntryId | None:
+    base = _base_of_path(file, memory)
+    if base is not None and base.kind is Kind.FOLDER:
+        return _page_moved_into_folder(file, memory, base) or base.entry
+    if base is not None and base.claimed == file.claimed:
+        return base.entry
     return (
-        _by_id(found, memory, here)
-        or (here.entry if here is not None else None)
-        or _by_file(found, memory, telling)
-        or _by_writer(found, memory)
-        or _by_note(found, memory)
+        _entry_by_id(file, memory, base)
+        or (base.entry if base is not None else None)
+        or _entry_by_bytes_or_inode(file, memory, decisive)
+        or _entry_by_writer(file, memory)
+        or _entry_by_folder_note(file, memory)
     )
 
 
-def _page_come_here(found: Found, memory: Memory, folder: Base) -> EntryId | None:
-    """The page whose file came to the directory of *folder*, which had none: it stays that page."""
-    entry = _by_id(found, memory, folder) or _by_inode(found, memory) or _by_digest(found, memory)
+def _page_moved_into_folder(file: Found, memory: Memory, folder: Base) -> EntryId | None:
+    """The page whose file moved into the directory of *folder*, which had no page file."""
+    entry = _entry_by_id(file, memory, folder) or _entry_by_inode(file, memory) or _entry_by_digest(file, memory)
     base = memory.of_entry.get(entry) if entry is not None else None
     return entry if base is not None and base.kind is Kind.PAGE else None
 
 
-def _entry_elsewhere(found: Found, memory: Memory, telling: frozenset[Digest]) -> EntryId | None:
-    """The same for a file whose path says nothing: the one that had it is another one by now."""
-    return _by_id(found, memory, None) or _by_file(found, memory, telling)
+def _entry_apart_from_path(file: Found, memory: Memory, decisive: frozenset[Digest]) -> EntryId | None:
+    """Identify a file whose path now belongs to another entry."""
+    return _entry_by_id(file, memory, None) or _entry_by_bytes_or_inode(file, memory, decisive)
 
 
-def _by_file(found: Found, memory: Memory, telling: frozenset[Digest]) -> EntryId | None:
-    """By bytes that only one file has and only one lost entry had, else by the inode, else by bytes."""
-    by_bytes = _by_digest(found, memory)
-    if by_bytes is not None and found.digest in telling:
+def _entry_by_bytes_or_inode(file: Found, memory: Memory, decisive: frozenset[Digest]) -> EntryId | None:
+    """The entry by decisive bytes, else by the inode, else by bytes."""
+    by_bytes = _entry_by_digest(file, memory)
+    if by_bytes is not None and file.digest in decisive:
         return by_bytes
-    return _by_inode(found, memory) or by_bytes
+    return _entry_by_inode(file, memory) or by_bytes
 
 
 def late_save(note: Found, memory: Memory, index: Found | None) -> Base | None:
     """
-    The page of a directory, where *note* (`W.md`) is only an editor's late save of it.
+    The page of a directory, if *note* (`W.md`) is only an editor's late save of it; else None.
 
-    index: the `W/_index.md` beside it, if that is new; `W.md` may be what it was made of. Its base, or an `id:`, tells.
+    index: a new `W/_index.md` beside it, which may have been made from `W.md`. Its base or an `id:` decides.
     """
     directory = directory_of(note.path, Kind.PAGE)
-    here, page = memory.at_path.get(note.path), memory.at_path.get(page_path("", directory, index=True))
+    note_base, index_base = memory.at_path.get(note.path), memory.at_path.get(page_path("", directory, index=True))
     claims = parse_id(note.claimed)
-    if page is not None:
-        return page if here is None and claims is not None and page.claimed == note.claimed else None
-    if here is None or index is None:
+    if index_base is not None:
+        return index_base if note_base is None and claims is not None and index_base.claimed == note.claimed else None
+    if note_base is None or index is None:
         return None
-    found = _by_id(index, memory, here) or _by_inode(index, memory) or _by_digest(index, memory)
-    return here if found in (None, here.entry) else None  # else it was moved here, and is another page
+    index_entry = (
+        _entry_by_id(index, memory, note_base) or _entry_by_inode(index, memory) or _entry_by_digest(index, memory)
+    )
+    # with another entry, the index file is another page that moved here
+    return note_base if index_entry in (None, note_base.entry) else None
 
 
-def _base_here(found: Found, memory: Memory) -> Base | None:
-    """The base of that path; for a page also the folder it is the page of, and the reverse."""
-    base = memory.at_path.get(found.path)
-    if base is None and found.spot.kind is Kind.PAGE:
-        base = memory.at_path.get(directory_of(found.path, Kind.PAGE))
+def _base_of_path(file: Found, memory: Memory) -> Base | None:
+    """The base of the file's path; for a page file also the folder's base, and for a folder the page's."""
+    base = memory.at_path.get(file.path)
+    if base is None and file.spot.kind is Kind.PAGE:
+        base = memory.at_path.get(directory_of(file.path, Kind.PAGE))
         return base if base is not None and base.kind is Kind.FOLDER else None
-    if base is None and found.spot.kind is Kind.FOLDER:
-        pages = (memory.at_path.get(f"{found.path}{ending}") for ending in ("/_index.md", ".md"))
+    if base is None and file.spot.kind is Kind.FOLDER:
+        pages = (memory.at_path.get(f"{file.path}{ending}") for ending in ("/_index.md", ".md"))
         return next((page for page in pages if page and page.path in memory.missing), None)
-    return base if base is not None and fits(base, found) else None
+    return base if base is not None and fits(base, file) else None
 
 
-def _by_id(found: Found, memory: Memory, here: Base | None) -> EntryId | None:
-    entry = parse_id(found.claimed)
-    if entry is None or found.spot.kind is not Kind.PAGE:
+def _entry_by_id(file: Found, memory: Memory, base_at_path: Base | None) -> EntryId | None:
+    entry = parse_id(file.claimed)
+    if entry is None or file.spot.kind is not Kind.PAGE:
         return None
     base = memory.of_entry.get(entry)
     if base is not None:
         return entry if memory.is_lost(base) and same_sort(base.kind, Kind.PAGE) else None
-    if (carrier := _carrier(found, memory)) is not None:
+    if (carrier := _page_with_claimed_id(file, memory)) is not None:
         return carrier
     row = memory.rows.get(entry)
     if row is not None:
         return entry if same_sort(row.kind, Kind.PAGE) else None
-    return entry if here is None else None  # an unknown UUID is a new page's, never a known path's
+    return entry if base_at_path is None else None  # an unknown UUID is a new page, unless the path is known
 
 
-def _carrier(found: Found, memory: Memory) -> EntryId | None:
+def _page_with_claimed_id(file: Found, memory: Memory) -> EntryId | None:
     """
-    The page whose file is missing and had this `id:` already, though it is not its own: it was known by its path.
+    The page whose file is missing and had this `id:`, although its entry id is another one.
 
-    A tool that replaced the file gave it an id. Of several such pages inode or bytes have to tell.
+    A tool that replaced the file gave it the id, and the page kept its entry by its path. Of several such pages, the
+    inode or the bytes decide.
     """
-    lost = {base.entry for base in memory.bases if base.claimed == found.claimed and memory.is_lost(base)}
-    known = _by_inode(found, memory) or _by_digest(found, memory)
-    if known in lost:
-        return known
+    lost = {base.entry for base in memory.bases if base.claimed == file.claimed and memory.is_lost(base)}
+    entry = _entry_by_inode(file, memory) or _entry_by_digest(file, memory)
+    if entry in lost:
+        return entry
     return lost.pop() if len(lost) == 1 else None
 
 
-def _by_inode(found: Found, memory: Memory) -> EntryId | None:
-    base = memory.at_inode(found)
-    if base is None or base.path == found.path or base.path not in memory.missing:
+def _entry_by_inode(file: Found, memory: Memory) -> EntryId | None:
+    base = memory.at_inode(file)
+    if base is None or base.path == file.path or base.path not in memory.missing:
         return None
-    return base.entry if fits(base, found) else None
+    return base.entry if fits(base, file) else None
 
 
-def _by_digest(found: Found, memory: Memory) -> EntryId | None:
-    if found.digest in (EMPTY, NO_TEXT):
+def _entry_by_digest(file: Found, memory: Memory) -> EntryId | None:
+    if file.digest in (EMPTY, NO_TEXT):
         return None
-    alike = memory.of_digest.get(found.digest, ())
-    lost = [base for base in alike if memory.is_lost(base) and fits(base, found)]
-    nearest = min(lost, key=lambda base: (-common_end(base.path or "", found.path), base.path or ""), default=None)
+    alike = memory.of_digest.get(file.digest, ())
+    lost = [base for base in alike if memory.is_lost(base) and fits(base, file)]
+    nearest = min(lost, key=lambda base: (-common_end(base.path or "", file.path), base.path or ""), default=None)
     return nearest.entry if nearest is not None else None
 
 
-def _by_writer(found: Found, memory: Memory) -> EntryId | None:
+def _entry_by_writer(file: Found, memory: Memory) -> EntryId | None:
     """
-    What a command said whose it is.
+    The entry that a command noted for these bytes.
 
-    It moved a page and changed its links: neither inode nor bytes came along. Or it brought a page back.
+    The command moved a page and changed its links, so neither inode nor bytes match, or it brought a page back.
     """
-    entry = memory.written.get(found.digest)
+    entry = memory.written.get(file.digest)
     if entry is None:
         return None
     base, row = memory.of_entry.get(entry), memory.rows.get(entry)
     if base is not None:
-        return entry if base.path in memory.missing and same_sort(base.kind, found.spot.kind) else None
-    return entry if row is not None and row.deleted and same_sort(row.kind, found.spot.kind) else None
+        return entry if base.path in memory.missing and same_sort(base.kind, file.spot.kind) else None
+    return entry if row is not None and row.deleted and same_sort(row.kind, file.spot.kind) else None
 
 
-def _by_note(found: Found, memory: Memory) -> EntryId | None:
-    """`W/_index.md` is the page that `W.md` was, whoever may save that once more."""
-    base = memory.at_path.get(page_path("", directory_of(found.path, Kind.PAGE))) if found.spot.index else None
+def _entry_by_folder_note(file: Found, memory: Memory) -> EntryId | None:
+    """The page of `W.md` for `W/_index.md`, even if an editor saves `W.md` once more."""
+    base = memory.at_path.get(page_path("", directory_of(file.path, Kind.PAGE))) if file.spot.index else None
     return base.entry if base is not None else None
 
 
-def _standing(found: Found, base: Base | None, memory: Memory) -> tuple[bool, bool, bool, bool, int, str]:
+def _rank_claim(file: Found, base: Base | None, memory: Memory) -> tuple[bool, bool, bool, bool, int, str]:
     """
-    Of several files that claim one entry: the base's path, else its inode, else its bytes, else the path that ends most
-    like the base's, else the first path.
+    Sort key of the files that claim one entry; the lowest gets it: the base's path, else its inode, else its bytes,
+    else the path with the longest common end, else the first path.
 
-    A page file that moved is before the directory it left.
+    A page file that moved precedes the directory that it left.
     """
     if base is None:
-        return True, True, True, True, 0, found.path
+        return True, True, True, True, 0, file.path
     return (
-        found.path != base.path,
-        found.spot.kind is not base.kind,
-        memory.old_path.get(found.inode) != base.path,
-        found.digest != base.digest,
-        -common_end(base.path or "", found.path),
-        found.path,
+        file.path != base.path,
+        file.spot.kind is not base.kind,
+        memory.old_path.get(file.inode) != base.path,
+        file.digest != base.digest,
+        -common_end(base.path or "", file.path),
+        file.path,
     )
 
 
 def _new_entry(
-    found: Found, memory: Memory, tenant: TenantId, taken: set[EntryId], fresh: Callable[[], EntryId]
+    file: Found, memory: Memory, tenant: TenantId, used_ids: set[EntryId], make_id: Callable[[], EntryId]
 ) -> EntryId:
-    entry = id_of_path(tenant, found.path)
+    entry = id_of_path(tenant, file.path)
     row, base = memory.rows.get(entry), memory.of_entry.get(entry)
-    if memory.rewound and base is not None and base.path in memory.missing and entry not in taken:
+    if memory.rewound and base is not None and base.path in memory.missing and entry not in used_ids:
         return entry
-    free = entry not in memory.of_entry and (row is None or (row.deleted and same_sort(row.kind, found.spot.kind)))
-    return entry if free and entry not in taken else fresh()
+    is_free = entry not in memory.of_entry and (row is None or (row.deleted and same_sort(row.kind, file.spot.kind)))
+    return entry if is_free and entry not in used_ids else make_id()

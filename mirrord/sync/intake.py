@@ -1,4 +1,4 @@
-"""What an engine works on next: while one chunk of an import is written to rows, the files of the next are read."""
+"""Take chunks of work from the queue; during an import the files of the next chunk are read ahead."""
 
 import asyncio
 from dataclasses import dataclass
@@ -7,65 +7,65 @@ from mirrord.sync.look import Look, Looker
 from mirrord.sync.observe import Dirty
 from mirrord.sync.queue import Queue
 
-CHUNK = 400  # paths or entries a pass
-WORTH = 40  # files to read that are worth reading ahead
+CHUNK = 400  # paths or entries in one pass
+WORTH = 40  # files in the queue from which on reading ahead pays
 
 
 @dataclass(frozen=True, slots=True)
-class _Ahead:
+class _ReadAhead:
     dirty: Dirty
     look: asyncio.Task[Look]
 
 
 class Intake:
-    """Takes chunks from a queue; what it holds counts as pending until `release`. released: how much was, so far."""
+    """Takes chunks from a queue; a chunk is pending until `release`. released: number of marks released so far."""
 
     def __init__(self, queue: Queue, looker: Looker) -> None:
         self._queue = queue
         self._looker = looker
-        self._ahead: _Ahead | None = None
-        self._in_hand = 0
+        self._read_ahead: _ReadAhead | None = None
+        self._taken_count = 0
         self.released = 0
 
     def __len__(self) -> int:
-        """How many marks were taken and are not done."""
-        return self._in_hand + (_size(self._ahead.dirty) if self._ahead else 0)
+        """The number of marks that are taken and not released."""
+        return self._taken_count + (_count_marks(self._read_ahead.dirty) if self._read_ahead else 0)
 
     @property
     def is_ready(self) -> bool:
         """Whether there is something to take now."""
-        return self._ahead is not None or self._queue.is_ready
+        return self._read_ahead is not None or self._queue.is_ready
 
     async def take(self) -> tuple[Dirty, Look | None]:
-        """The next chunk, and what was seen there if that was looked at already."""
-        ahead, self._ahead = self._ahead, None
+        """Take the next chunk, with its look if it was read ahead."""
+        ahead, self._read_ahead = self._read_ahead, None
         dirty = ahead.dirty if ahead else self._queue.take(CHUNK)
-        self._in_hand += _size(dirty)
+        self._taken_count += _count_marks(dirty)
         look = await ahead.look if ahead else None
         if self._queue.only_reads(WORTH) and not dirty.entries and dirty.paths == dirty.forced:
-            # one look after the other: only the first at an inode sees where that was before
+            # looks run one after another: only the first look at an inode sees its earlier path
             look = look or await asyncio.to_thread(self._looker.look, dirty.paths, dirty.forced)
-            self._look_ahead()
+            self._start_read_ahead()
         return dirty, look
 
     def release(self, dirty: Dirty) -> None:
-        """What was taken is done, or marked again."""
-        self._in_hand -= _size(dirty)
-        self.released += _size(dirty)
+        """Release a chunk that is done or marked again."""
+        self._taken_count -= _count_marks(dirty)
+        self.released += _count_marks(dirty)
         self._queue.release(dirty)
 
     async def look_again(self) -> None:
-        """Files were written: what was seen ahead may be old."""
-        if self._ahead is not None:
-            ahead, self._ahead = self._ahead, None
+        """Discard the chunk read ahead, which may be old because files were written."""
+        if self._read_ahead is not None:
+            ahead, self._read_ahead = self._read_ahead, None
             await asyncio.wait([ahead.look])
             self._queue.put_back(ahead.dirty)
 
-    def _look_ahead(self) -> None:
+    def _start_read_ahead(self) -> None:
         dirty = self._queue.take(CHUNK)
         look = asyncio.create_task(asyncio.to_thread(self._looker.look, dirty.paths, dirty.forced))
-        self._ahead = _Ahead(dirty, look)
+        self._read_ahead = _ReadAhead(dirty, look)
 
 
-def _size(dirty: Dirty) -> int:
+def _count_marks(dirty: Dirty) -> int:
     return len(dirty.paths) + len(dirty.entries)

@@ -1,4 +1,4 @@
-"""PURE: what a file's text says of whose it is, where path, inode and exact bytes do not."""
+"""PURE: similarity of texts and paths, for files that path, inode and exact bytes do not identify."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -9,53 +9,53 @@ from mirrord.domain.entry import EntryId
 
 T = TypeVar("T")
 
-LEAST = 16  # characters in common; less is chance
+LEAST = 16  # common characters; fewer may be chance
 
 
-def common_end(one: str, other: str) -> int:
-    """How many parts of two paths are the same, from the end: of files with the same bytes a folder was renamed."""
-    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+def common_end(path: str, other_path: str) -> int:
+    """The number of equal parts at the end of two paths; it is high if only a folder above was renamed."""
+    pairs = zip(reversed(path.split("/")), reversed(other_path.split("/")), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def made_of(lost: Mapping[EntryId, str], files: Mapping[str, str]) -> dict[str, EntryId]:
     """
-    By path, the page whose text is in a file: renamed and saved anew before anybody looked.
+    Match files to lost pages by text, for pages that were renamed and saved again before a look. Returns pages by path.
 
-    More than half of what the page said, by lines, has to be there. What several of the lost pages say, or several of
-    the files, comes from a template and tells nothing. A file made of several pages is the one it has most of.
+    More than half of the page's text, by lines, must be in the file. Lines in several lost pages or in several files
+    come from a template and do not count. A file made of several pages matches the one with the largest part in it.
     """
-    said = {entry: _lines(text) for entry, text in lost.items()}
-    shown = {path: _lines(text) for path, text in files.items()}
-    rare_said, rare_shown = _in_one(said), _in_one(shown)
+    lost_lines = {entry: _split_lines(text) for entry, text in lost.items()}
+    file_lines = {path: _split_lines(text) for path, text in files.items()}
+    lost_owners, file_owners = _owners_of_unique_lines(lost_lines), _owners_of_unique_lines(file_lines)
     common: dict[tuple[EntryId, str], int] = defaultdict(int)
-    for line in rare_said.keys() & rare_shown.keys():
-        common[rare_said[line], rare_shown[line]] += len(line)
-    found: dict[str, EntryId] = {}
+    for line in lost_owners.keys() & file_owners.keys():
+        common[lost_owners[line], file_owners[line]] += len(line)
+    matches: dict[str, EntryId] = {}
     for (entry, path), size in sorted(common.items(), key=lambda pair: (-pair[1], pair[0])):
-        if size >= LEAST and 2 * size > sum(map(len, said[entry])):
-            found.setdefault(path, entry)
-    return found
+        if size >= LEAST and 2 * size > sum(map(len, lost_lines[entry])):
+            matches.setdefault(path, entry)
+    return matches
 
 
 def is_unlike(old: str, new: str) -> bool:
-    """Whether *new* has less than half of what *old* says; of an *old* that says next to nothing it cannot be told."""
-    found = share(old, new)
-    return found is not None and found < 0.5
+    """Whether *new* has less than half of the text of *old*. False if *old* is too short to compare."""
+    common_share = share(old, new)
+    return common_share is not None and common_share < 0.5
 
 
 def share(old: str, new: str) -> float | None:
-    """How much of what *old* says is in *new*, by lines, from 0 to 1; None where *old* says next to nothing."""
-    said = _lines(old)
-    size = sum(map(len, said))
-    return sum(map(len, said & _lines(new))) / size if size >= LEAST else None
+    """The share of *old* that is in *new*, by lines, from 0 to 1; None if *old* is too short to compare."""
+    old_lines = _split_lines(old)
+    size = sum(map(len, old_lines))
+    return sum(map(len, old_lines & _split_lines(new))) / size if size >= LEAST else None
 
 
-def _lines(text: str) -> set[str]:
+def _split_lines(text: str) -> set[str]:
     return {stripped for line in text.splitlines() if (stripped := line.strip())}
 
 
-def _in_one(texts: Mapping[T, set[str]]) -> dict[str, T]:
-    """Whose each line is that only one has."""
+def _owners_of_unique_lines(texts: Mapping[T, set[str]]) -> dict[str, T]:
+    """The owner of each line that occurs in one text only."""
     counts = Counter(line for lines in texts.values() for line in lines)
     return {line: owner for owner, lines in texts.items() for line in lines if counts[line] == 1}

@@ -1,4 +1,4 @@
-"""The list of problems: what is wrong with a path is listed once, and taken off when it is over."""
+"""The list of problems: a problem of a path is listed once, and removed when it is solved."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
@@ -10,89 +10,102 @@ from mirrord.mirror.scan import Scan
 from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
 
-# looking at the path again tells whether these are over
-_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
-# only reading it does: a look that finds the file unchanged does not ask again
-_SEEN_BY_READING = frozenset({"front-matter", "name", "record"})
-# carrying out the next move of the path tells whether these are
-_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render", "livelock"})
-# these tell of something that was done, and stand as long as the file does
-_ENDED_BY_GOING = frozenset({"twin"})
-_SEEN_IN_TREE = _SEEN_BY_LOOKING | _SEEN_BY_READING | _ENDED_BY_GOING
+# another look at the path shows whether these are solved
+_CODES_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
+# only reading the file shows it: a look at an unchanged file does not read it
+_CODES_SEEN_BY_READING = frozenset({"front-matter", "name", "record"})
+# the next move of the path shows whether these are solved
+_CODES_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render", "livelock"})
+# these report a finished action, and stay as long as the file
+_CODES_ENDED_BY_REMOVAL = frozenset({"twin"})
+_CODES_SEEN_IN_TREE = _CODES_SEEN_BY_LOOKING | _CODES_SEEN_BY_READING | _CODES_ENDED_BY_REMOVAL
 
 MOST = 50
 
 
 class ProblemList:
-    """What is listed for one mirror now."""
+    """The listed problems of one mirror."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._listed: dict[tuple[str, str], Problem] = {}
+        self._problems: dict[tuple[str, str], Problem] = {}
 
     def in_tree(self) -> list[str]:
-        """Paths listed for what was seen in the tree."""
-        return [path for path, code in self._listed if code in _SEEN_IN_TREE]
+        """Paths of the problems that were seen in the tree."""
+        return [path for path, code in self._problems if code in _CODES_SEEN_IN_TREE]
 
-    def passed(self, found: Scan) -> set[str]:
-        """Paths that could not be looked at, and that *found* shows: what hindered went, though no file changed."""
-        doubted = {path for path, code in self._listed if code in _SEEN_BY_LOOKING}
-        return {path for path in doubted if path in found.files or path in found.same or path in found.directories}
+    def passed(self, scanned: Scan) -> set[str]:
+        """Paths that could not be read and that *scanned* shows now: the obstacle is gone, though no file changed."""
+        unreadable_paths = {path for path, code in self._problems if code in _CODES_SEEN_BY_LOOKING}
+        return {
+            path
+            for path in unreadable_paths
+            if path in scanned.files or path in scanned.same or path in scanned.directories
+        }
 
     def sentences(self) -> list[tuple[str, str]]:
-        """(path, sentence) of the first MOST problems, for who cannot ask the database."""
-        return [(one.path, one.sentence) for one in islice(self._listed.values(), MOST)]
+        """(path, sentence) of the first MOST problems, for use without the database."""
+        return [(problem.path, problem.sentence) for problem in islice(self._problems.values(), MOST)]
 
     def entries(self) -> set[EntryId]:
-        """Entries that something hinders, until it is carried out or no longer to be done."""
-        return {one.entry for one in self._listed.values() if one.entry and one.code in _ENDED_BY_MOVING}
+        """Entries with an obstacle, until their move is carried out or no longer needed."""
+        return {
+            problem.entry
+            for problem in self._problems.values()
+            if problem.entry and problem.code in _CODES_ENDED_BY_MOVING
+        }
 
     async def load(self) -> None:
-        """Read what an earlier daemon listed."""
+        """Load the problems that an earlier daemon listed."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             listed = await attention.problems(connection, self._sides.tenant)
-        self._listed = {(problem.path, problem.code): problem for problem in listed}
+        self._problems = {(problem.path, problem.code): problem for problem in listed}
 
     async def update(
         self, look: Look, troubles: Iterable[Problem] = (), moved: Iterable[str] = (), settled: Collection[EntryId] = ()
     ) -> None:
         """
-        After a pass: list what is new; take off what was looked at, read or moved and is no trouble any more.
+        After a pass: list new problems, and remove those that a look, a read or a move has shown to be solved.
 
-        settled: entries for which nothing is left to do, maybe because an app took back what was in the way.
+        settled: entries without anything left to do, perhaps because an app removed the obstacle.
         """
         moved, troubles = set(moved), list(troubles)
-        if not (self._listed or look.troubles or troubles):
+        if not (self._problems or look.troubles or troubles):
             return
-        found = {(one.path, one.code): one for one in [*(Problem(*said) for said in look.troubles), *troubles]}
-        hindered = {(one.entry, one.code) for one in troubles}
-        looked, read = look.looked | look.gone, look.found.keys() | look.gone
-        over = [
+        current = {
+            (problem.path, problem.code): problem
+            for problem in [*(Problem(*trouble) for trouble in look.troubles), *troubles]
+        }
+        hindered = {(problem.entry, problem.code) for problem in troubles}
+        looked_paths, read_paths = look.looked | look.gone, look.found.keys() | look.gone
+        solved = [
             (path, code)
-            for (path, code), listed in self._listed.items()
-            if (path, code) not in found
+            for (path, code), listed in self._problems.items()
+            if (path, code) not in current
             and (
-                (code in _SEEN_BY_LOOKING and path in looked)
-                or (code in _SEEN_BY_READING and path in read)
-                or (code in _ENDED_BY_MOVING and (path in moved or listed.entry in settled))
-                or (code in _ENDED_BY_MOVING and (listed.entry, code) in hindered)  # under another name
-                or (code in _ENDED_BY_GOING and path in look.gone)
+                (code in _CODES_SEEN_BY_LOOKING and path in looked_paths)
+                or (code in _CODES_SEEN_BY_READING and path in read_paths)
+                or (code in _CODES_ENDED_BY_MOVING and (path in moved or listed.entry in settled))
+                or (code in _CODES_ENDED_BY_MOVING and (listed.entry, code) in hindered)  # under another name
+                or (code in _CODES_ENDED_BY_REMOVAL and path in look.gone)
             )
         ]
-        fresh = [
-            one for key, one in found.items() if key not in self._listed or self._listed[key].sentence != one.sentence
+        new_problems = [
+            problem
+            for key, problem in current.items()
+            if key not in self._problems or self._problems[key].sentence != problem.sentence
         ]
-        await self.change(fresh, over)
+        await self.change(new_problems, solved)
 
-    async def change(self, fresh: Sequence[Problem], over: Sequence[tuple[str, str]]) -> None:
-        """List *fresh*, take off *over* (path, code); those not listed are no error."""
-        over = [key for key in over if key in self._listed]
-        if not fresh and not over:
+    async def change(self, new_problems: Sequence[Problem], solved: Sequence[tuple[str, str]]) -> None:
+        """List *new_problems* and remove *solved* (path, code), some of which may not be listed."""
+        solved = [key for key in solved if key in self._problems]
+        if not new_problems and not solved:
             return
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await attention.settle(connection, sides.tenant, sides.mirror, over)
-            await attention.report(connection, sides.tenant, sides.mirror, fresh)
-        for key in over:
-            del self._listed[key]
-        self._listed.update({(one.path, one.code): one for one in fresh})
+            await attention.settle(connection, sides.tenant, sides.mirror, solved)
+            await attention.report(connection, sides.tenant, sides.mirror, new_problems)
+        for key in solved:
+            del self._problems[key]
+        self._problems.update({(problem.path, problem.code): problem for problem in new_problems})

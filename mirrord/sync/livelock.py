@@ -1,14 +1,14 @@
 """
-PURE: an entry that moves and moves although nobody writes anything new: a livelock, told by the moves themselves.
+PURE: detect a livelock, an entry that keeps moving without any new writes, from its moves alone.
 
-A move counts as the entry's own unless somebody else caused it. That is certain in two cases:
+A move counts as the entry's own unless another program certainly caused it. That is certain in two cases:
 
-- It shows a text or a name that neither side showed in the last minute, and that mirrord has not made. A merge makes
-  texts, a move may make a name; what a trigger writes in mirrord's own transaction is no news either.
-- It goes the same way as the move before, and its source, which that move did not write, changed meanwhile.
+- It shows a text or a name that neither side showed in the last minute and that mirrord did not make. A merge makes
+  texts, and a move may make a name; a trigger's write in mirrord's own transaction is not new either.
+- It goes the same way as the move before, and its source, which that move did not write, has changed since.
 
-So loggers, editors and apps are never counted, however often they write and even if they repeat their texts. What two
-programs, or a trigger and mirrord, do to each other's text again and again is.
+So loggers, editors and apps are never counted, however often they write and even if they repeat their texts. Two
+programs, or a trigger and mirrord, that keep changing each other's text are counted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,15 +17,15 @@ from enum import Enum
 
 from mirrord.domain.entry import Digest, Place
 
-MOST_OWN_MOVES = 20  # in WINDOW_SECONDS, without anything new
+MOST_OWN_MOVES = 20  # in WINDOW_SECONDS, without new writes
 WINDOW_SECONDS = 60.0
-LISTED_MOVES = 6  # of the last ones, for a person
+LISTED_MOVES = 6  # last moves, shown to a person
 
 Trait = Digest | str | Place | None
 
 
 class Way(Enum):
-    """Which side a move writes; its value is for people."""
+    """The side that a move writes; the value is for people."""
 
     TO_ROW = "file → row"
     TO_FILE = "row → file"
@@ -34,7 +34,7 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one side shows: its text and its name, which is a path for a file and a place for a row."""
+    """The text and the name of one side; the name is a path for a file and a place for a row."""
 
     digest: Digest | None = None
     name: Trait = None
@@ -48,7 +48,7 @@ class Turn:
     """
     One planned move.
 
-    at: when, by the monotonic clock. is_foreign: whether the row's version was written in no transaction of mirrord.
+    at: monotonic time. is_foreign: the row's version was not written in a transaction of mirrord.
     """
 
     at: float
@@ -60,17 +60,17 @@ class Turn:
 
     @property
     def words(self) -> str:
-        """The move for people."""
+        """The move, described for people."""
         return f"{self.way.value} (version {self.version})"
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
     """
-    What one entry did lately.
+    The recent moves of one entry.
 
-    shown: what the sides showed, and when last. own: when it moved by itself since somebody wrote something new.
-    turns: the last ones, the newest last. is_stopped: whether it waits for something new.
+    shown: last monotonic time of each text and name that the sides showed. own: times of its own moves since the last
+    new write. turns: the last moves, the newest last. is_stopped: the entry waits for a new write.
     """
 
     shown: Mapping[Trait, float] = field(default_factory=dict)
@@ -80,29 +80,29 @@ class Course:
 
 
 def take_turn(course: Course, turn: Turn) -> Course:
-    """What becomes of *course* by *turn*, which is carried out unless the course is stopped then."""
+    """Add *turn* to *course*. The move is carried out unless the new course is stopped."""
     since = turn.at - WINDOW_SECONDS
     if not course.is_stopped:
         course = replace(course, shown={trait: at for trait, at in course.shown.items() if at > since})
     is_caused = is_caused_by_others(course, turn)
     if course.is_stopped and not is_caused:
-        return course  # as it was when it stopped: its time does not run out
-    own = () if is_caused else (*(at for at in course.own if at > since), turn.at)
-    shown = {**course.shown, **dict.fromkeys(_traits(turn), turn.at)}
-    return Course(shown, own, (*course.turns, turn)[-LISTED_MOVES:], len(own) > MOST_OWN_MOVES)
+        return course  # unchanged while stopped, so that its time does not run out
+    own_moves = () if is_caused else (*(at for at in course.own if at > since), turn.at)
+    shown_traits = {**course.shown, **dict.fromkeys(_traits_of(turn), turn.at)}
+    return Course(shown_traits, own_moves, (*course.turns, turn)[-LISTED_MOVES:], len(own_moves) > MOST_OWN_MOVES)
 
 
 def is_caused_by_others(course: Course, turn: Turn) -> bool:
-    """Whether somebody else than mirrord certainly caused *turn*."""
+    """Whether a program other than mirrord certainly caused *turn*."""
     if not course.turns:
         return True
     last = course.turns[-1]
-    evidence = _traits(turn) if course.is_stopped and turn.is_foreign else _evidence(last, turn)
-    return any(trait not in course.shown for trait in evidence) or _goes_on(last, turn)
+    evidence = _traits_of(turn) if course.is_stopped and turn.is_foreign else _foreign_traits(last, turn)
+    return any(trait not in course.shown for trait in evidence) or _is_source_changed(last, turn)
 
 
-def _evidence(last: Turn, turn: Turn) -> Iterator[Trait]:
-    """What only somebody else can have brought, if it is new."""
+def _foreign_traits(last: Turn, turn: Turn) -> Iterator[Trait]:
+    """The traits that only another program can have written, if they are new."""
     yield turn.file.digest
     if turn.is_foreign and last.way is not Way.BOTH:
         yield turn.row.digest
@@ -112,8 +112,8 @@ def _evidence(last: Turn, turn: Turn) -> Iterator[Trait]:
         yield turn.row.name
 
 
-def _goes_on(last: Turn, turn: Turn) -> bool:
-    """Whether the source of the last move changed after it, by somebody else's hand."""
+def _is_source_changed(last: Turn, turn: Turn) -> bool:
+    """Whether another program changed the source of the last move after it."""
     if turn.way is not last.way:
         return False
     if turn.way is Way.TO_ROW:
@@ -121,5 +121,5 @@ def _goes_on(last: Turn, turn: Turn) -> bool:
     return turn.way is Way.TO_FILE and turn.is_foreign and turn.version != last.version
 
 
-def _traits(turn: Turn) -> Iterator[Trait]:
+def _traits_of(turn: Turn) -> Iterator[Trait]:
     yield from (turn.file.digest, turn.file.name, turn.row.digest, turn.row.name)

@@ -1,13 +1,13 @@
-"""When work that can wait is done: in a lull, or after so long that it has to be, however busy it is. Pure."""
+"""The time for deferrable work: in a quiet period, or after a maximum delay under constant load. Pure."""
 
-LONGEST = 2.0  # seconds that it waits where there is no lull
+LONGEST = 2.0  # seconds of delay without a quiet period
 
 
 def is_due(now: float, *, worked: float, last: float, quiet: float, longest: float = LONGEST) -> bool:
     """
-    Whether it is time, by the monotonic clock.
+    Whether deferrable work is due. Times are monotonic.
 
-    worked: when an edit was last carried over. last: when what waits was last done. quiet: seconds that make a lull.
-    longest: seconds that it may wait.
+    worked: time of the last edit that was carried over. last: time of the last deferrable work. quiet: seconds without
+    edits that make a quiet period. longest: maximum delay in seconds.
     """
     return now - worked > quiet or now - last > longest
