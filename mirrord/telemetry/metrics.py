@@ -42,7 +42,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Measures], float | None]]] = {
 
 
 class Measured(Collector):
-    """What the engines tell now. degraded: how many reasons there are to do less than one should."""
+    """The present measurements of the engines. degraded: the number of reasons for which the daemon works less."""
 
     def __init__(self, read: Read, is_ready: Callable[[], bool], degraded: Callable[[], int]) -> None:
         self._read, self._is_ready, self._degraded = read, is_ready, degraded
@@ -58,33 +58,33 @@ class Measured(Collector):
 
 
 def registry_of(collector: Collector) -> CollectorRegistry:
-    """With memory, file descriptors and processor time of this process beside it."""
+    """A registry of *collector*, with memory, file descriptors and processor time of this process."""
     registry = CollectorRegistry()
     registry.register(collector)
     ProcessCollector(registry=registry)
     return registry
 
 
-def _families_of(shown: Sequence[Measures]) -> Iterator[Metric]:
+def _families_of(reported: Sequence[Measures]) -> Iterator[Metric]:
     for name, (meaning, latencies_of) in _HISTOGRAMS.items():
         histogram = HistogramMetricFamily(f"mirrord_{name}", meaning, labels=["tenant"])
-        for one in shown:
-            latencies = latencies_of(one)
-            histogram.add_metric([one.tenant], _buckets_of(latencies), latencies.seconds)
+        for measures in reported:
+            latencies = latencies_of(measures)
+            histogram.add_metric([measures.tenant], _buckets_of(latencies), latencies.seconds)
         yield histogram
     for name, (meaning, value_of) in _GAUGES.items():
         gauge = GaugeMetricFamily(f"mirrord_{name}", meaning, labels=["tenant"])
-        for one in shown:
-            if (value := value_of(one)) is not None:
-                gauge.add_metric([one.tenant], value)
+        for measures in reported:
+            if (value := value_of(measures)) is not None:
+                gauge.add_metric([measures.tenant], value)
         yield gauge
     moves = CounterMetricFamily("mirrord_moves", "Actions carried out on files and rows.", labels=["tenant"])
-    for one in shown:
-        moves.add_metric([one.tenant], one.moves)
+    for measures in reported:
+        moves.add_metric([measures.tenant], measures.moves)
     yield moves
 
 
 def _buckets_of(latencies: Latencies) -> list[tuple[str, float]]:
-    """(upper bound, how many were not above it)."""
+    """Pairs (upper bound, count of values not above it)."""
     bounds = [*map(str, BOUNDS), "+Inf"]
     return list(zip(bounds, accumulate(map(float, latencies.counts)), strict=True))
