@@ -131,10 +131,10 @@ async def choose_tenants(database: Database, config: Config) -> dict[str, Tenant
     """The tenants to mirror: those named (made if they are new), else all of the database."""
     if config.tenants:
         return {name: await tenants.add(database, name) for name in config.tenants}
-    known = await tenants.names(database)
-    if not known:
+    existing = await tenants.names(database)
+    if not existing:
         raise UserError(await asyncio.to_thread(_no_tenant_sentence, config.mirror))
-    return known
+    return existing
 
 
 def _no_tenant_sentence(mirror: Path) -> str:
@@ -268,12 +268,12 @@ async def take_lease(sides: Sides, *, root_locked: bool) -> None:
 
 async def _decide(database: Database, tree: Tree, tenant: TenantId) -> Decision:
     tree_marker = marker.read(tree)
-    known = [Known(*row) for row in await leases.known_mirrors(database, tenant)]
+    known_mirrors = [Known(*row) for row in await leases.known_mirrors(database, tenant)]
     host, root = socket.gethostname(), str(tree.root)
     at_old_root = next(
-        (row for row in known if tree_marker and row.mirror == tree_marker.mirror and row.host == host), None
+        (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host == host), None
     )
-    at_root = next((row for row in known if (row.host, row.root) == (host, root)), None)
+    at_root = next((row for row in known_mirrors if (row.host, row.root) == (host, root)), None)
     is_lost = tree_marker is None or tree_marker.tenant_id != tenant
     circumstances = Circumstances(
         tenant=tenant,
@@ -284,7 +284,7 @@ async def _decide(database: Database, tree: Tree, tenant: TenantId) -> Decision:
         if at_root is not None and is_lost
         else 0.0,
     )
-    return decide(tree_marker, known, circumstances)
+    return decide(tree_marker, known_mirrors, circumstances)
 
 
 def _has_id_of(row: Known) -> bool | None:

@@ -288,9 +288,9 @@ def _sources_dir(text: str) -> str:
 
 
 def _notify(text: str) -> Notify:
-    for known in get_args(Notify):
-        if text == known:
-            return known  # type: ignore[no-any-return]
+    for choice in get_args(Notify):
+        if text == choice:
+            return choice  # type: ignore[no-any-return]
     raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
 
 

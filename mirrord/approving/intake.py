@@ -35,7 +35,7 @@ class Intake:
     desk: Desk
     marks: Marks = field(default_factory=lambda: Marks(_is_request))
     _listed: dict[str, Problem] | None = None
-    _seen: dict[str, Stat] = field(default_factory=dict)
+    _stats_seen: dict[str, Stat] = field(default_factory=dict)
     _cleaned_at: float = -CLEAN  # by the monotonic clock
 
     async def take_in(self) -> bool:
@@ -72,9 +72,9 @@ class Intake:
         except (Refused, OSError):
             await self._report(FOLDER, f"{FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.")
             return
-        for path in (path for path, stat in stats.items() if self._seen.get(path) != stat):
+        for path in (path for path, stat in stats.items() if self._stats_seen.get(path) != stat):
             self.marks.mark(path)
-        self._seen = stats
+        self._stats_seen = stats
         for path in (self._listed or {}).keys() - stats.keys():
             await self._drop_problem(path)
         if time.monotonic() - self._cleaned_at > CLEAN:

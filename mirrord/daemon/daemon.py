@@ -218,14 +218,16 @@ class Daemon:
         """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
         while not self.stop.is_set():
             await pause(self.stop, leases.RENEWAL)
-            held = {
+            held_leases = {
                 lease: worked for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None
             }
-            done = {lease.mirror: worked.engine.feed.cursor for lease, worked in held.items() if worked.engine.idle}
+            done = {
+                lease.mirror: worked.engine.feed.cursor for lease, worked in held_leases.items() if worked.engine.idle
+            }
             with suppress(Unavailable):
                 with self._states.telling(self.worked.values()) as news:
                     states_of = {lease.mirror: news[lease] for lease in news}
-                    renewed = await leases.renew(database, list(held), states_of, done)
+                    renewed = await leases.renew(database, list(held_leases), states_of, done)
                 for name, worked in self.worked.items():
                     await self._keep_lease(database, name, worked, renewed)
 

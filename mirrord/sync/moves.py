@@ -58,7 +58,7 @@ def needed(wishes: Iterable[Wish]) -> list[Wish]:
 
 def landings(wishes: Iterable[Wish]) -> dict[Key, str]:
     """
-    The path, in the tree as it is, of whatever may occupy each wish's target.
+    The path, in the tree as it is, where an occupant of each wish's target would lie.
 
     Wishes whose target gets free because a directory above it leaves are not in the result.
     """
@@ -121,7 +121,7 @@ def plan_moves(wishes: Iterable[Wish], held: Mapping[Key, Key | None], ground: G
     return Plan(board.solve(), [wish for wish in wishes if wish.key in blocked])
 
 
-def _blocked_keys(wishes: Sequence[Wish], held: Mapping[Key, Key | None]) -> set[Key]:
+def _blocked_keys(wishes: Sequence[Wish], holders: Mapping[Key, Key | None]) -> set[Key]:
     """Wishes that have to wait: their target stays occupied, or a directory above cannot come or go."""
     arriving = {wish.target: wish.key for wish in wishes}
     leaving, sources = {wish.source: wish.key for wish in wishes}, {wish.target: wish.source for wish in wishes}
@@ -133,9 +133,9 @@ def _blocked_keys(wishes: Sequence[Wish], held: Mapping[Key, Key | None]) -> set
         hinders.setdefault((entry, not is_directory), []).append(wish.key)  # a folder note moves as one
         for key in [arriving[above] for above in _above(wish.target) if above in arriving]:
             hinders.setdefault(key, []).append(wish.key)
-        if (holder := held.get(wish.key)) is not None:
+        if (holder := holders.get(wish.key)) is not None:
             hinders.setdefault(holder, []).append(wish.key)
-    pending = [wish.key for wish in wishes if wish.key in held and held[wish.key] is None]
+    pending = [wish.key for wish in wishes if wish.key in holders and holders[wish.key] is None]
     blocked = set(pending)
     while pending:
         newly_blocked = set(hinders.get(pending.pop(), ())) - blocked
@@ -234,6 +234,6 @@ class _Board:
 
 
 def _path_after(path: str, source: str, target: str, act: Act) -> str:
-    """The path after one step of whatever was at *path*."""
+    """The path after one step of the file or directory at *path*."""
     new_path = carried(path, source, target)
     return carried(path, target, source) if new_path == path and act is Act.EXCHANGE else new_path

@@ -177,14 +177,14 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[Seq
     if not entries:
         return [], {}
     async with sides.database.transaction(sides.tenant) as connection:
-        wanted = states.Wanted(entries=list(entries))
-        return await states.load_both(connection, sides.tenant, sides.mirror, wanted, entries)
+        query = states.Wanted(entries=list(entries))
+        return await states.load_both(connection, sides.tenant, sides.mirror, query, entries)
 
 
 async def _load_memory(
     connection: Connection,
     sides: Sides,
-    shown: Shown,
+    view: Shown,
     dirty_bases: Sequence[Base],
     coming: Collection[Base],
     *,
@@ -195,7 +195,7 @@ async def _load_memory(
 
     The set has the entries whose rows, if there are any, are in the memory.
     """
-    look, written = shown.look, shown.written
+    look, written = view.look, view.written
     files = look.found.values()
     claims = [entry for file in files if (entry := parse_id(file.claimed))]
     paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}
@@ -208,10 +208,10 @@ async def _load_memory(
     digests = [file.digest for file in files if file.digest != NO_TEXT]
     path_ids = [id_of_path(sides.tenant, file.path) for file in files]
     claimed_entries = [*claims, *(written[digest] for digest in digests if digest in written)]
-    # homes too: a page may have left the path that gave it its id, and a new file there is another page
-    wanted = states.Wanted(sorted(paths), claimed_entries + path_ids, digests)
+    # path_ids too: a page may have left the path that gave it its id, and a new file there is another page
+    query = states.Wanted(sorted(paths), claimed_entries + path_ids, digests)
     candidates = [*claimed_entries, *path_ids]
-    bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, candidates)
+    bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, query, candidates)
     bases = list({base.entry: base for base in [*bases, *dirty_bases]}.values())
     elsewhere = any(base.path not in look.found for base in bases)
     missing = (

@@ -60,8 +60,8 @@ async def _load_states(sides: Sides, labels: Mapping[str, Label]) -> _PageStates
     pages = list({label.entry for label in labels.values()})
     digests = [(label.entry, label.new) for label in labels.values() if label.new is not None]
     async with sides.database.transaction(sides.tenant) as connection:
-        wanted = states.Wanted(entries=pages)
-        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, pages)
+        query = states.Wanted(entries=pages)
+        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, query, pages)
         versions = await sightings.texts(connection, sides.tenant, digests)
     return _PageStates({base.entry: base for base in bases}, rows, versions)
 

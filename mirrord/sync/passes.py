@@ -78,11 +78,11 @@ class Passes:
         self._look_everywhere = look_everywhere
         self.restraint = Restraint(sides)
         self._writing: _Writing | None = None
-        self._known: Known | None = None
+        self._known_entries: Known | None = None
 
     def read_just_now(self, known: Known | None) -> None:
         """Keep what was just read for the feed's entries, so that the next look does not ask again. None: drop it."""
-        self._known = known
+        self._known_entries = known
 
     async def take_in_hand(self) -> None:
         """Work on the next chunk; its writes may go on after the return, see `finish`."""
@@ -99,7 +99,7 @@ class Passes:
         """Wait until all work taken in hand is written."""
         writing, self._writing = self._writing, None
         if writing is not None:
-            self._known = None
+            self._known_entries = None
             try:
                 await self._run_guarded(writing.dirty, writing.task)
             finally:
@@ -108,7 +108,7 @@ class Passes:
     async def observe(self, dirty: Dirty, look: Look | None = None, shown: Shown | None = None) -> Observation:
         """Observe both sides and the base where *dirty* says. shown: the look at the tree made for this."""
         coming = self._writing.bases if self._writing else ()
-        known, self._known = self._known, None
+        known, self._known_entries = self._known_entries, None
         if known is not None and not dirty.entries <= known.entries:
             known = None
         is_adopting, is_rewinding = self._adoption.is_going_on, self._adoption.is_rewinding
@@ -116,10 +116,10 @@ class Passes:
             *(self._sides, dirty, look, coming), shown=shown, known=known, adopting=is_adopting, rewound=is_rewinding
         )
 
-    async def _observe_apart(self, dirty: Dirty, look: Look | None, shown: Shown | None) -> Observation:
+    async def _observe_apart(self, dirty: Dirty, look: Look | None, view: Shown | None) -> Observation:
         """Observe; if entries that are being written are concerned, again after they are written."""
         if self._writing is None or look is None:
-            return await self.observe(dirty, look, shown)
+            return await self.observe(dirty, look, view)
         observation = await self.observe(dirty, replace(look, found=dict(look.found)))
         if observation.states.keys().isdisjoint(base.entry for base in self._writing.bases):
             return observation
@@ -188,16 +188,16 @@ class Passes:
         if not dirty.paths - dirty.forced:
             await self._pass(dirty, look)
             return
-        changed, shown = await asyncio.to_thread(_look_below, self._sides, dirty)
+        changed, view = await asyncio.to_thread(_look_below, self._sides, dirty)
         if len(changed) > CHUNK:  # too much for one pass: it waits for the next
             self._queue.mark(changed - dirty.paths)
             changed = frozenset()
         expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
-        await self._run_guarded(expanded, self._pass(expanded, look, shown))
+        await self._run_guarded(expanded, self._pass(expanded, look, view))
 
-    async def _pass(self, dirty: Dirty, look: Look | None, shown: Shown | None = None) -> None:
-        """Make one pass. look: files that were read ahead. shown: the look at the tree made for this pass."""
-        observation, applied = await self._observe_apart(dirty, look, shown), Applied()
+    async def _pass(self, dirty: Dirty, look: Look | None, view: Shown | None = None) -> None:
+        """Make one pass. look: files that were read ahead. view: the look at the tree made for this pass."""
+        observation, applied = await self._observe_apart(dirty, look, view), Applied()
         if neighbours := self._unseen_neighbours(observation):
             await self.finish()
             paths = dirty.paths | neighbours | observation.look.found.keys()

@@ -63,11 +63,11 @@ def _plan_absent(state: State, adopting: bool) -> Move:
     return Move.CREATE if adopting else Move.ENTOMB  # row 12
 
 
-def _plan_deleted(state: State, file: File, seen: int | None, adopting: bool) -> Move:
+def _plan_deleted(state: State, file: File, seen_version: int | None, adopting: bool) -> Move:
     base = state.base
     if base is not None and file.digest == base.digest:
         return Move.TRASH  # row 13
-    if adopting and seen is not None:
+    if adopting and seen_version is not None:
         return Move.TRASH  # row 5 under adoption rules: an old copy of something deleted
     return Move.REVIVE  # rows 5, 15
 
@@ -81,26 +81,28 @@ def _plan_purged(base: Base | None, file: File | None) -> Move:
     return Move.TRASH if file.digest == base.digest else Move.REINSERT
 
 
-def _plan_without_base(file: File, row: Row, seen: int | None) -> Move:
+def _plan_without_base(file: File, row: Row, seen_version: int | None) -> Move:
     if file.digest == row.digest:
         return Move.ADOPT  # row 3
-    if seen is not None or file.digest == NO_TEXT:
+    if seen_version is not None or file.digest == NO_TEXT:
         return Move.TO_FILE  # row 4: a stale copy
     if row.digest == NO_TEXT:
         return Move.TO_ROW  # a folder gets its page file
     return Move.SIBLING  # row 4
 
 
-def _plan_both_sides(version: int, base: Digest, file: Digest, row: Row, seen: int | None, adopting: bool) -> Move:
+def _plan_both_sides(
+    version: int, base: Digest, file: Digest, row: Row, seen_version: int | None, adopting: bool
+) -> Move:
     if file == row.digest:
         return Move.NOTHING if base == file and version == row.version else Move.ADOPT  # rows 6, 9
-    if adopting and seen is not None:
+    if adopting and seen_version is not None:
         return Move.TO_FILE  # an older revision came back with the tree: stale, not an edit
     if row.digest == base:
         return Move.TO_ROW  # row 7
     if file == base:
         return Move.TO_FILE  # row 8
-    if seen is not None and version < seen <= row.version:
+    if seen_version is not None and version < seen_version <= row.version:
         return Move.TO_FILE  # row 10: our own write, not yet recorded
     if file == NO_TEXT:
         return Move.TO_FILE  # row 14: the page file is gone, its directory is not; the row's edit beats that

@@ -203,7 +203,7 @@ def rendered(page: Written) -> str:
     """The Markdown of *page*. Raises Damaged where writing it would lose something."""
     if not page.ahead and page.markdown is not None:
         return page.markdown
-    wanted = Wanted(
+    fields = Wanted(
         id=str(page.entry),
         title=page.title,
         icon=page.icon,
@@ -211,7 +211,7 @@ def rendered(page: Written) -> str:
         frontmatter=_frontmatter(page),
         content=_content(page),
     )
-    return render(page.markdown, page.ahead, wanted, stem=page.name or "")
+    return render(page.markdown, page.ahead, fields, stem=page.name or "")
 
 
 def _frontmatter(page: Written) -> Data | None:

@@ -99,9 +99,9 @@ class Queue:
     def release(self, dirty: Dirty) -> None:
         """Forget the times of *dirty*, which was worked on, except of places that are marked again."""
         done = [place for place in _places(dirty.paths, dirty.entries) if place in self._noticed]
-        if not done:  # as mostly: what was carried over is told
+        if not done:  # the usual case: noticed() has returned the times of changes carried over
             return
-        later = [places for _, _, one in self._later for places in (one.paths, one.entries)]
+        later = [places for _, _, waiting in self._later for places in (waiting.paths, waiting.entries)]
         for place in done:
             if not any(place in places for places in (self._paths, self._entries, *later)):
                 del self._noticed[place]
@@ -142,15 +142,15 @@ class Queue:
         self._bell.clear()
         self._add_due()
 
-    def _first_paths(self, most: int) -> Iterable[str]:
-        if len(self._paths) <= most:
+    def _first_paths(self, limit: int) -> Iterable[str]:
+        if len(self._paths) <= limit:
             self._order.clear()
             return self._paths
         if not self._order:  # made once, not for each chunk of a large tree
             self._order = [(by_depth(path), path) for path in self._paths]
             heapq.heapify(self._order)
         paths: set[str] = set()
-        while len(paths) < most:
+        while len(paths) < limit:
             _, path = heapq.heappop(self._order)
             if path in self._paths:  # else it was taken, and is in the heap twice
                 paths.add(path)

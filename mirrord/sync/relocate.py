@@ -77,7 +77,7 @@ class _Walk:
     """
     The result of a plan.
 
-    steps: done. failed: reasons by key of failed steps. barred: failed because of a mount. gone: files not found.
+    steps: done. failed: reasons by key of failed steps. barred: failed because of a mount. missing: files not found.
     unsure: as in Outcome.
     """
 
@@ -85,7 +85,7 @@ class _Walk:
     steps: list[Step] = field(default_factory=list)
     failed: dict[Key, str] = field(default_factory=dict)
     barred: set[Key] = field(default_factory=set)
-    gone: set[Key] = field(default_factory=set)
+    missing: set[Key] = field(default_factory=set)
     unsure: set[str] = field(default_factory=set)
 
 
@@ -148,11 +148,11 @@ def _plan_and_walk(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
     tree, journal = sides.tree, sides.journal
     wishes = [wish for wish in wishes if _is_within_reach(sides, wish, walk)]
     sources = {wish.key: stat for wish in wishes if (stat := tree.stat(wish.source)) is not None}
-    walk.gone = {wish.key for wish in wishes} - sources.keys()
+    walk.missing = {wish.key for wish in wishes} - sources.keys()
     wishes = needed(wish for wish in wishes if wish.key in sources)
-    held, ignores_case = _find_holders(sides, wishes, sources)
+    holders, ignores_case = _find_holders(sides, wishes, sources)
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
-    walk.plan = plan_moves(wishes, held, ground)
+    walk.plan = plan_moves(wishes, holders, ground)
     sides.check_lease()
     with _protect(sides, walk.plan.steps, sources):
         for step in walk.plan.steps:
@@ -209,14 +209,14 @@ def _find_holders(
     """The wishes whose target is occupied, with the holder; and whether the file system ignores case."""
     source_of = {wish.key: wish.source for wish in wishes}
     key_of = {(stat.device, stat.inode): key for key, stat in sources.items() if key in source_of}
-    held: dict[Key, Key | None] = {}
+    holders: dict[Key, Key | None] = {}
     ignores_case = False
     for key, path in landings(wishes).items():
         if (stat := sides.tree.stat(path)) is not None:
-            holder = held[key] = key_of.get((stat.device, stat.inode))
+            holder = holders[key] = key_of.get((stat.device, stat.inode))
             if holder is not None and source_of[holder] != path and name_key(source_of[holder]) == name_key(path):
                 ignores_case = True
-    return held, ignores_case
+    return holders, ignores_case
 
 
 def _do_step(sides: Sides, step: Step, expected: Stat) -> None:
@@ -254,7 +254,7 @@ async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, o
         keys, wishes = {(entry, True), (entry, False)}, list(errand.wishes(index))
         if errand.is_in_place and errand.row.place.parent is not None and errand.above not in arrived:
             outcome.stale.append(errand.decision)  # its directory is another page's until its parent arrives there
-        elif wishes[-1].key in walk.gone:
+        elif wishes[-1].key in walk.missing:
             outcome.stale.append(errand.decision)
         elif hindered := keys & waiting.keys():
             target = waiting[hindered.pop()].target

@@ -54,7 +54,7 @@ _SENTENCES = {
         "again, and bytes no version ever had were taken as edits. Nothing was deleted, and no deletion spreads."
     ),
     Rewind.DATABASE: (
-        "The database was put back to an earlier state: {count} pages and files were settled anew, texts that "
+        "The database was put back to an earlier state: {count} pages and files were compared again, and texts that "
         "only the tree still had became versions again. Nothing was deleted, and no deletion spreads."
     ),
 }

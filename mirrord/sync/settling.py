@@ -165,8 +165,8 @@ def _choose_content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Co
         return None
     attachment = dispute.conflict.kind is Kind.ATTACHMENT
     if choice is Choice.FILE:
-        held = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
-        return _Content(digest=held) if attachment else _Content(text=file_text(dispute))
+        file_digest = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
+        return _Content(digest=file_digest) if attachment else _Content(text=file_text(dispute))
     assert data is not None
     if len(data) > LIMIT:
         raise Refused(f"The content has {len(data)} bytes; more than {LIMIT} are not synced.")

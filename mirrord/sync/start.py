@@ -70,16 +70,16 @@ def decide(marker: Marker | None, known: list[Known], seen: Circumstances) -> De
     return Decision(Start.HALT, None, adopting=True, sentence=sentence)
 
 
-def _decide_with_marker(marker: Marker, known: list[Known], seen: Circumstances) -> Decision:
-    row = next((row for row in known if row.mirror == marker.mirror), None)
+def _decide_with_marker(marker: Marker, mirrors: list[Known], circumstances: Circumstances) -> Decision:
+    row = next((row for row in mirrors if row.mirror == marker.mirror), None)
     if row is None:
         # The database does not know this mirror (restored from before it): nothing may be deleted.
         return Decision(Start.NEW, marker.mirror, adopting=True)
-    if (row.host, row.root) == (seen.host, seen.root):
+    if (row.host, row.root) == (circumstances.host, circumstances.root):
         return Decision(Start.RESUME, row.mirror, adopting=False)
-    if seen.old_root_carries is False and not row.leased:
+    if circumstances.old_root_carries is False and not row.leased:
         return Decision(Start.MOVED, row.mirror, adopting=False)
-    if seen.old_root_carries:
+    if circumstances.old_root_carries:
         return Decision(Start.COPIED, None, adopting=True)
     return Decision(
         Start.HALT,

@@ -17,8 +17,8 @@ DEEPEST = 200  # nested directories of one batch whose moves are followed
 async def target_paths(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row]) -> dict[EntryId, str]:
     """The path of every row; rows whose parent has no path yet are left out."""
     parents = {row.place.parent for row in rows.values() if row.place.parent is not None}
-    wanted = states.Wanted(entries=list(parents | rows.keys()))
-    bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
+    query = states.Wanted(entries=list(parents | rows.keys()))
+    bases = await states.load_bases(connection, sides.tenant, sides.mirror, query)
     return resolve_paths(rows, {base.entry: base for base in bases})
 
 
