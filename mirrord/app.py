@@ -208,15 +208,15 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
     with ExitStack() as on_failure:
         lock.acquire()
         on_failure.callback(lock.release)
-        sides, decision = await _open(database, Tree(root, config.attachments), name, tenant)
+        sides, decision = await _open_sides(database, Tree(root, config.attachments), name, tenant)
         on_failure.pop_all()
     return Opened(sides, lock, decision.adopting, decision.start)
 
 
-async def _open(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
+async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
     with ExitStack() as on_failure:
         on_failure.callback(tree.close)
-        decision = await _decide(database, tree, tenant)
+        decision = await _decide_start(database, tree, tenant)
         if decision.start is Start.HALT:
             raise Halted(
                 f"{decision.sentence} Nothing of {name} is read or written. If this tree is right, run "
@@ -266,7 +266,7 @@ async def take_lease(sides: Sides, *, root_locked: bool) -> None:
     sides.hold(await leases.acquire(database, sides.tenant, sides.mirror, holder, root_locked=root_locked))
 
 
-async def _decide(database: Database, tree: Tree, tenant: TenantId) -> Decision:
+async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> Decision:
     tree_marker = marker.read(tree)
     known_mirrors = [Known(*row) for row in await leases.known_mirrors(database, tenant)]
     host, root = socket.gethostname(), str(tree.root)

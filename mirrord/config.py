@@ -112,10 +112,10 @@ class Flags:
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     """Combine flags, environment and file. Raises UserError that names the wrong key or file."""
-    written = _read(file_of(flags, environment))
+    written = _read_file(file_of(flags, environment))
     tree = written.get("mirror", {})
-    data = flags.data or _path(environment.get("MIRRORD_DATA")) or _path(written.get("data")) or DATA
-    mirror = flags.mirror or _path(environment.get("MIRROR_DIR")) or _path(tree.get("dir")) or data / "mirror"
+    data = flags.data or _to_path(environment.get("MIRRORD_DATA")) or _to_path(written.get("data")) or DATA
+    mirror = flags.mirror or _to_path(environment.get("MIRROR_DIR")) or _to_path(tree.get("dir")) or data / "mirror"
     tenant = environment.get("TENANT_ID")
     return Config(
         mirror=mirror.absolute(),
@@ -126,26 +126,26 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         or written.get("dsn")
         or None,
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
-        mode=_mode(tree.get("mode")),
-        notify=_notify(written.get("notify", "commit")),
-        attachments=_attachment_patterns(tree.get("attachments")),
-        sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
-        agents=_agents(written.get("mcp", {}), environment, flags),
+        mode=_parse_mode(tree.get("mode")),
+        notify=_parse_notify(written.get("notify", "commit")),
+        attachments=_parse_attachments(tree.get("attachments")),
+        sources_dir=_parse_sources_dir(written.get("sources_dir", DIRECTORY)),
+        agents=_parse_agents(written.get("mcp", {}), environment, flags),
         signing=_credential_file("signing.pem", environment),
-        metrics=_metrics(written.get("metrics")),
-        console=_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
+        metrics=_parse_metrics(written.get("metrics")),
+        console=_parse_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
     )
 
 
 def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path | None:
     """The TOML file that load() reads; None: there is none."""
-    named = flags.file or _path(environment.get("MIRRORD_CONFIG"))
+    named = flags.file or _to_path(environment.get("MIRRORD_CONFIG"))
     return named or (FILE if FILE.is_file() else None)
 
 
 def _credential_file(name: str, environment: Mapping[str, str]) -> Path | None:
     """The file with a secret from a service manager; None: there is none."""
-    directory = _path(environment.get("CREDENTIALS_DIRECTORY"))
+    directory = _to_path(environment.get("CREDENTIALS_DIRECTORY"))
     return directory / name if directory is not None and (directory / name).is_file() else None
 
 
@@ -157,13 +157,13 @@ def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
         raise UserError(f"The credential {file} cannot be read: {error}.") from error
 
 
-def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
+def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
     listed = written.get("attach_from")
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
-        token_file=_path(environment.get("MIRRORD_TOKEN_FILE"))
+        token_file=_to_path(environment.get("MIRRORD_TOKEN_FILE"))
         or _credential_file("token", environment)
-        or _path(written.get("token_file")),
+        or _to_path(written.get("token_file")),
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(path).expanduser().absolute() for path in listed),
         tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
@@ -173,7 +173,7 @@ def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: F
     )
 
 
-def _read(file: Path | None) -> dict[str, Any]:
+def _read_file(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
     import tomllib  # noqa: PLC0415  (the server for agents mostly starts without a file)
@@ -248,11 +248,11 @@ def _check_value(file: Path, key: str, value: Any, expected: type) -> None:
         raise UserError(f"{file}: {key!r} must be a list of texts.")
 
 
-def _path(text: str | None) -> Path | None:
+def _to_path(text: str | None) -> Path | None:
     return Path(text).expanduser() if text else None
 
 
-def _mode(text: str | None) -> int:
+def _parse_mode(text: str | None) -> int:
     if text is None:
         return DEFAULT_MODE
     if not re.fullmatch("[0-7]{3,4}", text):
@@ -260,7 +260,7 @@ def _mode(text: str | None) -> int:
     return int(text, 8)
 
 
-def _attachment_patterns(patterns: list[str] | None) -> tuple[str, ...]:
+def _parse_attachments(patterns: list[str] | None) -> tuple[str, ...]:
     """The patterns of attachments. Raises UserError for an invalid gitignore pattern."""
     if patterns is None:
         return ATTACHMENTS
@@ -280,21 +280,21 @@ def _attachment_patterns(patterns: list[str] | None) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _sources_dir(text: str) -> str:
+def _parse_sources_dir(text: str) -> str:
     parts = text.strip("/").split("/")
     if any(not part.strip() or is_reserved(part) for part in parts):
         raise UserError(f"sources_dir is {text!r}; write the path of a directory of pages, for instance {DIRECTORY!r}.")
     return "/".join(parts)
 
 
-def _notify(text: str) -> Notify:
+def _parse_notify(text: str) -> Notify:
     for choice in get_args(Notify):
         if text == choice:
             return choice  # type: ignore[no-any-return]
     raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
 
 
-def _console(written: Mapping[str, Any], setting: str | None) -> Console:
+def _parse_console(written: Mapping[str, Any], setting: str | None) -> Console:
     """The console's options. setting: of the environment, a port or "off"; None or empty: not set."""
     hosts = tuple(written.get("hosts", ()))
     serve, port = written.get("serve"), written.get("port", CONSOLE_PORT)
@@ -307,7 +307,7 @@ def _console(written: Mapping[str, Any], setting: str | None) -> Console:
     return Console(serve, port, hosts)
 
 
-def _metrics(text: str | None) -> Endpoint | None:
+def _parse_metrics(text: str | None) -> Endpoint | None:
     """The endpoint of measurements; loopback only, because they name tenants and need no login."""
     if text is None:
         return None

@@ -113,14 +113,14 @@ class Approver:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
                 if not await approvals.claim(connection, sides.tenant, sides.mirror, stored.id):
                     raise Busy("The request is being run elsewhere.")
-            outcome = await self._execute(stored)
+            outcome = await self._run_command(stored)
         state = State.EXECUTED if "result" in outcome or outcome.get("begun") else State.FAILED
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approvals.conclude(connection, sides.tenant, stored.id, state, outcome)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
         return replace(stored, state_name=state, outcome=outcome)
 
-    async def _execute(self, stored: Stored) -> dict[str, Any]:
+    async def _run_command(self, stored: Stored) -> dict[str, Any]:
         sides = self.desk.sides
         sides.check_lease()
         try:
@@ -143,7 +143,7 @@ class Approver:
             return outcome
         events = await asyncio.to_thread(left_events, self.desk, stored.request)
         if not events:
-            return await self._execute(stored)
+            return await self._run_command(stored)
         sentence = f"mirrord was stopped while it ran {stored.command}; what it had done is listed here."
         failed = Failed("INTERRUPTED", "unavailable", sentence, "Look what is there, then ask for what is missing.")
         return {"failure": failure(failed) | {"facts": {"done": events}}, "begun": True}

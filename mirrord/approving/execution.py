@@ -32,8 +32,8 @@ T = TypeVar("T")
 def previewed(desk: Desk, request: Request) -> Preview:
     """Preview a request on the tree as it is now. Raises Failed; STALE if its author saw another state."""
     _check_places(desk, request)
-    with _session(desk, request) as session:
-        return _run_patiently(request, lambda: _preview(session, request))
+    with _open_session(desk, request) as session:
+        return _run_patiently(request, lambda: _preview_request(session, request))
 
 
 def executed(desk: Desk, request: Request, level: str, progress: Progress = unobserved) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def executed(desk: Desk, request: Request, level: str, progress: Progress = unob
     from mirrord.commands.run import told  # noqa: PLC0415  (as above)
 
     try:
-        with _session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
-            return {"result": storable(_run_patiently(request, lambda: _run(session, request, progress)))}
+        with _open_session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
+            return {"result": storable(_run_patiently(request, lambda: _run_command(session, request, progress)))}
     except Failed as failed:
         return {"failure": failure(failed)}
 
@@ -53,7 +53,7 @@ def left_events(desk: Desk, request: Request) -> list[dict[str, Any]]:
 
     Journaled work that it began is finished, or undone, before.
     """
-    with _session(desk, request) as session, session.writing():
+    with _open_session(desk, request) as session, session.writing():
         pass
     tree, event_lines = desk.sides.tree, []
     try:
@@ -74,7 +74,7 @@ def failure(failed: Failed) -> dict[str, Any]:
 
 
 @contextmanager
-def _session(desk: Desk, request: Request) -> "Iterator[Session]":
+def _open_session(desk: Desk, request: Request) -> "Iterator[Session]":
     """A session like that of the request's author, except that of files outside it reads only staged ones."""
     from mirrord.commands.session import Session  # noqa: PLC0415  (as above)
 
@@ -104,22 +104,22 @@ def _session(desk: Desk, request: Request) -> "Iterator[Session]":
         session.close()
 
 
-def _preview(session: "Session", request: Request) -> Preview:
+def _preview_request(session: "Session", request: Request) -> Preview:
     """Preview a request. Raises Failed, STALE, if it would not concern the same files as when it was made."""
     _check_bases(session, request.bases)
-    preview = _command(request).preview(session, **request.arguments)
+    preview = _command_of(request).preview(session, **request.arguments)
     if dict(preview.bases) != dict(request.bases):
         sentence = f"{request.command} would be about other files now than when it was asked for."
         raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
     return preview
 
 
-def _run(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
-    _preview(session, request)
-    return asdict(_command(request).call(session, request.arguments, progress))
+def _run_command(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
+    _preview_request(session, request)
+    return asdict(_command_of(request).call(session, request.arguments, progress))
 
 
-def _command(request: Request) -> "Command":
+def _command_of(request: Request) -> "Command":
     from mirrord.commands.registry import COMMANDS  # noqa: PLC0415  (as above)
 
     if request.command not in COMMANDS:
@@ -141,7 +141,7 @@ def _check_places(desk: Desk, request: Request) -> None:
 
 def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
     for path, digest in bases.items():
-        current = _digest(session.tree, path)
+        current = _digest_of(session.tree, path)
         if current != digest:
             change = "changed" if current != ABSENT else "was deleted"
             change = change if digest != ABSENT else "was made"
@@ -154,7 +154,7 @@ def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
             )
 
 
-def _digest(tree: Tree, path: str) -> str:
+def _digest_of(tree: Tree, path: str) -> str:
     """The digest of the file; ABSENT: there is none."""
     try:
         return tree.digest(path)[0].hex()

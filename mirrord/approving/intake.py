@@ -104,11 +104,11 @@ class Intake:
         async with sides.database.transaction(sides.tenant) as connection:
             stored = (await approvals.known(connection, sides.tenant, [request.id])).get(request.id)
         if stored is not None:
-            await self._compare(path, request, answer, stored)
+            await self._compare_with_row(path, request, answer, stored)
         elif answer.state is State.PENDING:
             await self._accept(path, request)
 
-    async def _compare(self, path: str, request: Request, answer: Answer, stored: Stored) -> None:
+    async def _compare_with_row(self, path: str, request: Request, answer: Answer, stored: Stored) -> None:
         """Compare a file with its row, which counts: another request is a problem, another answer is corrected."""
         if stored.mirror != self.desk.sides.mirror:
             await self._report(
@@ -194,11 +194,11 @@ def _answer_of(stored: Stored) -> Answer:
         expires_at=stored.expires_at,
         preview=stored.preview,
         result=outcome.get("result"),
-        failure=outcome.get("failure") or _refusal(stored),
+        failure=outcome.get("failure") or _refusal_of(stored),
     )
 
 
-def _refusal(stored: Stored) -> Mapping[str, Any] | None:
+def _refusal_of(stored: Stored) -> Mapping[str, Any] | None:
     """The failure of a request that was not run: expired or rejected; None: neither."""
     if stored.state is State.EXPIRED:
         sentence = "Nobody decided about this in time, so it was not done."

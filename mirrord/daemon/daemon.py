@@ -127,10 +127,10 @@ class Daemon:
             else:
                 await self._open_all(database, fill)
             if not self.stop.is_set():
-                async with together(self._tasks(database), self.stop):
+                async with together(self._make_tasks(database), self.stop):
                     await self.stop.wait()
         finally:
-            await self._close(database)
+            await self._close_mirrors(database)
 
     async def _open_all(self, database: Database, fill: Path | None) -> None:
         """Open all mirrors that are not open yet; called again if Postgres went away meanwhile."""
@@ -145,14 +145,14 @@ class Daemon:
 
     async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
         try:  # an unrecognised tree stops only its own tenant
-            await self._open(database, name, tenant)
+            await self._open_mirror(database, name, tenant)
         except Halted as halted:
             if alone:
                 raise
             log.error("tenant_halted", extra={"tenant": name, "reason": str(halted)})
             self.degraded[f"halted {name}"] = f"{name}: {halted}"
 
-    async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
+    async def _open_mirror(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting, company=self._company)
         reader = EventReader(opened.sides, self.config.sources_dir)
@@ -164,7 +164,7 @@ class Daemon:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
 
-    async def _close(self, database: Database) -> None:
+    async def _close_mirrors(self, database: Database) -> None:
         for worked in self.worked.values():
             lease = worked.opened.sides.lease
             if lease is not None:
@@ -176,25 +176,29 @@ class Daemon:
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(self.config.mirror)
 
-    def _tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
+    def _make_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
         bells = Bells(self.postgres.working_dsn, engines, self.stop)
         tasks = [
             self._watching.run(),
             bells.listen(),
             bells.poll(database, self.ready),
-            self._renew(database),
-            self._beat(),
+            self._renew_leases(database),
+            self._keep_heartbeat(),
         ]
         tasks += [self._publish_states(database), self._keep_postgres(database)]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
         for worked in self.worked.values():
-            tasks += [self._work(worked), worked.consequences.run(self.stop), make_rounds(worked.engine, self.stop)]
+            tasks += [
+                self._run_engine(worked),
+                worked.consequences.run(self.stop),
+                make_rounds(worked.engine, self.stop),
+            ]
             tasks += [worked.events.run(self.stop), worked.outbox.run(self.stop), worked.approver.run(self.stop)]
         return tasks
 
-    async def _work(self, worked: Worked) -> None:
+    async def _run_engine(self, worked: Worked) -> None:
         await self._retry_while_unavailable(worked.engine.start)
         if all(other.engine.started for other in self.worked.values()):
             self.ready.set()
@@ -214,7 +218,7 @@ class Daemon:
             else:
                 return
 
-    async def _renew(self, database: Database) -> None:
+    async def _renew_leases(self, database: Database) -> None:
         """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
         while not self.stop.is_set():
             await pause(self.stop, leases.RENEWAL)
@@ -253,7 +257,7 @@ class Daemon:
             await pause(self.stop, states.BEAT)
             await self._states.tell(database, list(self.worked.values()))
 
-    async def _beat(self) -> None:
+    async def _keep_heartbeat(self) -> None:
         last_facts, beaten_at = dict[str, Any](), 0.0
         while not self.stop.is_set():
             facts, now = self.facts(), time.monotonic()

@@ -50,7 +50,7 @@ def needed(wishes: Iterable[Wish]) -> list[Wish]:
     moving: list[Wish] = []
     leaving: set[str] = set()
     for wish in sorted(wishes, key=lambda wish: wish.source.count("/")):
-        if wish.source != wish.target or not leaving.isdisjoint(_above(wish.source)):
+        if wish.source != wish.target or not leaving.isdisjoint(_ancestors(wish.source)):
             moving.append(wish)
             leaving.add(wish.source)
     return moving
@@ -131,7 +131,7 @@ def _blocked_keys(wishes: Sequence[Wish], holders: Mapping[Key, Key | None]) -> 
             hinders.setdefault(leaver, []).append(wish.key)
         entry, is_directory = wish.key
         hinders.setdefault((entry, not is_directory), []).append(wish.key)  # a folder note moves as one
-        for key in [arriving[above] for above in _above(wish.target) if above in arriving]:
+        for key in [arriving[above] for above in _ancestors(wish.target) if above in arriving]:
             hinders.setdefault(key, []).append(wish.key)
         if (holder := holders.get(wish.key)) is not None:
             hinders.setdefault(holder, []).append(wish.key)
@@ -144,7 +144,7 @@ def _blocked_keys(wishes: Sequence[Wish], holders: Mapping[Key, Key | None]) -> 
     return blocked
 
 
-def _above(path: str) -> Iterator[str]:
+def _ancestors(path: str) -> Iterator[str]:
     while path := parent_of(path):
         yield path
 
@@ -172,20 +172,20 @@ class _Board:
             for wish in list(self._open.values()):
                 self._arrive_in_turn(wish)
             if self._open and count == len(self._steps):
-                self._untie(next(iter(self._open.values())))
+                self._break_deadlock(next(iter(self._open.values())))
         return self._steps
 
     def _arrive_in_turn(self, wish: Wish | None) -> None:
         """Let *wish* arrive, then the wish whose target it frees, and so on."""
-        while wish is not None and wish.key in self._open and self._hindrance(wish) is None:
+        while wish is not None and wish.key in self._open and self._find_hindrance(wish) is None:
             freed_path = self._at[wish.key]
-            self._step(Act.UNPARK if parent_of(freed_path) == self._ground.park else Act.RENAME, wish, wish.target)
+            self._add_step(Act.UNPARK if parent_of(freed_path) == self._ground.park else Act.RENAME, wish, wish.target)
             self._close(wish)
             wish = self._arriving.get(self._ground.fold(freed_path))
 
-    def _hindrance(self, wish: Wish) -> Key | None:
+    def _find_hindrance(self, wish: Wish) -> Key | None:
         """The key that has to move first: a directory above that is to arrive, or the holder of a path."""
-        for path in reversed([wish.target, *_above(wish.target)]):
+        for path in reversed([wish.target, *_ancestors(wish.target)]):
             slot = self._ground.fold(path)
             above = self._arriving.get(slot)
             if path != wish.target and above is not None and above.key in self._open:
@@ -194,16 +194,16 @@ class _Board:
                 return holder
         return None
 
-    def _untie(self, wish: Wish) -> None:
-        holder = self._hindrance(wish)
+    def _break_deadlock(self, wish: Wish) -> None:
+        holder = self._find_hindrance(wish)
         assert holder is not None
         other = self._open[holder]
         if self._ground.exchanges and self._change_places(wish, other):
-            self._step(Act.EXCHANGE, wish, wish.target)
+            self._add_step(Act.EXCHANGE, wish, wish.target)
             self._close(wish)
             self._close(other)
         else:
-            self._step(Act.PARK, other, f"{self._ground.park}/{parked_name(other.key[0], directory=other.key[1])}")
+            self._add_step(Act.PARK, other, f"{self._ground.park}/{parked_name(other.key[0], directory=other.key[1])}")
 
     def _change_places(self, wish: Wish, other: Wish) -> bool:
         own_path, other_path = self._at[wish.key], self._at[other.key]
@@ -211,7 +211,7 @@ class _Board:
             wish is not other
             and (other_path, own_path)
             == (wish.target, other.target)  # in spelling too: an exchange keeps both spellings
-            and self._hindrance(other) == wish.key
+            and self._find_hindrance(other) == wish.key
             and not own_path.startswith(other_path + "/")
             and not other_path.startswith(own_path + "/")
         )
@@ -220,7 +220,7 @@ class _Board:
         del self._open[wish.key]
         self._holder.pop(self._ground.fold(self._at.pop(wish.key)), None)
 
-    def _step(self, act: Act, wish: Wish, target: str) -> None:
+    def _add_step(self, act: Act, wish: Wish, target: str) -> None:
         source = self._at[wish.key]
         self._steps.append(Step(act, wish.key, source, target, wish.target))
         new_paths = {

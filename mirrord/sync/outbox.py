@@ -72,7 +72,7 @@ class Outbox:
     async def _load_notes(self) -> list[Note]:
         """The notes of changes that have no event yet."""
         async with self._transaction() as connection:
-            pages, records = await self._load(connection)
+            pages, records = await self._load_changes(connection)
         return [page.note for page in pages] + [record.note for record in records]
 
     async def _are_commands_done(self) -> bool:
@@ -87,7 +87,7 @@ class Outbox:
         """Add the events of the changes in *ready*; returns the number of changes."""
         tenant = self.sides.tenant
         async with self._transaction() as connection:
-            pages, records = await self._load(connection)
+            pages, records = await self._load_changes(connection)
             pages = [page for page in pages if page.note.key in ready]
             records = [record for record in records if record.note.key in ready]
             batch = await _derive_batch(connection, self.sides, self.sources, pages, records)
@@ -95,7 +95,7 @@ class Outbox:
             await outbox.settle(connection, tenant, batch.notes, batch.used)
         return len(batch.notes)
 
-    async def _load(self, connection: Connection) -> tuple[list[ChangedPage], list[ChangedRecord]]:
+    async def _load_changes(self, connection: Connection) -> tuple[list[ChangedPage], list[ChangedRecord]]:
         tenant, mirror = self.sides.tenant, self.sides.mirror
         return (
             await outbox.load_pages(connection, tenant, mirror),
@@ -160,7 +160,7 @@ async def _derive_batch(
     parents = {version.parent for version in versions if version is not None and version.parent is not None}
     whereabouts = Whereabouts(await outbox.load_above(connection, tenant, parents), sources)
     changes = [(page, whereabouts.change(page)) for page in pages]
-    paths = {path for _, change in changes for path in _paths(change)}
+    paths = {path for _, change in changes for path in _paths_of(change)}
     ids = {page.note.entry for page in pages} | {record.note.entry for record in records} | transcript_ids
     batch = _Batch(await outbox.load_claimed(connection, tenant, ids, paths))
     for page, change in changes:
@@ -172,7 +172,7 @@ async def _derive_batch(
 
 def _take_page(batch: _Batch, page: ChangedPage, change: Change) -> None:
     claims: list[Claim] = []
-    for path in _paths(change) or (None,):
+    for path in _paths_of(change) or (None,):
         of_path = map(claim_of, batch.claims_of(page.note, page.note.entry, path))
         claims += [claim for claim in of_path if claim is not None and claim not in claims]
     remaining, used = unclaimed(change, claims)
@@ -198,7 +198,7 @@ def _take_record(
     batch.add(note, [(kind, facts)] if kind is not None and not used else [], used)
 
 
-def _paths(change: Change) -> list[str]:
+def _paths_of(change: Change) -> list[str]:
     return [subject.path for subject in (change.was, change.now) if subject is not None]
 
 

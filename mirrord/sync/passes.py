@@ -186,16 +186,16 @@ class Passes:
 
     async def _pass_expanded(self, dirty: Dirty, look: Look | None) -> None:
         if not dirty.paths - dirty.forced:
-            await self._pass(dirty, look)
+            await self._make_pass(dirty, look)
             return
         changed, view = await asyncio.to_thread(_look_below, self._sides, dirty)
         if len(changed) > CHUNK:  # too much for one pass: it waits for the next
             self._queue.mark(changed - dirty.paths)
             changed = frozenset()
         expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
-        await self._run_guarded(expanded, self._pass(expanded, look, view))
+        await self._run_guarded(expanded, self._make_pass(expanded, look, view))
 
-    async def _pass(self, dirty: Dirty, look: Look | None, view: Shown | None = None) -> None:
+    async def _make_pass(self, dirty: Dirty, look: Look | None, view: Shown | None = None) -> None:
         """Make one pass. look: files that were read ahead. view: the look at the tree made for this pass."""
         observation, applied = await self._observe_apart(dirty, look, view), Applied()
         if neighbours := self._unseen_neighbours(observation):
@@ -207,7 +207,7 @@ class Passes:
         decisions = self._doubts.decide(observation, list(observation.states.values()))
         await self.finish()
         if look is not None and (bases := _only_new(decisions)):
-            task = asyncio.create_task(self._act(observation, decisions, applied))
+            task = asyncio.create_task(self._carry_out(observation, decisions, applied))
             self._writing = _Writing(dirty, bases, task)
             return
         decisions = await self.restraint.restrain(decisions, applied.troubles)
@@ -217,7 +217,7 @@ class Passes:
             decisions = [decision for decision in decisions if decision.step is not Step.PREPARE]
             ready_now = self._doubts.decide(observation, ready)
             decisions += await self.restraint.restrain(ready_now, applied.troubles)
-        await self._act(observation, decisions, applied)
+        await self._carry_out(observation, decisions, applied)
 
     def _unseen_neighbours(self, observation: Observation) -> frozenset[str]:
         """
@@ -230,7 +230,7 @@ class Passes:
         neighbours = beside_renamed(self._sides.looker.index, owning_states) - observation.look.found.keys()
         return frozenset(neighbours) if len(neighbours) <= MOST_BESIDE else frozenset()
 
-    async def _act(self, observation: Observation, decisions: Sequence[Decision], applied: Applied) -> None:
+    async def _carry_out(self, observation: Observation, decisions: Sequence[Decision], applied: Applied) -> None:
         if any(decision.step is Step.FILE for decision in decisions):
             await self._intake.look_again()
         await apply(self._sides, decisions, observation.look.views, applied)

@@ -32,7 +32,7 @@ def plan_place(state: State) -> PlaceMove:
     if base is None or not isinstance(file, File):
         return PlaceMove.NOTHING
     places = (base.place, file.place, row.place)
-    move = _merge_places(*map(_formless, places)) if _has_no_form(state) else _merge_places(*places)
+    move = _merge_places(*map(_without_form, places)) if _has_no_form(state) else _merge_places(*places)
     if move is PlaceMove.NOTHING and file.path != base.path:
         return PlaceMove.ADOPT  # a folder above it moved: same parent, same name, another path
     return move
@@ -40,7 +40,7 @@ def plan_place(state: State) -> PlaceMove:
 
 def same_place(state: State, one: Place, other: Place) -> bool:
     """Whether two places of the entry are equal; the form of its file (index or not) counts only for pages."""
-    return _formless(one) == _formless(other) if _has_no_form(state) else one == other
+    return _without_form(one) == _without_form(other) if _has_no_form(state) else one == other
 
 
 def _has_no_form(state: State) -> bool:
@@ -48,7 +48,7 @@ def _has_no_form(state: State) -> bool:
     return any(side.kind is Kind.FOLDER for side in sides if isinstance(side, Base | File | Row))
 
 
-def _formless(place: Place) -> Place:
+def _without_form(place: Place) -> Place:
     """*place* without the form of the file, which a folder does not have."""
     return replace(place, index=False)
 

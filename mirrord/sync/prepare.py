@@ -195,7 +195,7 @@ async def _render_records(connection: Connection, sides: Sides, rows: Mapping[En
 
 def identified(page: Written) -> Document | None:
     """The document an app wrote, with an id for every block; None if it wrote none."""
-    content = _content(page)
+    content = _content_of(page)
     return completed(content, embedded(page.prior) if page.prior is not None else None) if content else None
 
 
@@ -208,13 +208,13 @@ def rendered(page: Written) -> str:
         title=page.title,
         icon=page.icon,
         position=page.position,
-        frontmatter=_frontmatter(page),
-        content=_content(page),
+        frontmatter=_frontmatter_of(page),
+        content=_content_of(page),
     )
     return render(page.markdown, page.ahead, fields, stem=page.name or "")
 
 
-def _frontmatter(page: Written) -> Data | None:
+def _frontmatter_of(page: Written) -> Data | None:
     if "frontmatter" not in page.ahead or page.frontmatter in (None, "null"):
         return None
     try:
@@ -223,7 +223,7 @@ def _frontmatter(page: Written) -> Data | None:
         raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
 
 
-def _content(page: Written) -> Document | None:
+def _content_of(page: Written) -> Document | None:
     try:
         return cast("Document | None", parsed(page.content)) if page.content is not None else None
     except Damaged as damaged:

@@ -60,7 +60,7 @@ class Queue:
         if not (paths or entries):
             return
         if noticed is not None and len(self._noticed) < MOST_MEASURED:
-            for place in _places(paths, entries):
+            for place in _iter_places(paths, entries):
                 self._noticed.setdefault(place, noticed)
         dirty = Dirty(paths, entries, paths if forced else frozenset())
         if delay:
@@ -98,7 +98,7 @@ class Queue:
 
     def release(self, dirty: Dirty) -> None:
         """Forget the times of *dirty*, which was worked on, except of places that are marked again."""
-        done = [place for place in _places(dirty.paths, dirty.entries) if place in self._noticed]
+        done = [place for place in _iter_places(dirty.paths, dirty.entries) if place in self._noticed]
         if not done:  # the usual case: noticed() has returned the times of changes carried over
             return
         later = [places for _, _, waiting in self._later for places in (waiting.paths, waiting.entries)]
@@ -183,6 +183,6 @@ def _new_path_of(path: str, renamed: Mapping[str, str]) -> str | None:
     return carried(path, above, renamed[above]) if above is not None else None
 
 
-def _places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:
+def _iter_places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:
     yield from paths
     yield from entries

@@ -40,11 +40,11 @@ def twin_of(found: Found, memory: Memory, tenant: TenantId) -> Base | None:
     """
     if found.spot.kind not in _COPIED_KINDS or found.path in memory.at_path:
         return None
-    candidates = (base for base in _candidates(found, memory, tenant) if _is_beside(base, found, memory))
+    candidates = (base for base in _find_candidates(found, memory, tenant) if _is_beside(base, found, memory))
     return next((base for base in candidates if base.kind is Kind.PAGE or base.digest == found.digest), None)
 
 
-def _candidates(file: Found, memory: Memory, tenant: TenantId) -> Iterator[Base]:
+def _find_candidates(file: Found, memory: Memory, tenant: TenantId) -> Iterator[Base]:
     entries = (id_of_path(tenant, file.path), parse_id(file.claimed))
     same_id = [memory.of_entry[entry] for entry in entries if entry is not None and entry in memory.of_entry]
     same_bytes = memory.of_digest.get(file.digest, ()) if file.digest != EMPTY else ()

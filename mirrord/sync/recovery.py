@@ -115,7 +115,7 @@ class Recovery:
         pending, self._pending = self._pending, []
         for save in pending:
             try:
-                entries += await self._absorb(save)
+                entries += await self._absorb_save(save)
             except (Busy, Stale):
                 self._pending.append(save)
         return entries
@@ -169,7 +169,7 @@ class Recovery:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return bool(await sightings.anywhere(connection, self._sides.tenant, [(entry, digest)]))
 
-    async def _absorb(self, save: _Save) -> list[EntryId]:
+    async def _absorb_save(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal
         data = await asyncio.to_thread(journal.read, save.name)
         entries = await self._take_in(save, data)

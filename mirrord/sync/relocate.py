@@ -154,7 +154,7 @@ def _plan_and_walk(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
     walk.plan = plan_moves(wishes, holders, ground)
     sides.check_lease()
-    with _protect(sides, walk.plan.steps, sources):
+    with _journal_steps(sides, walk.plan.steps, sources):
         for step in walk.plan.steps:
             try:
                 _do_step(sides, step, sources[step.key])
@@ -194,7 +194,7 @@ def _remove_empty_directory(sides: Sides, step: Step) -> None:
             sides.looker.index.forget(above)
 
 
-def _protect(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:
+def _journal_steps(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:
     """Journal the steps if half of them would be worse than none, so that they are finished after a crash."""
     owners = Counter(entry for entry, _ in {step.key for step in steps})
     if all(step.act is Act.RENAME for step in steps) and max(owners.values(), default=0) < 2:

@@ -43,7 +43,7 @@ class Root:
         """Whether work may go on."""
         if time.monotonic() - self._looked_at < LOOKED:
             return self.suspended is None
-        alarm = await asyncio.to_thread(self._look)
+        alarm = await asyncio.to_thread(self._check)
         crowded = self._sides.crowded
         if alarm is not None and self.suspended != alarm:
             log.error("suspended", extra={"tenant": self._sides.name, "reason": alarm})
@@ -60,7 +60,7 @@ class Root:
         over = [("", code) for code, sentence in sentences.items() if sentence is None]
         await self._problems.change(fresh, over)
 
-    def _look(self) -> str | None:
+    def _check(self) -> str | None:
         tree = self._sides.tree
         identity = tree.identity()
         alarm = check_root(exists=identity is not None, same=identity == tree.opened_as)

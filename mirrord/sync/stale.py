@@ -39,7 +39,7 @@ def merge_base(previous: Sequence[str], current: str, saved: str) -> str | None:
 
 def _is_made_from(previous: str, current: str, saved: str) -> bool:
     """Whether *saved* has nothing of the change from *previous* to *current*, and a change of its own."""
-    brought, edits = (list(_changes(unix(previous), unix(text))) for text in (current, saved))
+    brought, edits = (list(_find_changes(unix(previous), unix(text))) for text in (current, saved))
     if not brought or not edits:
         return False
     return not any(_overlaps(change, edit) or _is_kept_elsewhere(change, edit) for change in brought for edit in edits)
@@ -66,18 +66,18 @@ def _is_kept_elsewhere(brought: _Change, edit: _Change) -> bool:
     return len(text.split()) > 1 and text in edit.text
 
 
-def _changes(old: str, new: str) -> Iterator[_Change]:
+def _find_changes(old: str, new: str) -> Iterator[_Change]:
     """The changes from *old* to *new*: by lines, and within lines by words."""
-    for change in _differences(_LINE.findall(old), _LINE.findall(new)):
+    for change in _find_differences(_LINE.findall(old), _LINE.findall(new)):
         was = old[change.start : change.stop]
         if was and change.text and max(len(was), len(change.text)) <= _MAX_COMPARED_CHARS:
-            for part in _differences(_TOKEN.findall(was), _TOKEN.findall(change.text)):
+            for part in _find_differences(_TOKEN.findall(was), _TOKEN.findall(change.text)):
                 yield _Change(change.start + part.start, change.start + part.stop, part.text)
         else:
             yield change
 
 
-def _differences(old: list[str], new: list[str]) -> Iterator[_Change]:
+def _find_differences(old: list[str], new: list[str]) -> Iterator[_Change]:
     at = [0, *accumulate(map(len, old))]
     for kind, start, stop, new_start, new_stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":

@@ -17,7 +17,7 @@ async def directories_of(
     """The directory that holds the children of each of *folders*; "" for None, the root."""
     folder_ids = {folder for folder in folders if folder is not None}
     paths = await paths_of(connection, tenant, folder_ids)
-    return {None: ""} | {folder: _stem(path) for folder, path in paths.items()}
+    return {None: ""} | {folder: _stem_of(path) for folder, path in paths.items()}
 
 
 async def find_page(connection: Connection, tenant: TenantId, said: str) -> EntryId:
@@ -31,11 +31,11 @@ async def find_page(connection: Connection, tenant: TenantId, said: str) -> Entr
         if spot is None or spot.kind is Kind.ATTACHMENT:
             raise UserError(f"No page has the id {said}.")
         return page_id
-    path = _stem(said.strip("/"))
+    path = _stem_of(said.strip("/"))
     name = path.rpartition("/")[2]
     candidates = await entries.named(connection, tenant, name)
     paths = await paths_of(connection, tenant, candidates)
-    at_path = [entry for entry in candidates if _stem(paths[entry]) == path][:1]  # a living page comes first
+    at_path = [entry for entry in candidates if _stem_of(paths[entry]) == path][:1]  # a living page comes first
     titled = await entries.titled(connection, tenant, said)
     spots = await links.load_spots(connection, tenant, [*at_path, *titled])
     alive = [[entry for entry in matches if not spots[entry].deleted] for matches in (at_path, titled)]
@@ -53,6 +53,6 @@ async def _choice_sentence(connection: Connection, tenant: TenantId, name: str, 
     return f"{name!r} may be any of {len(matches)} pages; say which by its path or id: {listed}"
 
 
-def _stem(path: str) -> str:
+def _stem_of(path: str) -> str:
     """A page's path as people may write it: without `.md`, without `/_index`."""
     return path.removesuffix(SUFFIX).removesuffix(f"/{INDEX}")

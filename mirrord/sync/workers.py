@@ -37,7 +37,7 @@ class Workers:
         """
         self._used_at = time.monotonic()
         pool = self._pool = self._pool or _start_pool()
-        with _uninterrupted():
+        with _block_interrupts():
             future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
         done, _ = await asyncio.wait([future], timeout=PATIENCE)
         if not done:
@@ -86,7 +86,7 @@ def _start_pool() -> ProcessPoolExecutor:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _block_interrupts() -> Iterator[None]:
     """Block SIGINT while workers are started; they inherit that, so only the daemon handles Ctrl-C."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

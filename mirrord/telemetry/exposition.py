@@ -65,7 +65,7 @@ async def serve(
 
     Raises Unavailable if it cannot be bound.
     """
-    with _listening(endpoint) as listener:
+    with _open_listener(endpoint) as listener:
         if not isinstance(endpoint, str):
             told(listener.getsockname()[1])
         config = uvicorn.Config(
@@ -89,7 +89,7 @@ async def serve(
 
 
 @contextmanager
-def _listening(endpoint: Endpoint) -> Iterator[socket.socket]:
+def _open_listener(endpoint: Endpoint) -> Iterator[socket.socket]:
     try:
         listener = _unix_listener(Path(endpoint)) if isinstance(endpoint, str) else _loopback_listener(*endpoint)
     except OSError as error:

@@ -46,12 +46,12 @@ def log_to(*places: Path | None) -> None:
     """Send logs to each of *places*: a file, which is kept short, or None, standard error."""
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the engines log its errors once, in a sentence
     root = logging.getLogger("mirrord")
-    root.handlers[:] = [_handler(place) for place in places]
+    root.handlers[:] = [_handler_for(place) for place in places]
     root.setLevel(logging.INFO)
     root.propagate = False
 
 
-def _handler(file: Path | None) -> logging.Handler:
+def _handler_for(file: Path | None) -> logging.Handler:
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
