@@ -33,7 +33,7 @@ def previewed(desk: Desk, request: Request) -> Preview:
     """Preview a request on the tree as it is now. Raises Failed; STALE if its author saw another state."""
     _check_places(desk, request)
     with _open_session(desk, request) as session:
-        return _run_patiently(request, lambda: _preview_request(session, request))
+        return _run_patiently(request, lambda: _preview_command(session, request))
 
 
 def executed(desk: Desk, request: Request, level: str, progress: Progress = unobserved) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _open_session(desk: Desk, request: Request) -> "Iterator[Session]":
         session.close()
 
 
-def _preview_request(session: "Session", request: Request) -> Preview:
+def _preview_command(session: "Session", request: Request) -> Preview:
     """Preview a request. Raises Failed, STALE, if it would not concern the same files as when it was made."""
     _check_bases(session, request.bases)
     preview = _command_of(request).preview(session, **request.arguments)
@@ -115,7 +115,7 @@ def _preview_request(session: "Session", request: Request) -> Preview:
 
 
 def _run_command(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
-    _preview_request(session, request)
+    _preview_command(session, request)
     return asdict(_command_of(request).call(session, request.arguments, progress))
 
 

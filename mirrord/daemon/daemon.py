@@ -165,19 +165,19 @@ class Daemon:
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
 
     async def _close_mirrors(self, database: Database) -> None:
-        for worked in self.worked.values():
-            lease = worked.opened.sides.lease
+        for mirror in self.worked.values():
+            lease = mirror.opened.sides.lease
             if lease is not None:
                 with suppress(Unavailable):
                     await leases.release(database, lease)
-            worked.opened.close()
+            mirror.opened.close()
 
     @property
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(self.config.mirror)
 
     def _make_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
-        engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
+        engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.worked.values()}
         bells = Bells(self.postgres.working_dsn, engines, self.stop)
         tasks = [
             self._watching.run(),
@@ -189,21 +189,21 @@ class Daemon:
         tasks += [self._publish_states(database), self._keep_postgres(database)]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
-        for worked in self.worked.values():
+        for mirror in self.worked.values():
             tasks += [
-                self._run_engine(worked),
-                worked.consequences.run(self.stop),
-                make_rounds(worked.engine, self.stop),
+                self._run_engine(mirror),
+                mirror.consequences.run(self.stop),
+                make_rounds(mirror.engine, self.stop),
             ]
-            tasks += [worked.events.run(self.stop), worked.outbox.run(self.stop), worked.approver.run(self.stop)]
+            tasks += [mirror.events.run(self.stop), mirror.outbox.run(self.stop), mirror.approver.run(self.stop)]
         return tasks
 
-    async def _run_engine(self, worked: Worked) -> None:
-        await self._retry_while_unavailable(worked.engine.start)
+    async def _run_engine(self, mirror: Worked) -> None:
+        await self._retry_while_unavailable(mirror.engine.start)
         if all(other.engine.started for other in self.worked.values()):
             self.ready.set()
             log.info("ready", extra={"seconds": round(time.time() - self.since, 3)})
-        await worked.engine.run(self.stop)
+        await mirror.engine.run(self.stop)
 
     async def _retry_while_unavailable(self, act: Any) -> None:
         """Run *act*, again after every loss of Postgres, until it succeeds or the daemon stops."""
@@ -223,20 +223,20 @@ class Daemon:
         while not self.stop.is_set():
             await pause(self.stop, leases.RENEWAL)
             held_leases = {
-                lease: worked for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None
+                lease: mirror for mirror in self.worked.values() if (lease := mirror.opened.sides.lease) is not None
             }
             done = {
-                lease.mirror: worked.engine.feed.cursor for lease, worked in held_leases.items() if worked.engine.idle
+                lease.mirror: mirror.engine.feed.cursor for lease, mirror in held_leases.items() if mirror.engine.idle
             }
             with suppress(Unavailable):
                 with self._states.telling(self.worked.values()) as news:
                     states_of = {lease.mirror: news[lease] for lease in news}
                     renewed = await leases.renew(database, list(held_leases), states_of, done)
-                for name, worked in self.worked.items():
-                    await self._keep_lease(database, name, worked, renewed)
+                for name, mirror in self.worked.items():
+                    await self._keep_lease(database, name, mirror, renewed)
 
-    async def _keep_lease(self, database: Database, name: str, worked: Worked, renewed: set[Any]) -> None:
-        sides = worked.opened.sides
+    async def _keep_lease(self, database: Database, name: str, mirror: Worked, renewed: set[Any]) -> None:
+        sides = mirror.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
             sides.renewed()
             self.degraded.pop(f"lease {name}", None)
@@ -248,8 +248,8 @@ class Daemon:
             self.degraded[f"lease {name}"] = str(error)
         else:
             log.warning("lease_regained", extra={"tenant": name})
-            worked.engine.handshake.doubt()
-            worked.engine.compare_soon()
+            mirror.engine.handshake.doubt()
+            mirror.engine.compare_soon()
 
     async def _publish_states(self, database: Database) -> None:
         """Write the progress of long work into the mirrors' rows."""
@@ -299,8 +299,8 @@ class Daemon:
     def facts(self) -> dict[str, Any]:
         """The content of `daemon.json`, which `status` reads."""
         pulses = {
-            name: pulse_of(worked.engine, worked.long_work(), derived=worked.consequences.drawn)
-            for name, worked in self.worked.items()
+            name: pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.drawn)
+            for name, mirror in self.worked.items()
         }
         return {
             "pid": os.getpid(),
@@ -315,11 +315,11 @@ class Daemon:
     def reasons(self) -> list[str]:
         """Why this daemon does less than it should, as sentences."""
         reasons = list(self.degraded.values())
-        for name, worked in self.worked.items():
-            pulse = worked.engine.pulse
-            reasons += [f"{name}: {sentence}" for sentence in (worked.engine.root.suspended, pulse.outage) if sentence]
+        for name, mirror in self.worked.items():
+            pulse = mirror.engine.pulse
+            reasons += [f"{name}: {sentence}" for sentence in (mirror.engine.root.suspended, pulse.outage) if sentence]
         return reasons
 
     def stuck(self) -> list[str]:
         """Tenants whose engine stands still for longer than `patience`: only a restart helps."""
-        return [name for name, worked in self.worked.items() if worked.engine.pulse.is_stuck(self.patience)]
+        return [name for name, mirror in self.worked.items() if mirror.engine.pulse.is_stuck(self.patience)]

@@ -20,7 +20,7 @@ class Watching:
 
     def __init__(self, root: Path, worked: Mapping[str, Worked], degraded: dict[str, str], stop: asyncio.Event) -> None:
         self._root = root
-        self._worked = worked
+        self._mirrors = worked
         self._degraded = degraded
         self._stop = stop
         self._answer_tasks: set[asyncio.Task[None]] = set()
@@ -29,8 +29,8 @@ class Watching:
         """Watch until stop."""
         async for batch in watch(self._root, self._stop, self._report, self._are_complete):
             if batch is None:
-                for worked in self._worked.values():
-                    worked.look_everywhere()
+                for mirror in self._mirrors.values():
+                    mirror.look_everywhere()
                 continue
             self._distribute(batch)
 
@@ -56,8 +56,8 @@ class Watching:
 
     def _is_complete(self, path: str) -> bool:
         name, _, inner_path = path.partition("/")
-        worked = self._worked.get(name)
-        return worked is None or worked.is_told(inner_path)
+        mirror = self._mirrors.get(name)
+        return mirror is None or mirror.is_told(inner_path)
 
     def _distribute(self, batch: set[str]) -> None:
         for path in batch:
@@ -65,12 +65,12 @@ class Watching:
             if name == MACHINE:
                 if inner_path.partition("/")[0] in ("", BOX):  # else it is our own heartbeat
                     self.answer_requests()
-            elif (worked := self._worked.get(name)) is not None:
-                worked.mark(inner_path)
+            elif (mirror := self._mirrors.get(name)) is not None:
+                mirror.mark(inner_path)
 
     def _mark_all(self, *, thoroughly: bool) -> None:
-        for worked in self._worked.values():
-            worked.look(thoroughly=thoroughly)
+        for mirror in self._mirrors.values():
+            mirror.look(thoroughly=thoroughly)
 
     def _is_idle(self) -> bool:
-        return all(worked.idle for worked in self._worked.values())
+        return all(mirror.idle for mirror in self._mirrors.values())

@@ -194,13 +194,13 @@ async def _render_records(connection: Connection, sides: Sides, rows: Mapping[En
 
 
 def identified(page: Written) -> Document | None:
-    """The document an app wrote, with an id for every block; None if it wrote none."""
+    """The document that an app wrote, with an id for every block; None if it wrote none."""
     content = _content_of(page)
     return completed(content, embedded(page.prior) if page.prior is not None else None) if content else None
 
 
 def rendered(page: Written) -> str:
-    """The Markdown of *page*. Raises Damaged where writing it would lose something."""
+    """The Markdown of *page*. Raises Damaged if writing it would lose something."""
     if not page.ahead and page.markdown is not None:
         return page.markdown
     fields = Wanted(

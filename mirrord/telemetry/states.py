@@ -35,13 +35,13 @@ class States:
         self._being_written: set[Lease] = set()
 
     @contextmanager
-    def telling(self, worked: Iterable[AtWork]) -> Iterator[dict[Lease, str]]:
+    def telling(self, running: Iterable[AtWork]) -> Iterator[dict[Lease, str]]:
         """
         The new states of mirrors as JSON, to be written in the block; they count as written if it ends without error.
 
         States that another block is writing are left out: the later write would not have the newer state.
         """
-        states = {lease: _state_json(mirror) for mirror in worked if (lease := mirror.engine.sides.lease) is not None}
+        states = {lease: _state_json(mirror) for mirror in running if (lease := mirror.engine.sides.lease) is not None}
         news = {
             lease: state
             for lease, state in states.items()
@@ -54,9 +54,9 @@ class States:
         finally:
             self._being_written -= news.keys()
 
-    async def tell(self, database: Database, worked: Iterable[AtWork]) -> None:
+    async def tell(self, database: Database, running: Iterable[AtWork]) -> None:
         """Write the progress of long work, and its end; other mirrors write nothing until the next renewal."""
-        busy = [mirror for mirror in worked if mirror.long_work() or mirror.engine.sides.lease in self._with_long_work]
+        busy = [mirror for mirror in running if mirror.long_work() or mirror.engine.sides.lease in self._with_long_work]
         for mirror in busy:  # a wait for one mirror's row must not delay another mirror
             with suppress(Unavailable), self.telling([mirror]) as news:
                 for lease, state in news.items():
