@@ -42,7 +42,7 @@ def unproven(founds: Iterable[Found], memory: Memory) -> dict[EntryId, Digest]:
 
 
 def _find_moved(files: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
-    """Files that came from other paths, by inode or bytes, with their bases; former files of the paths left, too."""
+    """Files that came from other paths, by inode or bytes, with their bases; only if the former file moved as well."""
     by_text = _match_texts(files, memory)
     origins = ((file.path, _origin_of(file, memory) or by_text.get(file.path)) for file in files.values())
     moved = {path: base for path, base in origins if base is not None and not _is_in_place(base, files, memory)}
@@ -63,7 +63,7 @@ def _find_rewritten(files: Mapping[str, Found], memory: Memory) -> dict[str, Bas
 
 
 def _match_texts(files: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
-    """Of these pages those whose files have the text of another page, with that page's base."""
+    """Rewritten pages whose files have the text of another page, with that page's base."""
     rewritten = _find_rewritten(files, memory)
     texts = {path: text for path in rewritten if (text := _text_of(files[path])) is not None}
     owners = made_of(memory.texts, texts) if memory.texts else {}
