@@ -1,4 +1,4 @@
-"""Wiring: from a configuration to an open database and open mirrors."""
+"""Wiring: open the database and the mirrors of a configuration."""
 
 import asyncio
 import os
@@ -30,11 +30,11 @@ from mirrord.sync.look import Looker
 from mirrord.sync.sides import Sides
 from mirrord.sync.start import Circumstances, Decision, Known, Start, decide
 
-MOST_OFFERED = 8  # trees that are named where no tenant is
+MOST_OFFERED = 8  # trees that are named if there is no tenant
 
 
 class Postgres:
-    """The database a configuration names: somebody's server, or our own below the data directory."""
+    """The database of a configuration: the server of its DSN, or the embedded one below the data directory."""
 
     def __init__(self, config: Config) -> None:
         """Raises UserError for a DSN that cannot be read."""
@@ -46,7 +46,7 @@ class Postgres:
 
     @property
     def dsn(self) -> str:
-        """As given, or as the embedded cluster's administrator: for migrations only."""
+        """The DSN as given, or that of the embedded cluster's administrator: for migrations only."""
         if self.embedded is not None:
             return self.embedded.dsn()
         assert self._dsn is not None
@@ -54,11 +54,11 @@ class Postgres:
 
     @property
     def working_dsn(self) -> str:
-        """What mirrord works with: never a superuser's once log_in() has been called."""
+        """The DSN that mirrord works with: never a superuser's once log_in() has been called."""
         return self._working_dsn or self.dsn
 
     async def log_in(self) -> None:
-        """Find out who works. Raises UserError where only a superuser may log in, Unavailable."""
+        """Choose the role to work with. Raises UserError if only a superuser may log in, Unavailable."""
         if self.embedded is not None:
             self._working_dsn = self.embedded.dsn(DAEMON_ROLE)
         else:
@@ -70,7 +70,7 @@ class Postgres:
             await asyncio.to_thread(self.embedded.start)
 
     async def stop(self) -> None:
-        """Stop the embedded server; somebody else's goes on."""
+        """Stop the embedded server; a server of a DSN goes on."""
         if self.embedded is not None:
             await asyncio.to_thread(self.embedded.stop)
 
@@ -102,10 +102,10 @@ async def served(config: Config) -> AsyncIterator[Postgres]:
 
 
 async def bring_up_to_date(postgres: Postgres) -> list[str]:
-    """Migrate where the DSN may do so (always in the embedded server); else check that nothing is missing."""
-    have = await _schema_number(postgres)
-    migrate.check_not_newer(have)
-    applied = [] if have == migrate.migrations()[-1].number else await migrate.migrate(postgres.dsn)
+    """Migrate if the DSN may do so (always in the embedded server); else check that nothing is missing."""
+    number = await _schema_number(postgres)
+    migrate.check_not_newer(number)
+    applied = [] if number == migrate.migrations()[-1].number else await migrate.migrate(postgres.dsn)
     await postgres.log_in()
     return applied
 
@@ -122,30 +122,30 @@ async def _schema_number(postgres: Postgres) -> int:
 
 
 async def prepare(postgres: Postgres) -> None:
-    """What a daemon does before it works: the schema, and what a restored or older database lacks of its walls."""
+    """Prepare a database for a daemon: update the schema, and repair the access rules that a restored one lacks."""
     await bring_up_to_date(postgres)
     await migrate.keep_walls(postgres.dsn)
 
 
 async def choose_tenants(database: Database, config: Config) -> dict[str, TenantId]:
-    """The tenants to mirror: those named (made if they are new), else all there are."""
+    """The tenants to mirror: those named (made if they are new), else all of the database."""
     if config.tenants:
         return {name: await tenants.add(database, name) for name in config.tenants}
-    known = await tenants.names(database)
-    if not known:
-        raise UserError(await asyncio.to_thread(_no_tenant, config.mirror))
-    return known
+    existing = await tenants.names(database)
+    if not existing:
+        raise UserError(await asyncio.to_thread(_no_tenant_sentence, config.mirror))
+    return existing
 
 
-def _no_tenant(mirror: Path) -> str:
-    """What to do where the database has no tenant: trees that are there already are offered by name."""
+def _no_tenant_sentence(mirror: Path) -> str:
+    """The advice for a database without tenants: existing trees are offered by name."""
     trees = sorted(path.name for path in mirror.iterdir() if tenants.is_name(path.name) and path.is_dir())
     if not trees:
         return "There is no tenant yet. Make one with `mirrord init NAME`, or name one: `mirrord up --tenant NAME`."
     words = " ".join(f"--tenant {name}" for name in trees[:MOST_OFFERED])
-    more = f" (and {len(trees) - MOST_OFFERED} more)" if len(trees) > MOST_OFFERED else ""
+    tail = f" (and {len(trees) - MOST_OFFERED} more)" if len(trees) > MOST_OFFERED else ""
     return (
-        f"The database has no tenant yet, and {mirror} has trees that may be taken in: run `mirrord up {words}`{more}. "
+        f"The database has no tenant yet, and {mirror} has trees that may be taken in: run `mirrord up {words}`{tail}. "
         "Files stay as they are."
     )
 
@@ -160,7 +160,7 @@ class Opened:
     start: Start
 
     def close(self) -> None:
-        """Give everything back, the lock last."""
+        """Close everything, and release the lock last."""
         self.sides.journal.close()
         self.sides.state.close()
         self.sides.tree.close()
@@ -168,7 +168,7 @@ class Opened:
 
 
 def make_root(config: Config, name: str) -> Path:
-    """The root of a tenant's tree, made if it is missing. Raises UserError where that is not possible."""
+    """The root of a tenant's tree, made if it is missing. Raises UserError if that is not possible."""
     root = config.mirror / name
     make_directory(config.mirror)
     try:
@@ -180,17 +180,17 @@ def make_root(config: Config, name: str) -> Path:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory where it is missing. Raises UserError if that fails, or it cannot be written."""
+    """Make a directory if it is missing. Raises UserError if that fails, or it cannot be written."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):  # asking for rights tells nothing of read-only file systems
+        with tempfile.TemporaryFile(dir=path):  # access rights do not show read-only file systems
             pass
     except OSError as error:
         raise UserError(f"The mirror directory {path} cannot be written: {error.strerror}.") from error
 
 
 def fill(root: Path, source: Path) -> int:
-    """Copy *source* into a root that holds nothing yet; how many files."""
+    """Copy *source* into the root if that is empty; returns the number of files."""
     if any(entry.name != MACHINE for entry in root.iterdir()):
         return 0
     shutil.copytree(source, root, dirs_exist_ok=True)
@@ -201,22 +201,22 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
     """
     Lock a tenant's tree, find out which mirror it is, and take its lease.
 
-    Raises Refused if another daemon works on it, Halted if it cannot be told whose tree it is.
+    Raises Refused if another daemon works on it, Halted if its mirror cannot be identified.
     """
     root = make_root(config, name)
     lock = Lock(root)
-    with ExitStack() as undone:  # where anything below fails
+    with ExitStack() as on_failure:
         lock.acquire()
-        undone.callback(lock.release)
-        sides, decision = await _open(database, Tree(root, config.attachments), name, tenant)
-        undone.pop_all()
+        on_failure.callback(lock.release)
+        sides, decision = await _open_sides(database, Tree(root, config.attachments), name, tenant)
+        on_failure.pop_all()
     return Opened(sides, lock, decision.adopting, decision.start)
 
 
-async def _open(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
-    with ExitStack() as undone:
-        undone.callback(tree.close)
-        decision = await _decide(database, tree, tenant)
+async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
+    with ExitStack() as on_failure:
+        on_failure.callback(tree.close)
+        decision = await _decide_start(database, tree, tenant)
         if decision.start is Start.HALT:
             raise Halted(
                 f"{decision.sentence} Nothing of {name} is read or written. If this tree is right, run "
@@ -227,21 +227,21 @@ async def _open(database: Database, tree: Tree, name: str, tenant: TenantId) -> 
         had_state = tree.stat(f"{MACHINE}/state.db") is not None
         marker.write(tree, Marker(name, tenant, mirror))
         journal = Journal(tree, DAEMON)
-        undone.callback(journal.close)
+        on_failure.callback(journal.close)
         state = State(tree)
-        undone.callback(state.close)
+        on_failure.callback(state.close)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
-        away = await leases.was_away(database, tenant, mirror, purge.KEPT)
+        was_away = await leases.was_away(database, tenant, mirror, purge.KEPT)
         await take_lease(sides, root_locked=True)
-        undone.pop_all()
-    adopting = decision.adopting or not had_state or away
+        on_failure.pop_all()
+    adopting = decision.adopting or not had_state or was_away
     return sides, Decision(decision.start, mirror, adopting)
 
 
 def adopt(config: Config, name: str, tenant: TenantId) -> None:
     """
-    Let the tree of a tenant be a new mirror: the next daemon takes it as it is, and deletes nothing.
+    Make the tree of a tenant a new mirror: the next daemon takes it as it is, and deletes nothing.
 
     Raises Refused while a daemon works on it.
     """
@@ -256,7 +256,7 @@ def adopt(config: Config, name: str, tenant: TenantId) -> None:
 
 async def take_lease(sides: Sides, *, root_locked: bool) -> None:
     """
-    Say where the mirror lives (a restored database may not know it), and take its lease.
+    Record the mirror's host and root (a restored database may not know it), and take its lease.
 
     root_locked: the lock of this very root was just taken, so an earlier holder is dead. Raises Refused as acquire().
     """
@@ -266,45 +266,49 @@ async def take_lease(sides: Sides, *, root_locked: bool) -> None:
     sides.hold(await leases.acquire(database, sides.tenant, sides.mirror, holder, root_locked=root_locked))
 
 
-async def _decide(database: Database, tree: Tree, tenant: TenantId) -> Decision:
-    found = marker.read(tree)
-    known = [Known(*row) for row in await leases.known_mirrors(database, tenant)]
+async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> Decision:
+    tree_marker = marker.read(tree)
+    known_mirrors = [Known(*row) for row in await leases.known_mirrors(database, tenant)]
     host, root = socket.gethostname(), str(tree.root)
-    old = next((row for row in known if found and row.mirror == found.mirror and row.host == host), None)
-    here = next((row for row in known if (row.host, row.root) == (host, root)), None)
-    is_lost = found is None or found.tenant_id != tenant
-    seen = Circumstances(
+    at_old_root = next(
+        (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host == host), None
+    )
+    at_root = next((row for row in known_mirrors if (row.host, row.root) == (host, root)), None)
+    is_lost = tree_marker is None or tree_marker.tenant_id != tenant
+    circumstances = Circumstances(
         tenant=tenant,
         host=host,
         root=root,
-        old_root_carries=_carries(old) if old is not None else None,
-        recognised=await _recognised(database, tree, tenant, here.mirror) if here is not None and is_lost else 0.0,
+        old_root_carries=_has_id_of(at_old_root) if at_old_root is not None else None,
+        recognised=await _share_found(database, tree, tenant, at_root.mirror)
+        if at_root is not None and is_lost
+        else 0.0,
     )
-    return decide(found, known, seen)
+    return decide(tree_marker, known_mirrors, circumstances)
 
 
-def _carries(row: Known) -> bool | None:
-    """Whether the root a mirror row names still has that mirror's id; None: it cannot be seen."""
+def _has_id_of(row: Known) -> bool | None:
+    """Whether the root of a mirror row still has that mirror's id; None: it cannot be seen."""
     assert row.root is not None
     try:
         tree = Tree(Path(row.root))
     except MirrordError:
         return False
     try:
-        found = marker.read(tree)
+        tree_marker = marker.read(tree)
     except (MirrordError, OSError):
         return None
     finally:
         tree.close()
-    return found is not None and found.mirror == row.mirror
+    return tree_marker is not None and tree_marker.mirror == row.mirror
 
 
-async def _recognised(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
+async def _share_found(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
     """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
     async with database.transaction(tenant) as connection:
-        known = comparison.agreed(connection, tenant, mirror)
-        paths = [path async for bases in known for _, path, _ in bases if path is not None]
+        agreed_bases = comparison.agreed(connection, tenant, mirror)
+        paths = [path async for bases in agreed_bases for _, path, _ in bases if path is not None]
     if not paths:
         return 1.0
-    there = await asyncio.to_thread(lambda: sum(tree.stat(path) is not None for path in paths))
-    return there / len(paths)
+    present = await asyncio.to_thread(lambda: sum(tree.stat(path) is not None for path in paths))
+    return present / len(paths)

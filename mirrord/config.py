@@ -1,7 +1,7 @@
 """
 Configuration: flags win over the environment, the environment over the TOML file. Unknown keys are errors.
 
-What a service manager hands over as credentials (`dsn`, `token`, `signing.pem`) comes between environment and file.
+Credentials from a service manager (`dsn`, `token`, `signing.pem`) come between environment and file.
 """
 
 import os
@@ -31,13 +31,13 @@ Notify = Literal["commit", "ticker"]
 @dataclass(frozen=True, slots=True)
 class Agents:
     """
-    What the server for agents is told.
+    The options of the server for agents.
 
-    token, token_file: what it shows, or where that is. local_trust: serve without a token whoever may start the
-    process; None: only beside an embedded Postgres. attach_from: directories below which files may be attached; None:
-    where the server was started, and the system's temporary directory. tools: names of the sets that are served.
-    trust: levels of tools after an operator's changes. limits: of what one token may ask of one process. elicitation:
-    whether a person may approve through the client, where it can ask.
+    token, token_file: the token that it presents, or the file with it. local_trust: serve every user who may start
+    the process without a token; None: only beside an embedded Postgres. attach_from: directories below which files may
+    be attached; None: the working directory, and the system's temporary directory. tools: names of the sets that are
+    served. trust: levels of tools after an operator's changes. limits: of the calls of one token to one process.
+    elicitation: whether a person may approve through the client, if it can ask.
     """
 
     token: str | None = None
@@ -55,8 +55,8 @@ class Console:
     """
     The console in a browser.
 
-    serve: whether `mirrord up` does; None: where it runs on a terminal. port: on loopback; 0: any that is free.
-    hosts: names it may be called by besides those of loopback, without ports: behind a proxy, for instance.
+    serve: whether `mirrord up` serves it; None: if it runs on a terminal. port: on loopback; 0: any free one.
+    hosts: host names accepted besides those of loopback, without ports: behind a proxy, for instance.
     """
 
     serve: bool | None = None
@@ -67,15 +67,15 @@ class Console:
 @dataclass(frozen=True, slots=True)
 class Config:
     """
-    What an installation chooses.
+    The configuration of an installation.
 
-    mirror: the directory that holds one tree a tenant. data: where embedded Postgres and logs live.
-    dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all there are.
-    mode: of the roots mirrord makes. notify: who rings the bell: "commit", every transaction; "ticker", a daemon, which
-    makes many commits a second cheaper. attachments: patterns of files beside the pages that are attachments, and
-    `.obsidian` for what a vault's own setting says; those below `assets` always are. sources_dir: the directory of a
-    tree below which sources are. agents: for `mirrord mcp` only. signing: the private key of tokens; None: below
-    data, made when it is needed. metrics: where measurements are served; None: nowhere. console: in a browser.
+    mirror: the directory that holds one tree per tenant. data: the directory of embedded Postgres and logs.
+    dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all of the database.
+    mode: of the roots that mirrord makes. notify: who sends notifications: "commit", every transaction; "ticker", a
+    daemon, which makes many commits a second cheaper. attachments: patterns of files beside the pages that are
+    attachments, and `.obsidian` for the setting of a vault; files below `assets` always are. sources_dir: the directory
+    of a tree below which sources are. agents: for `mirrord mcp` only. signing: the private key of tokens; None: below
+    data, made when it is needed. metrics: the endpoint of measurements; None: none. console: in a browser.
     """
 
     mirror: Path
@@ -92,7 +92,7 @@ class Config:
     console: Console = Console()
 
     def trusts_locally(self) -> bool:
-        """Whether agents need no token."""
+        """Whether agents may work without a token."""
         if self.agents.local_trust is not None:
             return self.agents.local_trust
         return self.dsn is None and (self.data / "pg").is_dir()  # one person's own machine, Postgres embedded
@@ -100,7 +100,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the command line said. None, empty: nothing."""
+    """The options of the command line. None, empty: not given."""
 
     mirror: Path | None = None
     data: Path | None = None
@@ -111,57 +111,61 @@ class Flags:
 
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
-    """Put flags, environment and file together. Raises UserError that names the wrong key or file."""
-    written = _read(file_of(flags, environment))
+    """Combine flags, environment and file. Raises UserError that names the wrong key or file."""
+    written = _read_file(file_of(flags, environment))
     tree = written.get("mirror", {})
-    data = flags.data or _path(environment.get("MIRRORD_DATA")) or _path(written.get("data")) or DATA
-    mirror = flags.mirror or _path(environment.get("MIRROR_DIR")) or _path(tree.get("dir")) or data / "mirror"
+    data = flags.data or _to_path(environment.get("MIRRORD_DATA")) or _to_path(written.get("data")) or DATA
+    mirror = flags.mirror or _to_path(environment.get("MIRROR_DIR")) or _to_path(tree.get("dir")) or data / "mirror"
     tenant = environment.get("TENANT_ID")
     return Config(
         mirror=mirror.absolute(),
         data=data.absolute(),
-        dsn=flags.dsn or environment.get("MIRRORD_DSN") or _secret("dsn", environment) or written.get("dsn") or None,
+        dsn=flags.dsn
+        or environment.get("MIRRORD_DSN")
+        or _read_secret("dsn", environment)
+        or written.get("dsn")
+        or None,
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
-        mode=_mode(tree.get("mode")),
-        notify=_notify(written.get("notify", "commit")),
-        attachments=_attachments(tree.get("attachments")),
-        sources_dir=_sources_dir(written.get("sources_dir", DIRECTORY)),
-        agents=_agents(written.get("mcp", {}), environment, flags),
-        signing=_credential("signing.pem", environment),
-        metrics=_metrics(written.get("metrics")),
-        console=_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
+        mode=_parse_mode(tree.get("mode")),
+        notify=_parse_notify(written.get("notify", "commit")),
+        attachments=_parse_attachments(tree.get("attachments")),
+        sources_dir=_parse_sources_dir(written.get("sources_dir", DIRECTORY)),
+        agents=_parse_agents(written.get("mcp", {}), environment, flags),
+        signing=_credential_file("signing.pem", environment),
+        metrics=_parse_metrics(written.get("metrics")),
+        console=_parse_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
     )
 
 
 def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path | None:
     """The TOML file that load() reads; None: there is none."""
-    named = flags.file or _path(environment.get("MIRRORD_CONFIG"))
+    named = flags.file or _to_path(environment.get("MIRRORD_CONFIG"))
     return named or (FILE if FILE.is_file() else None)
 
 
-def _credential(name: str, environment: Mapping[str, str]) -> Path | None:
-    """The file in which a service manager hands over a secret; None: it does not."""
-    handed = _path(environment.get("CREDENTIALS_DIRECTORY"))
-    return handed / name if handed is not None and (handed / name).is_file() else None
+def _credential_file(name: str, environment: Mapping[str, str]) -> Path | None:
+    """The file with a secret from a service manager; None: there is none."""
+    directory = _to_path(environment.get("CREDENTIALS_DIRECTORY"))
+    return directory / name if directory is not None and (directory / name).is_file() else None
 
 
-def _secret(name: str, environment: Mapping[str, str]) -> str | None:
-    file = _credential(name, environment)
+def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
+    file = _credential_file(name, environment)
     try:
         return file.read_text(encoding="utf-8").strip() if file is not None else None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"The credential {file} cannot be read: {error}.") from error
 
 
-def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
+def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
     listed = written.get("attach_from")
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
-        token_file=_path(environment.get("MIRRORD_TOKEN_FILE"))
-        or _credential("token", environment)
-        or _path(written.get("token_file")),
+        token_file=_to_path(environment.get("MIRRORD_TOKEN_FILE"))
+        or _credential_file("token", environment)
+        or _to_path(written.get("token_file")),
         local_trust=written.get("local_trust"),
-        attach_from=None if listed is None else tuple(Path(one).expanduser().absolute() for one in listed),
+        attach_from=None if listed is None else tuple(Path(path).expanduser().absolute() for path in listed),
         tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
         trust=levels(written.get("trust", {})),
         limits=Limits(**written.get("limits", {})),
@@ -169,7 +173,7 @@ def _agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: F
     )
 
 
-def _read(file: Path | None) -> dict[str, Any]:
+def _read_file(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
     import tomllib  # noqa: PLC0415  (the server for agents mostly starts without a file)
@@ -180,11 +184,11 @@ def _read(file: Path | None) -> dict[str, Any]:
         raise UserError(f"The configuration {file} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"The configuration {file} is not TOML: {error}.") from error
-    _check(file, written)
+    _check_keys(file, written)
     return written
 
 
-Wanted = type | dict[str, Any]  # a table's own keys; without any, every key, with text
+Wanted = type | dict[str, Any]  # a table's keys; an empty table: every key, with text
 
 _KEYS: dict[str, Wanted] = {
     "dsn": str,
@@ -207,46 +211,48 @@ _KEYS: dict[str, Wanted] = {
 }
 
 
-def _check(file: Path, written: Mapping[str, Any]) -> None:
+def _check_keys(file: Path, written: Mapping[str, Any]) -> None:
     for key, value in written.items():
-        wanted = _KEYS.get(key)
-        if wanted is None:
+        expected = _KEYS.get(key)
+        if expected is None:
             raise UserError(f"{file}: the key {key!r} is unknown; there are {', '.join(_KEYS)}.")
-        _check_key(file, key, key, value, wanted)
+        _check_key(file, key, key, value, expected)
 
 
-def _check_key(file: Path, table: str, key: str, value: Any, wanted: Wanted) -> None:
-    if isinstance(wanted, dict):
-        _check_table(file, table, value, wanted)
+def _check_key(file: Path, table: str, key: str, value: Any, expected: Wanted) -> None:
+    if isinstance(expected, dict):
+        _check_table(file, table, value, expected)
     else:
-        _check_value(file, key, value, wanted)
+        _check_value(file, key, value, expected)
 
 
-def _check_table(file: Path, table: str, written: Any, wanted: Mapping[str, Wanted]) -> None:
+def _check_table(file: Path, table: str, written: Any, expected: Mapping[str, Wanted]) -> None:
     if not isinstance(written, dict):
-        raise UserError(f"{file}: {table!r} must be a table, [{table}], with {', '.join(wanted) or 'names and texts'}.")
+        raise UserError(
+            f"{file}: {table!r} must be a table, [{table}], with {', '.join(expected) or 'names and texts'}."
+        )
     for key, value in written.items():
-        if wanted and key not in wanted:
-            raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(wanted)}.")
-        _check_key(file, f"{table}.{key}", key, value, wanted.get(key, str))
+        if expected and key not in expected:
+            raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(expected)}.")
+        _check_key(file, f"{table}.{key}", key, value, expected.get(key, str))
 
 
-def _check_value(file: Path, key: str, value: Any, wanted: type) -> None:
-    if wanted is str and not isinstance(value, str):
+def _check_value(file: Path, key: str, value: Any, expected: type) -> None:
+    if expected is str and not isinstance(value, str):
         raise UserError(f"{file}: {key!r} must be text, in quotes.")
-    if wanted is bool and not isinstance(value, bool):
+    if expected is bool and not isinstance(value, bool):
         raise UserError(f"{file}: {key!r} must be true or false.")
-    if wanted is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+    if expected is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise UserError(f"{file}: {key!r} must be a whole number; 0 is no limit.")
-    if wanted is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+    if expected is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         raise UserError(f"{file}: {key!r} must be a list of texts.")
 
 
-def _path(text: str | None) -> Path | None:
+def _to_path(text: str | None) -> Path | None:
     return Path(text).expanduser() if text else None
 
 
-def _mode(text: str | None) -> int:
+def _parse_mode(text: str | None) -> int:
     if text is None:
         return DEFAULT_MODE
     if not re.fullmatch("[0-7]{3,4}", text):
@@ -254,8 +260,8 @@ def _mode(text: str | None) -> int:
     return int(text, 8)
 
 
-def _attachments(patterns: list[str] | None) -> tuple[str, ...]:
-    """Raises UserError for what is no pattern of gitignore."""
+def _parse_attachments(patterns: list[str] | None) -> tuple[str, ...]:
+    """The patterns of attachments. Raises UserError for an invalid gitignore pattern."""
     if patterns is None:
         return ATTACHMENTS
     others = [line for line in patterns if line not in ATTACHMENTS]
@@ -274,35 +280,35 @@ def _attachments(patterns: list[str] | None) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _sources_dir(text: str) -> str:
+def _parse_sources_dir(text: str) -> str:
     parts = text.strip("/").split("/")
     if any(not part.strip() or is_reserved(part) for part in parts):
         raise UserError(f"sources_dir is {text!r}; write the path of a directory of pages, for instance {DIRECTORY!r}.")
     return "/".join(parts)
 
 
-def _notify(text: str) -> Notify:
-    for known in get_args(Notify):
-        if text == known:
-            return known  # type: ignore[no-any-return]
+def _parse_notify(text: str) -> Notify:
+    for choice in get_args(Notify):
+        if text == choice:
+            return choice  # type: ignore[no-any-return]
     raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
 
 
-def _console(written: Mapping[str, Any], said: str | None) -> Console:
-    """said: a port, or "off"; None or empty: nothing."""
+def _parse_console(written: Mapping[str, Any], setting: str | None) -> Console:
+    """The console's options. setting: of the environment, a port or "off"; None or empty: not set."""
     hosts = tuple(written.get("hosts", ()))
     serve, port = written.get("serve"), written.get("port", CONSOLE_PORT)
-    if said:
-        if said != "off" and not (said.isascii() and said.isdigit()):
-            raise UserError(f'MIRRORD_CONSOLE is {said!r}; it is a port, for instance {CONSOLE_PORT}, or "off".')
-        serve, port = said != "off", port if said == "off" else int(said)
+    if setting:
+        if setting != "off" and not (setting.isascii() and setting.isdigit()):
+            raise UserError(f'MIRRORD_CONSOLE is {setting!r}; it is a port, for instance {CONSOLE_PORT}, or "off".')
+        serve, port = setting != "off", port if setting == "off" else int(setting)
     if port >= 1 << 16:
         raise UserError(f"The console's port is {port}; there are 65535.")
     return Console(serve, port, hosts)
 
 
-def _metrics(text: str | None) -> Endpoint | None:
-    """Measurements name tenants, and nobody has to log in for them: they never leave this machine."""
+def _parse_metrics(text: str | None) -> Endpoint | None:
+    """The endpoint of measurements; loopback only, because they name tenants and need no login."""
     if text is None:
         return None
     socket = text.removeprefix("unix:")

@@ -1,13 +1,13 @@
-"""The errors of mirrord: one class per reaction.
+"""The errors of mirrord, one class per reaction.
 
 MirrordError
   UserError      shown as one sentence without a traceback: bad configuration, unknown page
   Refused        policy or safety refused this act for this actor
     Mounted      another file system, or a bind mount, is in the path
   Stale          the side changed since it was read; observe again
-  Busy           somebody holds the file open for writing; look again later
+  Busy           another program holds the file open for writing; look again later
   Unavailable    Postgres or the mirror's root is out of reach; retried with delay
-    Locked       somebody else's transaction holds a row; all others go on meanwhile
+    Locked       another transaction holds a row; all other rows go on meanwhile
   Fenced         another daemon holds this mirror's lease now; write nothing more
   Damaged        text that cannot be taken as it is (not UTF-8, no safe round trip); listed as a problem
   Halted         a safety halt stands until a person decides
@@ -21,7 +21,7 @@ class MirrordError(Exception):
 
 
 class UserError(MirrordError):
-    """The person can mend it: shown as one sentence, without a traceback."""
+    """An error that the person can mend: shown as one sentence, without a traceback."""
 
 
 class Refused(MirrordError):
@@ -37,7 +37,7 @@ class Stale(MirrordError):
 
 
 class Busy(MirrordError):
-    """Somebody has the file open for writing; look again later."""
+    """Another program has the file open for writing; look again later."""
 
 
 class Unavailable(MirrordError):
@@ -45,7 +45,7 @@ class Unavailable(MirrordError):
 
 
 class Locked(Unavailable):
-    """Somebody else's transaction holds a row that is to be written: the others first, this one later."""
+    """Another transaction holds a row that has to be written: the other rows first, this one later."""
 
 
 class Fenced(MirrordError):
@@ -61,5 +61,5 @@ class Halted(MirrordError):
 
 
 def reason_of(error: Exception) -> str:
-    """Why something could not be done, as the end of a sentence: of the system's errors without path and number."""
+    """The reason of *error* as the end of a sentence; for a system error without path and number."""
     return f"{error.strerror}." if isinstance(error, OSError) else str(error)

@@ -1,1 +1,1 @@
-"""Requests of agents become rows, and what a person approved is run: where sync and commands meet."""
+"""Approvals: requests of agents become rows, and approved ones are run; here sync and commands meet."""

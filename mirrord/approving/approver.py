@@ -1,4 +1,4 @@
-"""The daemon's part in approvals: takes requests in, and runs those that a person approved."""
+"""The daemon's part in approvals: accepts requests, and runs those that a person approved."""
 
 import asyncio
 import json
@@ -19,10 +19,10 @@ from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Fenced, MirrordError
 from mirrord.sync.pausing import pause
 
-EVERY = 60.0  # seconds after which all files are looked at, whatever the watcher says
-POLL = 0.5  # seconds between looks at decisions while any request waits, and at whether sync goes on again
-RETRY = 0.5  # seconds after Postgres was out of reach, or the lease lost
-_LAST = "approval"  # in the cache: the outcome of the last request that was run
+EVERY = 60.0  # seconds between looks at all files, independent of the watcher
+POLL = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
+RETRY = 0.5  # seconds after Postgres was out of reach, or the lease was lost
+_LAST_OUTCOME_KEY = "approval"  # cache key: the outcome of the last request that was run
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +32,16 @@ class Approver:
     """
     Works on one mirror's requests, one after the other.
 
-    may_act: whether files may be changed now. long_work: how far the command is that is being run, if it tells.
+    may_act: whether files may be changed now. long_work: progress of the running command, if it reports any.
     """
 
     desk: Desk
     may_act: Callable[[], bool]
     intake: Intake = field(init=False)
     long_work: Work | None = None
-    _waiting: bool = True  # whether any request has no end yet; first nobody knows
+    _waiting: bool = True  # whether any request is still open; assumed at first
     _working: bool = False
-    _looked: float = field(default_factory=time.monotonic)  # when all files were, by the monotonic clock
+    _looked_at: float = field(default_factory=time.monotonic)  # when all files were looked at, by the monotonic clock
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -53,32 +53,32 @@ class Approver:
         return self.intake.marks.is_empty and not self._working
 
     def mark(self, path: str) -> None:
-        """The file at *path* may have changed; of a directory, any file below it."""
+        """Mark the file at *path* as possibly changed; a directory marks every file."""
         self.intake.marks.mark(path)
         self._wake.set()
 
     def look_everywhere(self) -> None:
-        """Any file may have."""
+        """Mark every file as possibly changed."""
         self.intake.marks.mark_everywhere()
         self._wake.set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until *stop*; a command that was begun is ended."""
+        """Work until *stop*; a running command is finished."""
         while not stop.is_set():
             self._wake.clear()
             seconds = RETRY
             try:
                 await self.work()
                 seconds = EVERY if self.idle and not self._waiting else POLL
-            except (MirrordError, OSError) as error:  # a full disk, a tree that is gone: all may come back
+            except (MirrordError, OSError) as error:  # a full disk, a missing tree: both may be over soon
                 log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
             await pause(stop, seconds, self._wake)
-            if time.monotonic() - self._looked > EVERY:
-                self._looked = time.monotonic()
+            if time.monotonic() - self._looked_at > EVERY:
+                self._looked_at = time.monotonic()
                 self.intake.marks.mark_everywhere()
 
     async def work(self) -> None:
-        """One round. Raises MirrordError, OSError: what was not done is done in the next."""
+        """Work one round. Raises MirrordError, OSError: the next round does the rest."""
         if self.desk.sides.lease is None:
             raise Fenced("The lease is not held; requests wait.")
         if not self.may_act():
@@ -87,68 +87,68 @@ class Approver:
         try:
             self._waiting |= await self.intake.take_in()
             if self._waiting:
-                self._waiting = await self._follow()
+                self._waiting = await self._act_on_decisions()
         finally:
             self._working = False
 
-    async def _follow(self) -> bool:
-        """Do what decisions ask for; whether any request still waits for one."""
+    async def _act_on_decisions(self) -> bool:
+        """Act on decisions; returns whether any request still waits for one."""
         sides = self.desk.sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approvals.expire(connection, sides.tenant)
             open_ones = await approvals.untold(connection, sides.tenant, sides.mirror)
         for stored in open_ones:
             if stored.state is State.APPROVED:
-                stored = await self._approved(stored)
+                stored = await self._run_approved(stored)
             if stored.state is not State.PENDING:
-                await self._tell(stored)
+                await self._deliver_answer(stored)
         return any(stored.state is State.PENDING for stored in open_ones)
 
-    async def _approved(self, stored: Stored) -> Stored:
-        """Run it once, whenever it was claimed, and by whom: an earlier daemon of this mirror may have died over it."""
+    async def _run_approved(self, stored: Stored) -> Stored:
+        """Run an approved request exactly once, even if an earlier daemon of this mirror claimed it and died."""
         sides = self.desk.sides
         if stored.claimed:
-            outcome = await self._left_by_the_dead(stored)
+            outcome = await self._outcome_of_interrupted(stored)
         else:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
                 if not await approvals.claim(connection, sides.tenant, sides.mirror, stored.id):
                     raise Busy("The request is being run elsewhere.")
-            outcome = await self._execute(stored)
+            outcome = await self._run_command(stored)
         state = State.EXECUTED if "result" in outcome or outcome.get("begun") else State.FAILED
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approvals.conclude(connection, sides.tenant, stored.id, state, outcome)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
         return replace(stored, state_name=state, outcome=outcome)
 
-    async def _execute(self, stored: Stored) -> dict[str, Any]:
+    async def _run_command(self, stored: Stored) -> dict[str, Any]:
         sides = self.desk.sides
         sides.check_lease()
         try:
-            outcome = await asyncio.to_thread(executed, self.desk, stored.request, stored.level, self._hear)
+            outcome = await asyncio.to_thread(executed, self.desk, stored.request, stored.level, self._note_progress)
         finally:
             self.long_work = None
         last = json.dumps({"id": str(stored.id), "outcome": outcome})
-        await asyncio.to_thread(sides.state.set, _LAST, last)
+        await asyncio.to_thread(sides.state.set, _LAST_OUTCOME_KEY, last)
         return outcome
 
-    def _hear(self, done: int, of: int, /) -> None:
+    def _note_progress(self, done: int, of: int, /) -> None:
         self.long_work = Work("command", done, of)
 
-    async def _left_by_the_dead(self, stored: Stored) -> dict[str, Any]:
-        """What became of a request whose run was cut short: never is it run again where it had begun."""
-        kept: str | None = await asyncio.to_thread(self.desk.sides.state.get, _LAST)
-        last = json.loads(kept or "{}")
+    async def _outcome_of_interrupted(self, stored: Stored) -> dict[str, Any]:
+        """The outcome of an interrupted run. A request whose run began is never run twice."""
+        text: str | None = await asyncio.to_thread(self.desk.sides.state.get, _LAST_OUTCOME_KEY)
+        last = json.loads(text or "{}")
         if last.get("id") == str(stored.id):
-            found: dict[str, Any] = last["outcome"]
-            return found
+            outcome: dict[str, Any] = last["outcome"]
+            return outcome
         events = await asyncio.to_thread(left_events, self.desk, stored.request)
         if not events:
-            return await self._execute(stored)
+            return await self._run_command(stored)
         sentence = f"mirrord was stopped while it ran {stored.command}; what it had done is listed here."
         failed = Failed("INTERRUPTED", "unavailable", sentence, "Look what is there, then ask for what is missing.")
         return {"failure": failure(failed) | {"facts": {"done": events}}, "begun": True}
 
-    async def _tell(self, stored: Stored) -> None:
+    async def _deliver_answer(self, stored: Stored) -> None:
         sides = self.desk.sides
         await self.intake.answer(stored)
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:

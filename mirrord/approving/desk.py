@@ -1,4 +1,4 @@
-"""What requests of one tenant are worked with, and who may make them."""
+"""The context of one tenant's requests, and the check of who made them."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from mirrord.sync.sides import Sides
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One tenant's mirror, and what an operator decided about agents."""
+    """One tenant's mirror, with the operator's configuration for agents."""
 
     sides: Sides
     config: Config
 
     def check_asker(self, request: Request) -> None:
-        """Raises Refused unless whoever asked is who they say, and may change this tenant's files."""
+        """Check the author of *request*. Raises Refused unless it is the claimed actor and may change these files."""
         if request.tenant_id != self.sides.tenant:
             raise Refused("It was made in another tenant.")
         if request.token is None:

@@ -1,4 +1,4 @@
-"""Commands run by the daemon: only to see what they would do, or because a person approved them."""
+"""Run commands in the daemon: to preview them, or because a person approved them."""
 
 import json
 import secrets
@@ -23,62 +23,67 @@ if TYPE_CHECKING:
     from mirrord.commands.registry import Command
     from mirrord.commands.session import Session
 
-TRIES = 20  # of a command, while somebody has a file open
+TRIES = 20  # of a command, while another program has a file open
 PAUSE = 0.25  # seconds between them
 
 T = TypeVar("T")
 
 
 def previewed(desk: Desk, request: Request) -> Preview:
-    """What a request would do as the tree is now. Raises Failed, STALE too where its asker saw something else."""
+    """Preview a request on the tree as it is now. Raises Failed; STALE if its author saw another state."""
     _check_places(desk, request)
-    with _session(desk, request) as session:
-        return _patiently(request, lambda: _preview(session, request))
+    with _open_session(desk, request) as session:
+        return _run_patiently(request, lambda: _preview_command(session, request))
 
 
 def executed(desk: Desk, request: Request, level: str, progress: Progress = unobserved) -> dict[str, Any]:
-    """Run what was approved; {"result"}, or {"failure"} where nothing was changed."""
+    """Run an approved request; returns {"result"}, or {"failure"} if nothing was changed."""
     from mirrord.commands.run import told  # noqa: PLC0415  (as above)
 
     try:
-        with _session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
-            return {"result": storable(_patiently(request, lambda: _run(session, request, progress)))}
+        with _open_session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
+            return {"result": storable(_run_patiently(request, lambda: _run_command(session, request, progress)))}
     except Failed as failed:
         return {"failure": failure(failed)}
 
 
 def left_events(desk: Desk, request: Request) -> list[dict[str, Any]]:
     """
-    What a process that died had done for a request: the data of its events.
+    The work of a dead process for a request, as the data of its events.
 
-    What it had begun with a journal is finished, or undone, before.
+    Journaled work that it began is finished, or undone, before.
     """
-    with _session(desk, request) as session, session.writing():
+    with _open_session(desk, request) as session, session.writing():
         pass
-    tree, found = desk.sides.tree, []
+    tree, event_lines = desk.sides.tree, []
     try:
         names = sorted(tree.names(FOLDER))
     except FileNotFoundError:
         return []
     for name in names:
         with tree.file(f"{FOLDER}/{name}") as descriptor, open(descriptor, "rb", closefd=False) as lines:
-            found += [line for line in lines if str(request.id).encode() in line]
-    return [event["data"] | {"type": event["type"]} for event in map(_event, found) if _is_of(event, request.id)]
+            event_lines += [line for line in lines if str(request.id).encode() in line]
+    events = map(_parse_event, event_lines)
+    return [event["data"] | {"type": event["type"]} for event in events if _is_event_of(event, request.id)]
 
 
 def failure(failed: Failed) -> dict[str, Any]:
-    """A failure as the files of requests have it."""
-    said = {"sentence": str(failed), "instruction": failed.instruction, "facts": dict(failed.facts)}
-    return storable({"code": failed.code, "kind": failed.kind, **said})
+    """A failure as it is stored in the files of requests."""
+    details = {"sentence": str(failed), "instruction": failed.instruction, "facts": dict(failed.facts)}
+    return storable({"code": failed.code, "kind": failed.kind, **details})
 
 
 @contextmanager
-def _session(desk: Desk, request: Request) -> "Iterator[Session]":
-    """Like the asker's own, but that it reads from outside only what was staged."""
+def _open_session(desk: Desk, request: Request) -> "Iterator[Session]":
+    """A session like that of the request's author, except that of files outside it reads only staged ones."""
     from mirrord.commands.session import Session  # noqa: PLC0415  (as above)
 
     sides = desk.sides
-    staged = {str(request.arguments[name]): one for name, one in request.inputs.items() if name in request.arguments}
+    staged = {
+        str(request.arguments[name]): staged_input
+        for name, staged_input in request.inputs.items()
+        if name in request.arguments
+    }
     writer = f"approval-{secrets.token_hex(8)}"
     session = Session(
         Tree(sides.tree.root, sides.tree.attachments),
@@ -99,22 +104,22 @@ def _session(desk: Desk, request: Request) -> "Iterator[Session]":
         session.close()
 
 
-def _preview(session: "Session", request: Request) -> Preview:
-    """Raises Failed, STALE, where it would not be about the very files any more that it was asked for with."""
+def _preview_command(session: "Session", request: Request) -> Preview:
+    """Preview a request. Raises Failed, STALE, if it would not concern the same files as when it was made."""
     _check_bases(session, request.bases)
-    preview = _command(request).preview(session, **request.arguments)
+    preview = _command_of(request).preview(session, **request.arguments)
     if dict(preview.bases) != dict(request.bases):
         sentence = f"{request.command} would be about other files now than when it was asked for."
         raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
     return preview
 
 
-def _run(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
-    _preview(session, request)
-    return asdict(_command(request).call(session, request.arguments, progress))
+def _run_command(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
+    _preview_command(session, request)
+    return asdict(_command_of(request).call(session, request.arguments, progress))
 
 
-def _command(request: Request) -> "Command":
+def _command_of(request: Request) -> "Command":
     from mirrord.commands.registry import COMMANDS  # noqa: PLC0415  (as above)
 
     if request.command not in COMMANDS:
@@ -124,57 +129,57 @@ def _command(request: Request) -> "Command":
 
 
 def _check_places(desk: Desk, request: Request) -> None:
-    """Whoever wrote the request looked whether its files are open to agents, but anybody may have written it."""
+    """Check again that input files are open to agents: not only the agents' server may have written the request."""
     listed = desk.config.agents.attach_from
-    for one in request.inputs.values():
-        if one.place is None or listed is None:
+    for source in request.inputs.values():
+        if source.place is None or listed is None:
             continue
-        if not any(Path(one.place).is_relative_to(root.resolve()) for root in listed):
-            sentence = f"{one.place} is below none of the directories that the operator listed in mcp.attach_from."
+        if not any(Path(source.place).is_relative_to(root.resolve()) for root in listed):
+            sentence = f"{source.place} is below none of the directories that the operator listed in mcp.attach_from."
             raise Failed("REFUSED", "forbidden", sentence, "Ask for a file below one of those.")
 
 
 def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
     for path, digest in bases.items():
-        now = _digest(session.tree, path)
-        if now != digest:
-            what = "changed" if now != ABSENT else "was deleted"
-            what = what if digest != ABSENT else "was made"
+        current = _digest_of(session.tree, path)
+        if current != digest:
+            change = "changed" if current != ABSENT else "was deleted"
+            change = change if digest != ABSENT else "was made"
             raise Failed(
                 "STALE",
                 "conflict",
-                f"{path} {what} after this was asked for, so it was not done.",
+                f"{path} {change} after this was asked for, so it was not done.",
                 "Look at what is there now; if it is still right, ask again.",
                 {"path": path},
             )
 
 
-def _digest(tree: Tree, path: str) -> str:
-    """What there is now; ABSENT: nothing."""
+def _digest_of(tree: Tree, path: str) -> str:
+    """The digest of the file; ABSENT: there is none."""
     try:
         return tree.digest(path)[0].hex()
     except FileNotFoundError:
         return ABSENT
 
 
-def _patiently(request: Request, work: Callable[[], T]) -> T:
-    """Do *work*, again while somebody has a file open. Raises Failed for whatever goes wrong."""
+def _run_patiently(request: Request, work: Callable[[], T]) -> T:
+    """Run *work*, again while another program has a file open. Raises Failed for every error."""
     for _ in range(TRIES - 1):
         try:
-            return _contained(request, work)
+            return _run_contained(request, work)
         except Failed as failed:
             if failed.kind != "busy":
                 raise
         time.sleep(PAUSE)
-    return _contained(request, work)
+    return _run_contained(request, work)
 
 
-def _contained(request: Request, work: Callable[[], T]) -> T:
+def _run_contained(request: Request, work: Callable[[], T]) -> T:
     with contained(request.command), explained():
         return work()
 
 
-def _event(line: bytes) -> dict[str, Any]:
+def _parse_event(line: bytes) -> dict[str, Any]:
     try:
         event = json.loads(line)
     except ValueError:
@@ -182,5 +187,5 @@ def _event(line: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) and isinstance(event.get("data"), dict) else {}
 
 
-def _is_of(event: Mapping[str, Any], request: UUID) -> bool:
+def _is_event_of(event: Mapping[str, Any], request: UUID) -> bool:
     return bool(event) and event["data"].get("request_id") == str(request)

@@ -1,4 +1,4 @@
-"""Requests from files: each is taken in once, as it is then; whatever its file says later changes nothing."""
+"""Accept requests from files: each once, as it is then; later changes of its file have no effect."""
 
 import asyncio
 import time
@@ -23,9 +23,9 @@ from mirrord.mirror.lock import records_lock
 from mirrord.sync.marks import Marks
 
 CODE = "approval"  # of problems
-KEPT = LIFETIME.total_seconds() + 30 * 86_400.0  # seconds after which the file of a request goes; its row stays
+KEPT = LIFETIME.total_seconds() + 30 * 86_400.0  # seconds after which the file of a request is removed; its row stays
 
-CLEAN = 3600.0  # seconds between two looks for what is old
+CLEAN = 3600.0  # seconds between two searches for old files
 
 
 @dataclass(slots=True)
@@ -35,20 +35,20 @@ class Intake:
     desk: Desk
     marks: Marks = field(default_factory=lambda: Marks(_is_request))
     _listed: dict[str, Problem] | None = None
-    _seen: dict[str, Stat] = field(default_factory=dict)
-    _cleaned: float = -CLEAN  # by the monotonic clock
+    _stats_seen: dict[str, Stat] = field(default_factory=dict)
+    _cleaned_at: float = -CLEAN  # by the monotonic clock
 
     async def take_in(self) -> bool:
-        """Look at what was marked; whether there was anything. What cannot be is marked again. Raises Unavailable."""
+        """Look at marked files; returns whether there were any. Busy ones are marked again. Raises Unavailable."""
         if self.marks.is_empty:
             return False
-        await self._load()
+        await self._load_problems()
         busy = set()
 
         async def look(path: str) -> None:
             try:
-                await self._look(path)
-            except Busy:  # the others need not wait for whoever has it open
+                await self._look_at(path)
+            except Busy:  # the other files need not wait for this open one
                 busy.add(path)
 
         try:
@@ -58,85 +58,85 @@ class Intake:
                 self.marks.mark(path)
         return True
 
-    async def _load(self) -> None:
+    async def _load_problems(self) -> None:
         if self._listed is None:
             sides = self.desk.sides
             async with sides.database.transaction(sides.tenant) as connection:
-                found = await attention.problems(connection, sides.tenant)
-            self._listed = {problem.path: problem for problem in found if problem.code == CODE}
+                problems = await attention.problems(connection, sides.tenant)
+            self._listed = {problem.path: problem for problem in problems if problem.code == CODE}
 
     async def _look_around(self) -> None:
-        """Mark every file; what is old goes, and so does what was staged for nothing."""
+        """Mark changed files; remove old ones, and staged files that no request needs."""
         try:
-            found = await asyncio.to_thread(requests.files, self.desk.sides.tree)
+            stats = await asyncio.to_thread(requests.files, self.desk.sides.tree)
         except (Refused, OSError):
-            await self._list(FOLDER, f"{FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.")
+            await self._report(FOLDER, f"{FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.")
             return
-        for path in (path for path, stat in found.items() if self._seen.get(path) != stat):
+        for path in (path for path, stat in stats.items() if self._stats_seen.get(path) != stat):
             self.marks.mark(path)
-        self._seen = found
-        for path in (self._listed or {}).keys() - found.keys():
-            await self._settle(path)
-        if time.monotonic() - self._cleaned > CLEAN:
-            old = {path for path, stat in found.items() if time.time() - stat.mtime_ns / 1e9 > KEPT}
-            await asyncio.to_thread(self._clean, old)
-            self._cleaned = time.monotonic()
+        self._stats_seen = stats
+        for path in (self._listed or {}).keys() - stats.keys():
+            await self._drop_problem(path)
+        if time.monotonic() - self._cleaned_at > CLEAN:
+            old = {path for path, stat in stats.items() if time.time() - stat.mtime_ns / 1e9 > KEPT}
+            await asyncio.to_thread(self._clean_up, old)
+            self._cleaned_at = time.monotonic()
 
-    def _clean(self, old: set[str]) -> None:
+    def _clean_up(self, old: set[str]) -> None:
         tree, needed = self.desk.sides.tree, set()
         for request, answer in requests.all_of(tree):
             if answer.state in (State.PENDING, State.APPROVED):
-                needed |= {one.digest.hex() for one in request.inputs.values()}
+                needed |= {source.digest.hex() for source in request.inputs.values()}
             elif requests.path_of(request.id) in old:
                 requests.remove(tree, request.id)
         staging.sweep(tree, needed)
 
-    async def _look(self, path: str) -> None:
+    async def _look_at(self, path: str) -> None:
         sides = self.desk.sides
-        found = await asyncio.to_thread(requests.read, sides.tree, path)
-        if found is None:
-            await self._settle(path)
+        content = await asyncio.to_thread(requests.read, sides.tree, path)
+        if content is None:
+            await self._drop_problem(path)
             return
-        if isinstance(found, str):
-            await self._list(path, f"{found}; it is passed over.")
+        if isinstance(content, str):
+            await self._report(path, f"{content}; it is passed over.")
             return
-        request, answer = found
+        request, answer = content
         async with sides.database.transaction(sides.tenant) as connection:
             stored = (await approvals.known(connection, sides.tenant, [request.id])).get(request.id)
         if stored is not None:
-            await self._compare(path, request, answer, stored)
+            await self._compare_with_row(path, request, answer, stored)
         elif answer.state is State.PENDING:
-            await self._take_in(path, request)
+            await self._accept(path, request)
 
-    async def _compare(self, path: str, request: Request, answer: Answer, stored: Stored) -> None:
-        """The row decides; a file that says otherwise is a problem, or, where only the answer is, put right."""
+    async def _compare_with_row(self, path: str, request: Request, answer: Answer, stored: Stored) -> None:
+        """Compare a file with its row, which counts: another request is a problem, another answer is corrected."""
         if stored.mirror != self.desk.sides.mirror:
-            await self._list(
+            await self._report(
                 path, f"{path!r} was asked for in another mirror; what is in this tree counts for nothing."
             )
         elif request.digest != stored.digest:
             sentence = f"{path!r} was changed after it was taken in; that counts for nothing."
-            await self._list(path, f"{sentence} `mirrord approvals show {stored.id}` shows what was asked for.")
+            await self._report(path, f"{sentence} `mirrord approvals show {stored.id}` shows what was asked for.")
         else:
-            await self._settle(path)
+            await self._drop_problem(path)
             if answer.state != stored.state and (stored.told or stored.state is State.PENDING):
                 await self.answer(stored)
 
-    async def _take_in(self, path: str, request: Request) -> None:
+    async def _accept(self, path: str, request: Request) -> None:
         desk, sides = self.desk, self.desk.sides
         try:
             desk.check_asker(request)
-            inputs = {name: input_facts(one) for name, one in request.inputs.items()}
+            inputs = {name: input_facts(source) for name, source in request.inputs.items()}
             check_storable({"arguments": dict(request.arguments), "inputs": inputs, "bases": dict(request.bases)})
         except (Refused, Damaged) as error:
-            await self._list(path, f"{path!r} is no request that counts: {error}")
+            await self._report(path, f"{path!r} is no request that counts: {error}")
             return
-        await self._settle(path)
+        await self._drop_problem(path)
         try:
             await self._check_count(request)
             preview = await asyncio.to_thread(previewed, desk, request)
         except Failed as failed:
-            await asyncio.to_thread(self._put, request, Answer(State.FAILED, failure=failure(failed)))
+            await asyncio.to_thread(self._write_answer, request, Answer(State.FAILED, failure=failure(failed)))
             return
         level = max(desk.config.agents.trust.get(request.command, DEFAULTS[request.command]), Trust.SUGGEST)
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
@@ -146,28 +146,28 @@ class Intake:
         await self.answer(stored)
 
     async def _check_count(self, request: Request) -> None:
-        sides, most = self.desk.sides, self.desk.config.agents.limits.pending
+        sides, limit = self.desk.sides, self.desk.config.agents.limits.pending
         async with sides.database.transaction(sides.tenant) as connection:
             count = await approvals.count_pending(connection, sides.tenant, request.actor)
-        if most and count >= most:
-            sentence = f"{count} requests wait for a person already; there may be {most}."
+        if limit and count >= limit:
+            sentence = f"{count} requests wait for a person already; there may be {limit}."
             raise Failed("TOO_MANY_PENDING", "busy", sentence, "Let the person decide about them first.")
 
     async def answer(self, stored: Stored) -> None:
-        """Let a request's file say what its row says; the token is not needed any more."""
-        await asyncio.to_thread(self._put, stored.request, _answer(stored))
+        """Write a request's row into its file, without the token, which is no longer needed."""
+        await asyncio.to_thread(self._write_answer, stored.request, _answer_of(stored))
 
-    def _put(self, request: Request, answer: Answer) -> None:
+    def _write_answer(self, request: Request, answer: Answer) -> None:
         tree = self.desk.sides.tree
         with records_lock(tree, patience=10.0):
             self.desk.sides.check_lease()
-            with suppress(Busy):  # who holds the file open does not hold up its outcome
+            with suppress(Busy):  # an open file does not delay its outcome
                 before = requests.read(tree, requests.path_of(request.id))
                 if isinstance(before, tuple) and before[1].state is answer.state:
                     answer = replace(answer, delivered_at=before[1].delivered_at)
             requests.put(tree, replace(request, token=None), answer)
 
-    async def _list(self, path: str, sentence: str) -> None:
+    async def _report(self, path: str, sentence: str) -> None:
         sides, problem = self.desk.sides, Problem(path, CODE, sentence)
         assert self._listed is not None
         if self._listed.get(path) != problem:
@@ -175,7 +175,7 @@ class Intake:
                 await attention.report(connection, sides.tenant, sides.mirror, [problem])
             self._listed[path] = problem
 
-    async def _settle(self, path: str) -> None:
+    async def _drop_problem(self, path: str) -> None:
         sides = self.desk.sides
         if self._listed and path in self._listed:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
@@ -187,19 +187,19 @@ def _is_request(path: str) -> bool:
     return path.startswith(f"{FOLDER}/")
 
 
-def _answer(stored: Stored) -> Answer:
+def _answer_of(stored: Stored) -> Answer:
     outcome = stored.outcome or {}
     return Answer(
         state=stored.state,
         expires_at=stored.expires_at,
         preview=stored.preview,
         result=outcome.get("result"),
-        failure=outcome.get("failure") or _refusal(stored),
+        failure=outcome.get("failure") or _refusal_of(stored),
     )
 
 
-def _refusal(stored: Stored) -> Mapping[str, Any] | None:
-    """Why a request that was never run was not."""
+def _refusal_of(stored: Stored) -> Mapping[str, Any] | None:
+    """The failure of a request that was not run: expired or rejected; None: neither."""
     if stored.state is State.EXPIRED:
         sentence = "Nobody decided about this in time, so it was not done."
         return failure(Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again."))

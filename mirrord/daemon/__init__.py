@@ -1,1 +1,1 @@
-"""The daemon: engines for its tenants, kept busy by the watcher, the feed and the clock."""
+"""The daemon: one engine per tenant, driven by the watcher, the feed and the clock."""

@@ -1,4 +1,4 @@
-"""What `mirrord up` runs: opens the mirrors, keeps leases, heartbeat and its own Postgres, and closes them."""
+"""The daemon of `mirrord up`: opens the mirrors, keeps leases, heartbeat and its own Postgres, and closes them."""
 
 import asyncio
 import logging
@@ -41,19 +41,19 @@ from mirrord.telemetry.pulses import pulse_of
 
 log = logging.getLogger(__name__)
 
-GRACE = 10.0  # seconds after which an embedded server that is gone is started again
-CONNECTIONS = 8  # at most; one mirror alone uses three
-BEAT = 3.0  # seconds between heartbeats that say the same
+GRACE = 10.0  # seconds after which an embedded server that ended is started again
+CONNECTIONS = 8  # at most; a single mirror uses three
+BEAT = 3.0  # seconds between equal heartbeats
 BEAT_SHARE = 0.003  # seconds at least between two heartbeats, for each mirror
-STUCK = 300.0  # seconds; what an engine does between two steps, such as hashing a chunk of large files, takes less
+STUCK = 300.0  # seconds; a step of an engine, such as hashing a chunk of large files, takes less
 
 
 @dataclass(slots=True)
 class Daemon:
     """
-    What `mirrord up` runs. reached is set when Postgres answers and its schema is up to date, ready when the first
-    comparison of every tenant has been made.
+    The daemon of `mirrord up`.
 
+    reached: set when Postgres answers and its schema is up to date. ready: set when every tenant was compared once.
     patience: seconds that an engine may stand still.
     """
 
@@ -78,9 +78,9 @@ class Daemon:
 
     async def run(self, fill: Path | None = None) -> None:
         """
-        Work until `stop` is set, then finish what is under way and give everything back.
+        Work until `stop` is set, then finish the work under way and release everything.
 
-        fill: a directory copied into the tree of a tenant that is empty.
+        fill: a directory copied into the empty tree of a tenant.
         Raises MirrordError if it cannot start.
         """
         app.make_directory(self.config.mirror)
@@ -92,17 +92,17 @@ class Daemon:
             finally:
                 self._workers.end()
                 await self.postgres.stop()
-                await asyncio.to_thread(self._heart.remove)
+                await asyncio.to_thread(self._heartbeat.remove)
                 log.info("stopped")
 
     async def _start_postgres(self) -> None:
-        """A server of our own must start; somebody else's may be down for now: wait for it."""
+        """Start the embedded server, or wait for the configured one, which may be down for now."""
         await self.postgres.start()
         backoff = Backoff()
         while not self.stop.is_set():
             try:
                 await app.prepare(self.postgres)
-                await self._choose_notify()
+                await self._choose_notification()
             except Unavailable as error:
                 if self.postgres.embedded is not None:
                     raise
@@ -116,43 +116,43 @@ class Daemon:
                 self.reached.set()
                 return
 
-    async def _choose_notify(self) -> None:
+    async def _choose_notification(self) -> None:
         if sentence := await choose(self.postgres.dsn, self.config.notify):
             self.degraded["notify"] = sentence
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
         try:
             if self.postgres.embedded is None:
-                await self._insist(partial(self._open_all, database, fill))
+                await self._retry_while_unavailable(partial(self._open_all, database, fill))
             else:
                 await self._open_all(database, fill)
             if not self.stop.is_set():
-                async with together(self._tasks(database), self.stop):
+                async with together(self._make_tasks(database), self.stop):
                     await self.stop.wait()
         finally:
-            await self._close(database)
+            await self._close_mirrors(database)
 
     async def _open_all(self, database: Database, fill: Path | None) -> None:
-        """All mirrors that are not open yet: called again where Postgres went away half-way."""
+        """Open all mirrors that are not open yet; called again if Postgres went away meanwhile."""
         if self.stop.is_set():
             return
         chosen = await app.choose_tenants(database, self.config)
-        for name in [one for one in chosen if one not in self.worked]:
+        for name in [name for name in chosen if name not in self.worked]:
             root = app.make_root(self.config, name)
             if fill is not None:
                 await asyncio.to_thread(app.fill, root, fill)
             await self._open_or_halt(database, name, chosen[name], alone=len(chosen) == 1)
 
     async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
-        try:  # a tree that is not recognised stops its own tenant only
-            await self._open(database, name, tenant)
+        try:  # an unrecognised tree stops only its own tenant
+            await self._open_mirror(database, name, tenant)
         except Halted as halted:
             if alone:
                 raise
             log.error("tenant_halted", extra={"tenant": name, "reason": str(halted)})
             self.degraded[f"halted {name}"] = f"{name}: {halted}"
 
-    async def _open(self, database: Database, name: str, tenant: TenantId) -> None:
+    async def _open_mirror(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, adopting=opened.adopting, company=self._company)
         reader = EventReader(opened.sides, self.config.sources_dir)
@@ -164,73 +164,79 @@ class Daemon:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
 
-    async def _close(self, database: Database) -> None:
-        for worked in self.worked.values():
-            lease = worked.opened.sides.lease
+    async def _close_mirrors(self, database: Database) -> None:
+        for mirror in self.worked.values():
+            lease = mirror.opened.sides.lease
             if lease is not None:
                 with suppress(Unavailable):
                     await leases.release(database, lease)
-            worked.opened.close()
+            mirror.opened.close()
 
     @property
-    def _heart(self) -> Heartbeat:
+    def _heartbeat(self) -> Heartbeat:
         return Heartbeat(self.config.mirror)
 
-    def _tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
-        engines = {worked.opened.sides.tenant: worked.engine for worked in self.worked.values()}
+    def _make_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
+        engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.worked.values()}
         bells = Bells(self.postgres.working_dsn, engines, self.stop)
         tasks = [
             self._watching.run(),
             bells.listen(),
             bells.poll(database, self.ready),
-            self._renew(database),
-            self._beat(),
+            self._renew_leases(database),
+            self._keep_heartbeat(),
         ]
-        tasks += [self._tell(database), self._keep_postgres(database)]
+        tasks += [self._publish_states(database), self._keep_postgres(database)]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
-        for worked in self.worked.values():
-            tasks += [self._work(worked), worked.consequences.run(self.stop), make_rounds(worked.engine, self.stop)]
-            tasks += [worked.events.run(self.stop), worked.outbox.run(self.stop), worked.approver.run(self.stop)]
+        for mirror in self.worked.values():
+            tasks += [
+                self._run_engine(mirror),
+                mirror.consequences.run(self.stop),
+                make_rounds(mirror.engine, self.stop),
+            ]
+            tasks += [mirror.events.run(self.stop), mirror.outbox.run(self.stop), mirror.approver.run(self.stop)]
         return tasks
 
-    async def _work(self, worked: Worked) -> None:
-        await self._insist(worked.engine.start)
+    async def _run_engine(self, mirror: Worked) -> None:
+        await self._retry_while_unavailable(mirror.engine.start)
         if all(other.engine.started for other in self.worked.values()):
             self.ready.set()
             log.info("ready", extra={"seconds": round(time.time() - self.since, 3)})
-        await worked.engine.run(self.stop)
+        await mirror.engine.run(self.stop)
 
-    async def _insist(self, act: Any) -> None:
-        """Do *act*, however often Postgres goes away meanwhile."""
+    async def _retry_while_unavailable(self, act: Any) -> None:
+        """Run *act*, again after every loss of Postgres, until it succeeds or the daemon stops."""
         backoff = Backoff()
         while not self.stop.is_set():
             try:
                 await act()
             except Unavailable as error:
                 log.warning("start_waits", extra={"error": str(error)})
-                await self._beat_once()  # before there are mirrors nobody else does
+                await self._beat_once()  # nothing else beats before there are mirrors
                 await pause(self.stop, backoff.pause())
             else:
                 return
 
-    async def _renew(self, database: Database) -> None:
-        """Keep the leases; a mirror whose lease somebody took writes nothing until it has a new one."""
+    async def _renew_leases(self, database: Database) -> None:
+        """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
         while not self.stop.is_set():
             await pause(self.stop, leases.RENEWAL)
-            held = {
-                lease: worked for worked in self.worked.values() if (lease := worked.opened.sides.lease) is not None
+            held_leases = {
+                lease: mirror for mirror in self.worked.values() if (lease := mirror.opened.sides.lease) is not None
             }
-            done = {lease.mirror: one.engine.feed.cursor for lease, one in held.items() if one.engine.idle}
+            done = {
+                lease.mirror: mirror.engine.feed.cursor for lease, mirror in held_leases.items() if mirror.engine.idle
+            }
             with suppress(Unavailable):
                 with self._states.telling(self.worked.values()) as news:
-                    told = {lease.mirror: news[lease] for lease in news}
-                    renewed = await leases.renew(database, list(held), told, done)
-                for name, worked in self.worked.items():
-                    await self._keep_lease(database, name, worked, renewed)
+                    states_of = {lease.mirror: news[lease] for lease in news}
+                    renewed = await leases.renew(database, list(held_leases), states_of, done)
+                for name, mirror in self.worked.items():
+                    await self._keep_lease(database, name, mirror, renewed)
 
-    async def _keep_lease(self, database: Database, name: str, worked: Worked, renewed: set[Any]) -> None:
-        sides = worked.opened.sides
+    async def _keep_lease(self, database: Database, name: str, mirror: Worked, renewed: set[Any]) -> None:
+        sides = mirror.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
             sides.renewed()
             self.degraded.pop(f"lease {name}", None)
@@ -242,59 +248,59 @@ class Daemon:
             self.degraded[f"lease {name}"] = str(error)
         else:
             log.warning("lease_regained", extra={"tenant": name})
-            worked.engine.handshake.doubt()
-            worked.engine.compare_soon()
+            mirror.engine.handshake.doubt()
+            mirror.engine.compare_soon()
 
-    async def _tell(self, database: Database) -> None:
-        """Let long work be seen from elsewhere."""
+    async def _publish_states(self, database: Database) -> None:
+        """Write the progress of long work into the mirrors' rows."""
         while not self.stop.is_set():
             await pause(self.stop, states.BEAT)
             await self._states.tell(database, list(self.worked.values()))
 
-    async def _beat(self) -> None:
-        told, beaten = dict[str, Any](), 0.0
+    async def _keep_heartbeat(self) -> None:
+        last_facts, beaten_at = dict[str, Any](), 0.0
         while not self.stop.is_set():
             facts, now = self.facts(), time.monotonic()
-            if facts != told or now - beaten >= BEAT:
+            if facts != last_facts or now - beaten_at >= BEAT:
                 await self._beat_once(facts)
                 self._watching.answer_requests()  # an event may be lost
-                told, beaten = facts, now
+                last_facts, beaten_at = facts, now
             self._workers.rest()
             await pause(self.stop, min(BEAT, max(1.0, BEAT_SHARE * len(self.worked))))
 
     async def _beat_once(self, facts: dict[str, Any] | None = None) -> None:
-        """facts: as facts() told them just now, where it did."""
+        """Write one heartbeat. facts: the result of facts() just now; None: call it."""
         try:
-            await asyncio.to_thread(self._heart.beat, facts or self.facts())
+            await asyncio.to_thread(self._heartbeat.beat, facts or self.facts())
         except OSError as error:  # a full disk: the mirror itself may still work
             self.degraded["heartbeat"] = f"{self.config.mirror} cannot be written: {error.strerror}."
         else:
             self.degraded.pop("heartbeat", None)
 
     async def _keep_postgres(self, database: Database) -> None:
-        """Start the embedded server again when it has been gone for a while; nobody else would."""
-        embedded, gone, breaks = self.postgres.embedded, 0.0, database.breaks
+        """Start the embedded server again when it has been gone for GRACE."""
+        embedded, gone_seconds, breaks = self.postgres.embedded, 0.0, database.breaks
         while embedded is not None and not self.stop.is_set():
             await pause(self.stop, 1.0)
-            if not gone and database.breaks == breaks:  # the clocks are asked for as often
+            if not gone_seconds and database.breaks == breaks:  # the clocks are read as often, so a break shows here
                 continue
             breaks = database.breaks
             try:
-                gone = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone + 1.0
-                if gone >= GRACE and not self.stop.is_set():
+                gone_seconds = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone_seconds + 1.0
+                if gone_seconds >= GRACE and not self.stop.is_set():
                     log.warning("postgres_restarted")
                     with suppress(Unavailable):
                         await self.postgres.start()
-            except OSError as error:  # no descriptor is left, for instance: another second
+            except OSError as error:  # no descriptor is free, for instance: try again in a second
                 self.degraded["embedded"] = f"The embedded Postgres cannot be looked after: {reason_of(error)}"
             else:
                 self.degraded.pop("embedded", None)
 
     def facts(self) -> dict[str, Any]:
-        """What `status` reads from `daemon.json`."""
+        """The content of `daemon.json`, which `status` reads."""
         pulses = {
-            name: pulse_of(worked.engine, worked.long_work(), derived=worked.consequences.drawn)
-            for name, worked in self.worked.items()
+            name: pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.drawn)
+            for name, mirror in self.worked.items()
         }
         return {
             "pid": os.getpid(),
@@ -308,12 +314,12 @@ class Daemon:
 
     def reasons(self) -> list[str]:
         """Why this daemon does less than it should, as sentences."""
-        found = list(self.degraded.values())
-        for name, worked in self.worked.items():
-            pulse = worked.engine.pulse
-            found += [f"{name}: {sentence}" for sentence in (worked.engine.root.suspended, pulse.outage) if sentence]
-        return found
+        reasons = list(self.degraded.values())
+        for name, mirror in self.worked.items():
+            pulse = mirror.engine.pulse
+            reasons += [f"{name}: {sentence}" for sentence in (mirror.engine.root.suspended, pulse.outage) if sentence]
+        return reasons
 
     def stuck(self) -> list[str]:
-        """Tenants whose engine stands still for longer than it may: only a new start helps them."""
-        return [name for name, worked in self.worked.items() if worked.engine.pulse.is_stuck(self.patience)]
+        """Tenants whose engine stands still for longer than `patience`: only a restart helps."""
+        return [name for name, mirror in self.worked.items() if mirror.engine.pulse.is_stuck(self.patience)]

@@ -1,4 +1,4 @@
-"""What the watcher tells goes to the mirror whose tree it is of; requests to look go to all."""
+"""Passes the watcher's changes to the mirror of their tree, and requests to look to all mirrors."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,35 +15,35 @@ class Watching:
     """
     Watches the directory of all mirrors.
 
-    worked: those at work, by the name of their directory. degraded: gets a sentence while watching is limited.
+    worked: the running mirrors by the name of their directory. degraded: gets a sentence while watching is limited.
     """
 
     def __init__(self, root: Path, worked: Mapping[str, Worked], degraded: dict[str, str], stop: asyncio.Event) -> None:
         self._root = root
-        self._worked = worked
+        self._mirrors = worked
         self._degraded = degraded
         self._stop = stop
-        self._answers: set[asyncio.Task[None]] = set()
+        self._answer_tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until stop."""
-        async for batch in watch(self._root, self._stop, self._report, self._are_told):
+        """Watch until stop."""
+        async for batch in watch(self._root, self._stop, self._report, self._are_complete):
             if batch is None:
-                for worked in self._worked.values():
-                    worked.look_everywhere()
+                for mirror in self._mirrors.values():
+                    mirror.look_everywhere()
                 continue
-            self._sort(batch)
+            self._distribute(batch)
 
     def answer_requests(self) -> None:
-        """Of commands that ask the daemon to look, and to say when it has caught up. What cannot be seen now waits."""
+        """Answer commands that ask the daemon to look, and to report when it has caught up. On an error they wait."""
         try:
             requests = requests_in(self._root)
-        except OSError:  # no descriptor is left, for instance; every beat asks again
+        except OSError:  # no descriptor is free, for instance; every heartbeat tries again
             return
         for request in requests:
-            task = asyncio.get_running_loop().create_task(answer(request, self._look, self._is_idle, self._stop))
-            self._answers.add(task)
-            task.add_done_callback(self._answers.discard)
+            task = asyncio.get_running_loop().create_task(answer(request, self._mark_all, self._is_idle, self._stop))
+            self._answer_tasks.add(task)
+            task.add_done_callback(self._answer_tasks.discard)
 
     def _report(self, sentence: str | None) -> None:
         if sentence is None:
@@ -51,26 +51,26 @@ class Watching:
         else:
             self._degraded["watch"] = sentence
 
-    def _are_told(self, batch: set[str]) -> bool:
-        return all(map(self._is_told, batch))
+    def _are_complete(self, batch: set[str]) -> bool:
+        return all(map(self._is_complete, batch))
 
-    def _is_told(self, path: str) -> bool:
-        name, _, rest = path.partition("/")
-        worked = self._worked.get(name)
-        return worked is None or worked.is_told(rest)
+    def _is_complete(self, path: str) -> bool:
+        name, _, inner_path = path.partition("/")
+        mirror = self._mirrors.get(name)
+        return mirror is None or mirror.is_told(inner_path)
 
-    def _sort(self, batch: set[str]) -> None:
+    def _distribute(self, batch: set[str]) -> None:
         for path in batch:
-            name, _, rest = path.partition("/")
+            name, _, inner_path = path.partition("/")
             if name == MACHINE:
-                if rest.partition("/")[0] in ("", BOX):  # else it is our own heartbeat
+                if inner_path.partition("/")[0] in ("", BOX):  # else it is our own heartbeat
                     self.answer_requests()
-            elif (worked := self._worked.get(name)) is not None:
-                worked.mark(rest)
+            elif (mirror := self._mirrors.get(name)) is not None:
+                mirror.mark(inner_path)
 
-    def _look(self, *, thoroughly: bool) -> None:
-        for worked in self._worked.values():
-            worked.look(thoroughly=thoroughly)
+    def _mark_all(self, *, thoroughly: bool) -> None:
+        for mirror in self._mirrors.values():
+            mirror.look(thoroughly=thoroughly)
 
     def _is_idle(self) -> bool:
-        return all(worked.idle for worked in self._worked.values())
+        return all(mirror.idle for mirror in self._mirrors.values())

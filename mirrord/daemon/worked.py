@@ -1,4 +1,4 @@
-"""One tenant's mirror at work: its engine, and whoever else minds changes of its tree."""
+"""One tenant's running mirror: its engine, and the other readers of changes in its tree."""
 
 import time
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from mirrord.sync.outbox import Outbox
 
 @dataclass(slots=True)
 class Worked:
-    """One tenant's mirror at work."""
+    """One tenant's running mirror."""
 
     opened: app.Opened
     engine: Engine
@@ -30,7 +30,7 @@ class Worked:
     approver: Approver
 
     def mark(self, path: str) -> None:
-        """Something changed at *path*; the root's is ""."""
+        """Mark a change at *path*; the root's path is ""."""
         if not path:
             self.look_everywhere()
         elif path in GOVERNING or may_be_synced(path):
@@ -41,18 +41,18 @@ class Worked:
             self.approver.mark(path)
 
     def is_told(self, path: str) -> bool:
-        """Whether nothing more is to come of what happened at *path*."""
+        """Whether the change at *path* is complete, not half of a rename or of a save."""
         looker = self.engine.sides.looker
         return path != "" and is_told(looker.tree, looker.index, looker.ignore, path)
 
     def look_everywhere(self) -> None:
-        """Anything in the tree may have changed."""
+        """Mark the whole tree as possibly changed."""
         self.engine.look_everywhere()
         self.events.look_everywhere()
         self.approver.look_everywhere()
 
     def look(self, *, thoroughly: bool) -> None:
-        """On both sides; thoroughly: read what looks unchanged, too."""
+        """Look at both sides; thoroughly: read unchanged-looking files, too."""
         self.look_everywhere()
         self.engine.ring()
         self.engine.acknowledge_soon()
@@ -61,11 +61,11 @@ class Worked:
             self.engine.compare_soon()
 
     def long_work(self) -> list[Work]:
-        """What takes long now."""
+        """The long work under way."""
         others = (self.consequences.long_work, self.approver.long_work)
-        return [*self.engine.long_work(), *(one for one in others if one is not None)]
+        return [*self.engine.long_work(), *(work for work in others if work is not None)]
 
     @property
     def idle(self) -> bool:
-        """Whether nothing known now waits."""
+        """Whether no change known now waits."""
         return self.engine.idle and self.events.idle and self.approver.idle

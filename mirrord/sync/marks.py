@@ -1,11 +1,11 @@
-"""Files of the tree that only one reader reads: which of them it is to look at, kept until it could."""
+"""Marks on files of the tree that have a single reader; a mark stays until its file could be read."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 
 
 class Marks:
-    """The files that may have changed since they were looked at. is_own: whether a path is that of such a file."""
+    """Files that may have changed since the last look. is_own: whether a path is that of such a file."""
 
     def __init__(self, is_own: Callable[[str], bool]) -> None:
         self._is_own = is_own
@@ -18,27 +18,31 @@ class Marks:
         return not (self._everywhere or self._due)
 
     def mark(self, path: str) -> None:
-        """The file at *path* may have changed; of a directory, any file below it."""
+        """Mark the file at *path* as possibly changed; a directory marks every file."""
         if self._is_own(path):
             self._due.add(path)
         else:
             self._everywhere = True
 
     def mark_everywhere(self) -> None:
-        """Any file may have."""
+        """Mark every file as possibly changed."""
         self._everywhere = True
 
     async def take(self, look_around: Callable[[], Awaitable[None]], look: Callable[[str], Awaitable[None]]) -> None:
-        """*look_around*, which marks files, if any may have changed; *look* at each. What raises is marked again."""
+        """
+        Call *look_around*, which marks files, if any file may have changed; then *look* at each marked file.
+
+        A mark comes back if the call for it raises.
+        """
         if self._everywhere:
             self._everywhere = False
-            with ExitStack() as again:
-                again.callback(self.mark_everywhere)
+            with ExitStack() as on_failure:
+                on_failure.callback(self.mark_everywhere)
                 await look_around()
-                again.pop_all()
+                on_failure.pop_all()
         while self._due:
             path = self._due.pop()
-            with ExitStack() as again:
-                again.callback(self.mark, path)
+            with ExitStack() as on_failure:
+                on_failure.callback(self.mark, path)
                 await look(path)
-                again.pop_all()
+                on_failure.pop_all()

@@ -1,4 +1,4 @@
-"""Merging two edits of one page: SYNC 1.7, pure. Clean or not at all: never a conflict marker."""
+"""Merge two edits of one page (docs/design/sync.md, Merge). Pure; clean or not at all, never a conflict marker."""
 
 import re
 from collections import Counter
@@ -15,15 +15,15 @@ from mirrord.errors import Damaged
 
 _ENDING = re.compile(r"\r\n|\n|\r")
 _TOKEN = re.compile(r"\s+|\S+")
-_LITERAL = frozenset(
+_LITERAL_KINDS = frozenset(
     ["fence", "code_block", "table_open", "html_block", "math_block", "comment", "definition", "opaque"]
 )
 
 Values = Mapping[str, Json]
 
 
-class _Clash(NamedTuple):
-    """Where both sides changed the base."""
+class _Overlap(NamedTuple):
+    """A passage of the base that both sides changed, and its place in each text."""
 
     base: slice
     file: slice
@@ -32,10 +32,10 @@ class _Clash(NamedTuple):
 
 def merge(base: str, file: str, row: str) -> str | None:
     """
-    What *file* and *row* are together, both being edits of *base*; None where they overlap.
+    The merge of *file* and *row*, both edits of *base*; None if they overlap.
 
     Front matter is merged by key (lists as sets), the body by lines and, within a paragraph, by words.
-    The file's line endings win. Whatever either side added is in the result, or there is none.
+    The file's line endings win. The result has everything that either side added, or there is no result.
     """
     if file in (row, base):
         return row
@@ -43,7 +43,7 @@ def merge(base: str, file: str, row: str) -> str | None:
         return file
     old, mine, theirs = split(base), split(file), split(row)
     head = merge_head(old.head, mine.head, theirs.head)
-    body = _body(old.body, mine.body, theirs.body)
+    body = _merge_body(old.body, mine.body, theirs.body)
     if head is None or body is None:
         return None
     parts = Parts(theirs.bom if mine.bom == old.bom else mine.bom, head, body)
@@ -51,45 +51,45 @@ def merge(base: str, file: str, row: str) -> str | None:
     return result if split(result) == parts else None
 
 
-def _unchanged(base: str, file: str, row: str) -> str | None:
-    """The part when at most one side changed it, line endings aside."""
+def _merge_trivially(base: str, file: str, row: str) -> str | None:
+    """The merged part if at most one side changed it, apart from line endings; else None."""
     old, mine, theirs = unix(base), unix(file), unix(row)
     if theirs in (mine, old):
         return file
-    return _with_endings(theirs, file, row) if mine == old else None
+    return _restore_endings(theirs, file, row) if mine == old else None
 
 
-def _with_endings(text: str, file: str, row: str) -> str:
-    """*text* with the file's line endings; where it mixes them, each line with the one it has there."""
+def _restore_endings(text: str, file: str, row: str) -> str:
+    """*text* with the file's line endings; if the file mixes them, each line has the ending of its line in the file."""
     endings = set(_ENDING.findall(file) or _ENDING.findall(row))
     if len(endings) <= 1:
         return text.replace("\n", endings.pop()) if endings else text
-    had, has = lines(file), lines(text)
-    matcher = SequenceMatcher(None, [unix(line) for line in had], has, autojunk=False)
-    kept = {b + k: had[a + k] for a, b, size in matcher.get_matching_blocks() for k in range(size)}
+    file_lines, text_lines = lines(file), lines(text)
+    matcher = SequenceMatcher(None, [unix(line) for line in file_lines], text_lines, autojunk=False)
+    matched_lines = {b + k: file_lines[a + k] for a, b, size in matcher.get_matching_blocks() for k in range(size)}
     default = newline(file)
-    return "".join(kept.get(number, line.replace("\n", default)) for number, line in enumerate(has))
+    return "".join(matched_lines.get(number, line.replace("\n", default)) for number, line in enumerate(text_lines))
 
 
 def merge_head(base: str, file: str, row: str) -> str | None:
-    """Front matter, with its fences, by key; None where both sides changed one key."""
-    if (part := _unchanged(base, file, row)) is not None:
+    """Merge front matter, with its fences, by key; None if both sides changed one key."""
+    if (part := _merge_trivially(base, file, row)) is not None:
         return part
-    woven = _lines(base, file, row)
+    line_merge = _merge_lines(base, file, row)
     try:
-        wanted = merged_values(values(base), values(file), values(row))
+        merged = merged_values(values(base), values(file), values(row))
     except Damaged:
-        sound = _parses(file) and _parses(row)
-        return woven if woven is None or _parses(woven) or not sound else None
-    if wanted is None:
+        both_readable = _is_readable(file) and _is_readable(row)
+        return line_merge if line_merge is None or _is_readable(line_merge) or not both_readable else None
+    if merged is None:
         return None
-    for head in (woven, *_by_keys(file, row, wanted)):
-        if head is not None and _says(head, wanted) and _has_comments(head, base, file, row):
-            return _with_endings(unix(head), file, row)
+    for head in (line_merge, *_heads_with_values(file, row, merged)):
+        if head is not None and _has_values(head, merged) and _has_comments(head, base, file, row):
+            return _restore_endings(unix(head), file, row)
     return None
 
 
-def _parses(head: str) -> bool:
+def _is_readable(head: str) -> bool:
     try:
         values(head)
     except Damaged:
@@ -97,37 +97,37 @@ def _parses(head: str) -> bool:
     return True
 
 
-def _by_keys(file: str, row: str, wanted: Values) -> Iterator[str]:
+def _heads_with_values(file: str, row: str, merged: Values) -> Iterator[str]:
     """The head of each side with the values of both."""
     for head in (file, row):
         try:
-            gone: dict[str, Json | Removed] = {key: REMOVED for key in values(head) if key not in wanted}
-            yield with_keys(head, {**gone, **wanted})
+            removed: dict[str, Json | Removed] = {key: REMOVED for key in values(head) if key not in merged}
+            yield with_keys(head, {**removed, **merged})
         except Damaged:
             continue
 
 
-def _says(head: str, wanted: Values) -> bool:
-    return split(head).body == "" and _parses(head) and same(values(head), dict(wanted))
+def _has_values(head: str, merged: Values) -> bool:
+    return split(head).body == "" and _is_readable(head) and same(values(head), dict(merged))
 
 
 def _has_comments(head: str, base: str, file: str, row: str) -> bool:
-    """Whether *head* has the comments either side added: values say nothing of them."""
+    """Whether *head* has the comments that either side added; the values do not show them."""
     old, new = Counter(unix(base).split("\n")), Counter(unix(head).split("\n"))
     return all("#" not in line for side in (file, row) for line in Counter(unix(side).split("\n")) - old - new)
 
 
 def merged_values(base: Values, file: Values, row: Values) -> dict[str, Json] | None:
-    """The values of both sides, lists as sets; None where they changed one key differently."""
+    """The values of both sides, lists as sets; None if they changed one key differently."""
     result: dict[str, Json] = {}
     for key in dict.fromkeys([*file, *row, *base]):
-        old, mine, theirs = (each.get(key, REMOVED) for each in (base, file, row))
+        old, mine, theirs = (side.get(key, REMOVED) for side in (base, file, row))
         if same(mine, theirs) or same(theirs, old):
             value = mine
         elif same(mine, old):
             value = theirs
         elif isinstance(old, list) and isinstance(mine, list) and isinstance(theirs, list):
-            value = _as_sets(old, mine, theirs)
+            value = _merge_lists(old, mine, theirs)
         else:
             return None
         if not isinstance(value, Removed):
@@ -135,62 +135,62 @@ def merged_values(base: Values, file: Values, row: Values) -> dict[str, Json] | 
     return result
 
 
-def _as_sets(base: list[Json], file: list[Json], row: list[Json]) -> list[Json]:
-    """The file's list without what the row took out, then what the row added."""
-    kept = [item for item in file if _has(row, item) or not _has(base, item)]
-    return kept + [item for item in row if not _has(base, item) and not _has(file, item)]
+def _merge_lists(base: list[Json], file: list[Json], row: list[Json]) -> list[Json]:
+    """The file's list without the items that the row removed, then the items that the row added."""
+    remaining = [item for item in file if _contains(row, item) or not _contains(base, item)]
+    return remaining + [item for item in row if not _contains(base, item) and not _contains(file, item)]
 
 
-def _has(items: Sequence[Json], item: Json) -> bool:
+def _contains(items: Sequence[Json], item: Json) -> bool:
     return any(same(item, other) for other in items)
 
 
-def _body(base: str, file: str, row: str) -> str | None:
-    part = _unchanged(base, file, row)
-    return part if part is not None else _lines(base, file, row, by_words=True)
+def _merge_body(base: str, file: str, row: str) -> str | None:
+    part = _merge_trivially(base, file, row)
+    return part if part is not None else _merge_lines(base, file, row, by_words=True)
 
 
-def _lines(base: str, file: str, row: str, *, by_words: bool = False) -> str | None:
-    """diff3 on lines; None on overlap. *by_words*: overlaps within a paragraph are tried by words."""
+def _merge_lines(base: str, file: str, row: str, *, by_words: bool = False) -> str | None:
+    """diff3 on lines; None on overlap. by_words: overlaps within a paragraph are merged by words."""
     texts = [unix(text).split("\n") for text in (base, file, row)]
     merged: list[str] = []
-    rewritten: Counter[str] = Counter()  # lines that are in the result word by word only
-    for piece in _diff3(texts):
+    rewritten: Counter[str] = Counter()  # lines whose words are in the result, but not in one line
+    for piece in _diff3_regions(texts):
         if isinstance(piece, list):
             merged += piece
             continue
-        words = _words(texts, piece) if by_words else None
+        words = _merge_words(texts, piece) if by_words else None
         if words is None:
             return None
         merged += words
         rewritten.update(texts[1][piece.file] + texts[2][piece.row])
     if any(Counter(side) - Counter(texts[0]) - rewritten - Counter(merged) for side in texts[1:]):
         return None
-    return _with_endings("\n".join(merged), file, row)
+    return _restore_endings("\n".join(merged), file, row)
 
 
-def _diff3(texts: Sequence[list[str]]) -> Iterator[list[str] | _Clash]:
-    """What is common, or as the one side that changed it has it; where both did, the three places."""
+def _diff3_regions(texts: Sequence[list[str]]) -> Iterator[list[str] | _Overlap]:
+    """Common lines, or those of the only side that changed them; for an overlap its three places."""
     base, file, row = texts
     sources = {"unchanged": base, "b": row}
     for region in Merge3(base, file, row).merge_regions():
         if region[0] == "conflict":
-            yield _Clash(slice(*region[1:3]), slice(*region[3:5]), slice(*region[5:7]))
+            yield _Overlap(slice(*region[1:3]), slice(*region[3:5]), slice(*region[5:7]))
         else:
             yield sources.get(region[0], file)[region[1] : region[2]]
 
 
-def _words(texts: Sequence[list[str]], clash: _Clash) -> list[str] | None:
-    """The lines of one paragraph in which the sides changed different words."""
-    chunks = [text[span] for text, span in zip(texts, clash, strict=True)]
+def _merge_words(texts: Sequence[list[str]], overlap: _Overlap) -> list[str] | None:
+    """Merge one paragraph in which the sides changed different words; None on overlap."""
+    chunks = [text[span] for text, span in zip(texts, overlap, strict=True)]
     if not all(chunk and all(line.strip() for line in chunk) for chunk in chunks):
         return None
-    if any(_is_literal(text, span) for text, span in zip(texts, clash, strict=True)):
+    if any(_is_literal(text, span) for text, span in zip(texts, overlap, strict=True)):
         return None
     old, mine, theirs = tokens = [_TOKEN.findall("\n".join(chunk)) for chunk in chunks]
     merged: list[str] = []
-    for piece in _diff3(tokens):
-        if isinstance(piece, _Clash):
+    for piece in _diff3_regions(tokens):
+        if isinstance(piece, _Overlap):
             return None
         merged += piece
     if any(Counter(side) - Counter(old) - Counter(merged) for side in (mine, theirs)):
@@ -199,10 +199,10 @@ def _words(texts: Sequence[list[str]], clash: _Clash) -> list[str] | None:
 
 
 def _is_literal(text: list[str], span: slice) -> bool:
-    """Whether any line of *span* is in a block in which single words must not be mixed."""
+    """Whether any line of *span* is in a block whose words must not be mixed, such as code or a table."""
     body = "\n".join(text)
     for region in regions(body):
-        if region.kind in _LITERAL:
+        if region.kind in _LITERAL_KINDS:
             first = body.count("\n", 0, region.start)
             last = body.count("\n", 0, region.end)
             if first < span.stop and span.start < max(last, first + 1):

@@ -1,4 +1,4 @@
-"""Both sides changed: merge, or keep the row's text under the name and the file's in a conflict sibling."""
+"""Conflicts: merge both sides, or keep the row's text under the name and the file's in a conflict sibling."""
 
 import asyncio
 from dataclasses import replace
@@ -23,36 +23,36 @@ from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 async def settle(sides: Sides, clash: Clash) -> list[EntryId]:
     """
-    Take both sides into the rows; the entries to look at afterwards.
+    Take both sides into the rows; returns the entries to look at afterwards.
 
     Raises:
         Stale: the row changed meanwhile; nothing was written.
-        Damaged: the file's bytes are no text.
+        Damaged: the file's bytes are not text.
     """
     try:
-        return await _settle(sides, clash)
+        return await _merge_or_keep_both(sides, clash)
     except UniqueViolation as error:
         if error.diag.constraint_name != "page_revision_by_operation":
             raise
-        await _agree(sides, clash)
+        await _record_kept_file(sides, clash)
         return [clash.row.entry]
 
 
-async def _agree(sides: Sides, clash: Clash) -> None:
+async def _record_kept_file(sides: Sides, clash: Clash) -> None:
     """
-    Record that the file's bytes are kept, so that the row's text may take their place.
+    Record that the file's bytes are kept, so that the row's text may replace them.
 
-    An editor saved the same bytes from the same text twice, or the answer to the commit that kept them was lost.
+    An editor saved the same bytes from the same text twice, or the reply to the commit that kept them was lost.
     """
     if clash.base is not None:
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await run(connection, [sides.writer.record(clash.base)])
 
 
-async def _settle(sides: Sides, clash: Clash) -> list[EntryId]:
+async def _merge_or_keep_both(sides: Sides, clash: Clash) -> list[EntryId]:
     entry = clash.row.entry
     if clash.stale and clash.ancestor == digest_of(clash.data):
-        await _agree(sides, clash)
+        await _record_kept_file(sides, clash)
         return [entry]
     if clash.row.kind is Kind.RECORD:
         return await settle_record(sides, clash)
@@ -61,7 +61,7 @@ async def _settle(sides: Sides, clash: Clash) -> list[EntryId]:
     async with sides.database.transaction(sides.tenant) as connection:
         texts = await views.load_texts(connection, sides.tenant, [entry])
         version, row_text = texts.get(entry, (0, None))
-        base_text = await _text(connection, sides, entry, clash.ancestor)
+        base_text = await _load_ancestor_text(connection, sides, entry, clash.ancestor)
     if version != clash.row.version:
         raise Stale(f"The row of {clash.path!r} changed meanwhile.")
     file_text = decode(clash.data)
@@ -74,26 +74,28 @@ async def _settle(sides: Sides, clash: Clash) -> list[EntryId]:
     return [entry]
 
 
-async def _text(connection: Connection, sides: Sides, entry: EntryId, digest: Digest | None) -> str | None:
+async def _load_ancestor_text(
+    connection: Connection, sides: Sides, entry: EntryId, digest: Digest | None
+) -> str | None:
     return await views.text_of_digest(connection, sides.tenant, entry, digest) if digest else None
 
 
 async def store_merged(sides: Sides, clash: Clash, merged: str, texts: tuple[str | None, str, str | None]) -> None:
     """
-    The file's text becomes a version, the merge the next; the file itself follows as for any change of a row.
+    Store the file's text as a version and the merge as the next; the file follows as after any change of a row.
 
-    texts: of the ancestor, the file, the row.
+    texts: of the ancestor, the file and the row.
     """
     entry, version, writer = clash.row.entry, clash.row.version, sides.writer
-    came_from = version if clash.ancestor_version is None else clash.ancestor_version
-    saved = writer.rewrite(entry, version, digest_of(clash.data), text_of(texts[1]), _operation(sides, clash))
-    joined = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(merged))
+    ancestor_version = version if clash.ancestor_version is None else clash.ancestor_version
+    save_file = writer.rewrite(entry, version, digest_of(clash.data), text_of(texts[1]), _operation_of(sides, clash))
+    save_merge = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(merged))
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
-        await set_parents(connection, [came_from])
-        first = await run(connection, [saved])
+        await set_parents(connection, [ancestor_version])
+        file_results = await run(connection, [save_file])
         await set_parents(connection, [version, version + 1])
-        second = await run(connection, [joined])
-        if None in (*first, *second):
+        merge_results = await run(connection, [save_merge])
+        if None in (*file_results, *merge_results):
             raise Stale(f"The row of {clash.path!r} changed meanwhile.")
         if clash.base is not None:
             await run(connection, [writer.record(replace(clash.base, saved=version + 1))])
@@ -101,13 +103,13 @@ async def store_merged(sides: Sides, clash: Clash, merged: str, texts: tuple[str
             await buffers.note_settled(connection, sides.tenant, sides.mirror, entry, clash.path, texts, version)
 
 
-def _operation(sides: Sides, clash: Clash) -> UUID:
-    came_from = clash.row.version if clash.ancestor_version is None else clash.ancestor_version
-    return operation_id(sides.mirror, clash.row.entry, came_from, digest_of(clash.data))
+def _operation_of(sides: Sides, clash: Clash) -> UUID:
+    ancestor_version = clash.row.version if clash.ancestor_version is None else clash.ancestor_version
+    return operation_id(sides.mirror, clash.row.entry, ancestor_version, digest_of(clash.data))
 
 
 async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text: str | None) -> EntryId:
-    """The row keeps the name; the file's bytes become a sibling, listed as a conflict."""
+    """Keep the row under the name; make the file's bytes a sibling, listed as a conflict."""
     sibling, writer = new_id(), sides.writer
     moment = datetime.now(UTC).strftime("%Y-%m-%d %H%M%SZ")
     name = conflict_name(clash.row.kind, clash.place.name, moment, sides.mirror.hex[:6])
@@ -117,13 +119,13 @@ async def _keep_both(sides: Sides, clash: Clash, base_text: str | None, row_text
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         if isinstance(body, Bytes):
             await blobs.store(connection, sides.tenant, digest_of(data), data)
-        statements = [writer.add(sibling, place, digest_of(data), body, _operation(sides, clash))]
+        statements = [writer.add(sibling, place, digest_of(data), body, _operation_of(sides, clash))]
         await run(connection, statements + ([writer.record(clash.base)] if clash.base is not None else []))
-        await conflicts.add(connection, sides.tenant, sides.mirror, _conflict(clash, sibling, base_text, row_text))
+        await conflicts.add(connection, sides.tenant, sides.mirror, _conflict_row(clash, sibling, base_text, row_text))
     return sibling
 
 
-def _conflict(clash: Clash, sibling: EntryId, base_text: str | None, row_text: str | None) -> Conflict:
+def _conflict_row(clash: Clash, sibling: EntryId, base_text: str | None, row_text: str | None) -> Conflict:
     row = clash.row
     if row.kind is Kind.ATTACHMENT:
         digests = (clash.ancestor, digest_of(clash.data), row.digest)

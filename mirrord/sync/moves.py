@@ -1,7 +1,7 @@
 """
-PURE: in which order files and directories get to their new paths, where paths of some are targets of others.
+The order of renames in a batch where the paths of some are the targets of others. Pure.
 
-Sources are paths of the tree as it is, targets of the tree as it is to be: a page that moves along with its
+Sources are paths of the tree as it is, targets paths of the tree as it will be: a page that moves along with its
 folder and gets a new name there goes from `Old/a.md` to `New/b.md`.
 """
 
@@ -13,12 +13,12 @@ from mirrord.domain.entry import EntryId
 from mirrord.mirror.label import parked_name
 from mirrord.mirror.layout import carried, parent_of
 
-Key = tuple[EntryId, bool]  # whose it is; whether it is the entry's directory, not its file
+Key = tuple[EntryId, bool]  # the entry; whether its directory moves, not its file
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What has to get where."""
+    """One wanted rename."""
 
     key: Key
     source: str
@@ -26,17 +26,17 @@ class Wish:
 
 
 class Act(Enum):
-    """What one step does."""
+    """The kind of a step."""
 
     RENAME = auto()  # source to target, which is free
-    EXCHANGE = auto()  # source and target, which both hold something, in one go
-    PARK = auto()  # from source to an own place outside the tree
-    UNPARK = auto()  # from there to target, which is free
+    EXCHANGE = auto()  # source and target, which both hold something, in one call
+    PARK = auto()  # source to a reserved place outside the tree
+    UNPARK = auto()  # the reserved place to target, which is free
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. Paths are those of the moment when all earlier steps are done. final: where it is to be in the end."""
+    """One call. Its paths are those after all earlier steps. final: the target of the wish."""
 
     act: Act
     key: Key
@@ -46,31 +46,31 @@ class Step:
 
 
 def needed(wishes: Iterable[Wish]) -> list[Wish]:
-    """Without those that are where they belong; one at its path is not, if a directory above it leaves with it."""
-    found: list[Wish] = []
+    """The wishes that need a rename: not at their target yet, or below a directory that moves away."""
+    moving: list[Wish] = []
     leaving: set[str] = set()
     for wish in sorted(wishes, key=lambda wish: wish.source.count("/")):
-        if wish.source != wish.target or not leaving.isdisjoint(_above(wish.source)):
-            found.append(wish)
+        if wish.source != wish.target or not leaving.isdisjoint(_ancestors(wish.source)):
+            moving.append(wish)
             leaving.add(wish.source)
-    return found
+    return moving
 
 
 def landings(wishes: Iterable[Wish]) -> dict[Key, str]:
     """
-    Where, in the tree as it is, lies what has each wish's target now, if anything is there.
+    The path, in the tree as it is, where an occupant of each wish's target would lie.
 
-    Wishes whose target is free by then, because a directory above it leaves, are not in the result.
+    Wishes whose target gets free because a directory above it leaves are not in the result.
     """
     wishes = list(wishes)
     leaving = {wish.source: wish.key for wish in wishes}
     arriving = {wish.target: wish.source for wish in wishes}
-    found = ((wish.key, _landing(wish.target, leaving, arriving)) for wish in wishes)
-    return {key: place for key, place in found if isinstance(place, str)}
+    located = ((wish.key, _find_landing(wish.target, leaving, arriving)) for wish in wishes)
+    return {key: place for key, place in located if isinstance(place, str)}
 
 
-def _landing(target: str, leaving: Mapping[str, Key], arriving: Mapping[str, str]) -> str | Key:
-    """Where that is; or whose leaving makes the target free."""
+def _find_landing(target: str, leaving: Mapping[str, Key], arriving: Mapping[str, str]) -> str | Key:
+    """The current path of the target, or the key of the move that frees it."""
     above = parent_of(target)
     while above and above not in arriving:
         if above in leaving:
@@ -78,18 +78,18 @@ def _landing(target: str, leaving: Mapping[str, Key], arriving: Mapping[str, str
         above = parent_of(above)
     if not above:
         return target
-    found = arriving[above] + target[len(above) :]
-    inner = parent_of(found)
+    path = arriving[above] + target[len(above) :]
+    inner = parent_of(path)
     while inner != arriving[above]:
         if inner in leaving:
             return leaving[inner]
         inner = parent_of(inner)
-    return found
+    return path
 
 
 @dataclass(slots=True)
 class Plan:
-    """steps: in order. waiting: wishes whose target is held by what does not move, or by one that waits itself."""
+    """steps: in order. waiting: wishes whose target is held by something that does not move, or that waits too."""
 
     steps: list[Step] = field(default_factory=list)
     waiting: list[Wish] = field(default_factory=list)
@@ -98,10 +98,10 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Ground:
     """
-    What a plan is for.
+    The file system that a plan is for.
 
-    park: the directory outside the tree where something may wait for a moment.
-    exchanges: whether two names can be exchanged in one go. fold: paths it makes equal are one to the file system.
+    park: a directory outside the tree where files may wait for a moment.
+    exchanges: whether one call can exchange two names. fold: paths that it makes equal are one to the file system.
     """
 
     park: str
@@ -111,46 +111,46 @@ class Ground:
 
 def plan_moves(wishes: Iterable[Wish], held: Mapping[Key, Key | None], ground: Ground) -> Plan:
     """
-    An order in which every wish, all of them needed, comes true but those that have to wait.
+    Steps for all wishes except those that have to wait. Every wish must need a rename.
 
-    held: whose target is taken now, and by which wish's source; None: by something that stays.
+    held: the wishes whose target is occupied, with the key of the wish whose source occupies it; None: it stays.
     """
     wishes = sorted(wishes, key=lambda wish: (wish.target.count("/"), wish.target))
-    blocked = _blocked(wishes, held)
+    blocked = _blocked_keys(wishes, held)
     board = _Board([wish for wish in wishes if wish.key not in blocked], ground)
     return Plan(board.solve(), [wish for wish in wishes if wish.key in blocked])
 
 
-def _blocked(wishes: Sequence[Wish], held: Mapping[Key, Key | None]) -> set[Key]:
-    """Wishes that cannot come true now: something stays in their place, or the directory above cannot come or go."""
+def _blocked_keys(wishes: Sequence[Wish], holders: Mapping[Key, Key | None]) -> set[Key]:
+    """Wishes that have to wait: their target stays occupied, or a directory above cannot come or go."""
     arriving = {wish.target: wish.key for wish in wishes}
     leaving, sources = {wish.source: wish.key for wish in wishes}, {wish.target: wish.source for wish in wishes}
     hinders: dict[Key, list[Key]] = {}
     for wish in wishes:
-        if not isinstance(leaver := _landing(wish.target, leaving, sources), str):
+        if not isinstance(leaver := _find_landing(wish.target, leaving, sources), str):
             hinders.setdefault(leaver, []).append(wish.key)
         entry, is_directory = wish.key
         hinders.setdefault((entry, not is_directory), []).append(wish.key)  # a folder note moves as one
-        for key in [arriving[above] for above in _above(wish.target) if above in arriving]:
+        for key in [arriving[above] for above in _ancestors(wish.target) if above in arriving]:
             hinders.setdefault(key, []).append(wish.key)
-        if (holder := held.get(wish.key)) is not None:
+        if (holder := holders.get(wish.key)) is not None:
             hinders.setdefault(holder, []).append(wish.key)
-    pending = [wish.key for wish in wishes if wish.key in held and held[wish.key] is None]
+    pending = [wish.key for wish in wishes if wish.key in holders and holders[wish.key] is None]
     blocked = set(pending)
     while pending:
-        more = set(hinders.get(pending.pop(), ())) - blocked
-        blocked |= more
-        pending += more
+        newly_blocked = set(hinders.get(pending.pop(), ())) - blocked
+        blocked |= newly_blocked
+        pending += newly_blocked
     return blocked
 
 
-def _above(path: str) -> Iterator[str]:
+def _ancestors(path: str) -> Iterator[str]:
     while path := parent_of(path):
         yield path
 
 
 class _Board:
-    """The tree, as far as the wishes are concerned, while steps are added."""
+    """The paths of everything that moves, updated with every step."""
 
     def __init__(self, wishes: Sequence[Wish], ground: Ground) -> None:
         self._ground = ground
@@ -162,30 +162,30 @@ class _Board:
 
     def solve(self) -> list[Step]:
         """
-        Let arrive what can; where all that is left waits for each other, let two change places or put one aside.
+        Let every wish arrive that can; if all others wait for each other, exchange two or park one.
 
-        The first of those left, in the order of targets, waits for no directory above it, only for what is in
-        its way; and nothing is put aside twice. So this ends.
+        The first open wish, in the order of targets, waits for no directory above it, only for the holder of its
+        target; and nothing is parked twice. So this ends.
         """
         while self._open:
             count = len(self._steps)
             for wish in list(self._open.values()):
                 self._arrive_in_turn(wish)
             if self._open and count == len(self._steps):
-                self._untie(next(iter(self._open.values())))
+                self._break_deadlock(next(iter(self._open.values())))
         return self._steps
 
     def _arrive_in_turn(self, wish: Wish | None) -> None:
-        """Let *wish* arrive, then the one whose place that leaves free, and so on."""
-        while wish is not None and wish.key in self._open and self._hindrance(wish) is None:
-            left = self._at[wish.key]
-            self._step(Act.UNPARK if parent_of(left) == self._ground.park else Act.RENAME, wish, wish.target)
+        """Let *wish* arrive, then the wish whose target it frees, and so on."""
+        while wish is not None and wish.key in self._open and self._find_hindrance(wish) is None:
+            freed_path = self._at[wish.key]
+            self._add_step(Act.UNPARK if parent_of(freed_path) == self._ground.park else Act.RENAME, wish, wish.target)
             self._close(wish)
-            wish = self._arriving.get(self._ground.fold(left))
+            wish = self._arriving.get(self._ground.fold(freed_path))
 
-    def _hindrance(self, wish: Wish) -> Key | None:
-        """What has to move first: a directory above that is to arrive, or what is in the way."""
-        for path in reversed([wish.target, *_above(wish.target)]):
+    def _find_hindrance(self, wish: Wish) -> Key | None:
+        """The key that has to move first: a directory above that is to arrive, or the holder of a path."""
+        for path in reversed([wish.target, *_ancestors(wish.target)]):
             slot = self._ground.fold(path)
             above = self._arriving.get(slot)
             if path != wish.target and above is not None and above.key in self._open:
@@ -194,43 +194,46 @@ class _Board:
                 return holder
         return None
 
-    def _untie(self, wish: Wish) -> None:
-        holder = self._hindrance(wish)
+    def _break_deadlock(self, wish: Wish) -> None:
+        holder = self._find_hindrance(wish)
         assert holder is not None
         other = self._open[holder]
         if self._ground.exchanges and self._change_places(wish, other):
-            self._step(Act.EXCHANGE, wish, wish.target)
+            self._add_step(Act.EXCHANGE, wish, wish.target)
             self._close(wish)
             self._close(other)
         else:
-            self._step(Act.PARK, other, f"{self._ground.park}/{parked_name(other.key[0], directory=other.key[1])}")
+            self._add_step(Act.PARK, other, f"{self._ground.park}/{parked_name(other.key[0], directory=other.key[1])}")
 
-    def _change_places(self, one: Wish, other: Wish) -> bool:
-        mine, its = self._at[one.key], self._at[other.key]
+    def _change_places(self, wish: Wish, other: Wish) -> bool:
+        own_path, other_path = self._at[wish.key], self._at[other.key]
         return (
-            one is not other
-            and (its, mine) == (one.target, other.target)  # spelled like this too: an exchange keeps both spellings
-            and self._hindrance(other) == one.key
-            and not mine.startswith(its + "/")
-            and not its.startswith(mine + "/")
+            wish is not other
+            and (other_path, own_path)
+            == (wish.target, other.target)  # in spelling too: an exchange keeps both spellings
+            and self._find_hindrance(other) == wish.key
+            and not own_path.startswith(other_path + "/")
+            and not other_path.startswith(own_path + "/")
         )
 
     def _close(self, wish: Wish) -> None:
         del self._open[wish.key]
         self._holder.pop(self._ground.fold(self._at.pop(wish.key)), None)
 
-    def _step(self, act: Act, wish: Wish, target: str) -> None:
+    def _add_step(self, act: Act, wish: Wish, target: str) -> None:
         source = self._at[wish.key]
         self._steps.append(Step(act, wish.key, source, target, wish.target))
-        moved = {key: new for key, path in self._at.items() if (new := _carried(path, source, target, act)) != path}
-        for key in moved:
+        new_paths = {
+            key: new for key, path in self._at.items() if (new := _path_after(path, source, target, act)) != path
+        }
+        for key in new_paths:
             self._holder.pop(self._ground.fold(self._at[key]), None)
-        for key, path in moved.items():
+        for key, path in new_paths.items():
             self._at[key] = path
             self._holder[self._ground.fold(path)] = key
 
 
-def _carried(path: str, source: str, target: str, act: Act) -> str:
-    """Where what was at *path* is after one step."""
-    there = carried(path, source, target)
-    return carried(path, target, source) if there == path and act is Act.EXCHANGE else there
+def _path_after(path: str, source: str, target: str, act: Act) -> str:
+    """The path after one step of the file or directory at *path*."""
+    new_path = carried(path, source, target)
+    return carried(path, target, source) if new_path == path and act is Act.EXCHANGE else new_path

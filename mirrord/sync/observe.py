@@ -1,4 +1,4 @@
-"""Observing: from dirty paths and entries to states (base, file, row) of entries."""
+"""Observe dirty paths and entries: load the state (base, file, row) of every entry concerned."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ from mirrord.sync.succession import overtaken, unproven
 
 @dataclass(frozen=True, slots=True)
 class Dirty:
-    """Where to look. forced: paths to read again although nothing about them seems to have changed."""
+    """Where to look. forced: paths to read again even if they look unchanged."""
 
     paths: frozenset[str] = frozenset()
     entries: frozenset[EntryId] = frozenset()
@@ -36,10 +36,10 @@ class Dirty:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """
-    What the tree shows.
+    The tree's part of an observation.
 
     written: the page for which a command wrote bytes, by their digest.
-    missing: paths of bases that hold nothing, where no path differs and only rows changed; None: paths differ.
+    missing: paths of bases without a file, if no path differs and only rows changed; None: paths differ.
     """
 
     look: Look
@@ -50,13 +50,13 @@ class Shown:
 @dataclass(slots=True)
 class Observation:
     """
-    What was seen.
+    The states of entries, and everything else that a look showed.
 
     seen: the newest version in an entry's history that had the file's bytes.
-    unowned: directories of which is not known yet whose children live there; look at them first.
-    late: files that are only an editor's save of a page that has an index file by now, and that page's base.
-    recopied: files that are a copy of a twin that was made of their path, and the twin's base.
-    overtaken: paths where another file is than was, while that may be elsewhere.
+    unowned: directories whose owning page is not known yet; look at them first.
+    late: files that are only an editor's save of a page that has an index file by now, with that page's base.
+    recopied: files that are a copy of a twin made of their path, with the twin's base.
+    overtaken: paths that hold another file than before, while the earlier file may be elsewhere.
     """
 
     states: dict[EntryId, State]
@@ -80,11 +80,11 @@ async def observe(
     rewound: bool = False,
 ) -> Observation:
     """
-    Look at the tree where *dirty* says, and load what is known of every entry concerned.
+    Look at the tree where *dirty* says, and load base and row of every entry concerned.
 
-    look: what was seen there already, where *dirty* has paths only. coming: bases of new entries elsewhere that are
-    just being written. shown: what look_at() saw there just now. known: what was read of all entries in *dirty* just
-    now. adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
+    look: an earlier look, if *dirty* has paths only. coming: bases of new entries elsewhere that are just being
+    written. shown: the result of look_at() for *dirty*. known: bases and rows of all entries in *dirty*, just read.
+    adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
     bases, rows = (known.bases, known.rows) if known else await _load_entries(sides, dirty.entries)
     if shown is None:
@@ -93,47 +93,47 @@ async def observe(
     if shown.missing is not None:
         memory = Memory(bases, rows, shown.missing)
         assembled = Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
-        return Observation(await _with_purged(sides, assembled), look)
+        return Observation(await _add_purged_rows(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
-        memory, asked = await _remember(connection, sides, shown, bases, coming, rewound=rewound)
-        late = _late_saves(look, memory, sides.looker.index)
+        memory, loaded = await _load_memory(connection, sides, shown, bases, coming, rewound=rewound)
+        late_saves = _take_late_saves(look, memory, sides.looker.index)
         recopied = await take_recopied(connection, sides, look, memory)
         if suspects := unproven(look.found.values(), memory):
             memory.texts = await views.texts_of_digests(connection, sides.tenant, suspects)
         owners = identify(look.found.values(), memory, sides.tenant, new_id)
         owners = await continued(connection, sides, look, memory, owners, rows)
         sides.copies.note(look.found.values(), owners, memory, time.monotonic())
-        entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned(memory, look)}
+        entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned_bases(memory, look)}
         rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
-        if left := entries - asked:
-            rows |= await states.load_rows(connection, sides.tenant, left)
+        if unloaded := entries - loaded:
+            rows |= await states.load_rows(connection, sides.tenant, unloaded)
         assembly = Assembly(sides.looker.index, look, memory, owners)
         assembled = assembly.states(entries, rows)
-        seen = await _seen(connection, sides, assembled)
+        versions = await _versions_with_bytes(connection, sides, assembled)
         if adopting:
-            seen |= await _seen_others(connection, sides, assembled)
-    absorbed = {base.entry for base in [*late.values(), *recopied.values()]}
-    states_of = await _with_purged(sides, [state for state in assembled if state.entry not in absorbed])
-    overtaking = overtaken(look.found.values(), memory, owners)
-    return Observation(states_of, look, seen, assembly.unowned, late, recopied, overtaking)
+            versions |= await _attachment_versions(connection, sides, assembled)
+    absorbed = {base.entry for base in [*late_saves.values(), *recopied.values()]}
+    states_of = await _add_purged_rows(sides, [state for state in assembled if state.entry not in absorbed])
+    overtaken_paths = overtaken(look.found.values(), memory, owners)
+    return Observation(states_of, look, versions, assembly.unowned, late_saves, recopied, overtaken_paths)
 
 
 def look_at(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: Look | None = None) -> Shown:
-    """What the tree shows; blocking. look: what was seen already; None: nothing. bases: of the dirty entries."""
+    """Look at the tree; blocking. look: an earlier look; None: there is none. bases: of the dirty entries."""
     if look is None:
         paths = dirty.paths | {base.path for base in bases if base.path is not None}
         look = sides.looker.look(paths, dirty.forced)
-    _leave_out_owned(look, sides.looker.index)
+    _drop_owned_folders(look, sides.looker.index)
     if look.found or look.gone or look.unknown:
-        return Shown(look, _written(sides), None)
-    return Shown(look, {}, _missing(sides, bases, look))
+        return Shown(look, _load_written(sides), None)
+    return Shown(look, {}, _missing_paths(sides, bases, look))
 
 
-def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
-    """Taken out of what was found: they are no pages of their own."""
-    late = {}
-    for path, found in list(look.found.items()):
-        if found.spot.kind is not Kind.PAGE:
+def _take_late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
+    """Remove late saves from *look*, and return them with their pages' bases: they are no pages of their own."""
+    late_saves = {}
+    for path, file in list(look.found.items()):
+        if file.spot.kind is not Kind.PAGE:
             continue
         directory = directory_of(path, Kind.PAGE)
         index_path, note_path = owner_paths(directory)[:2]
@@ -141,21 +141,21 @@ def _late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
             continue
         note = look.found.get(note_path)
         if note is None and (base := memory.at_path.get(note_path)) is not None:
-            note = _unchanged(base)
+            note = _unread_file(base)
         if note is not None and (page := late_save(note, memory, look.found.get(index_path))) is not None:
-            late[note_path] = page
+            late_saves[note_path] = page
             look.found.pop(note_path, None)
-    return late
+    return late_saves
 
 
-def _unchanged(base: Base) -> Found:
-    """A file that was not read again."""
+def _unread_file(base: Base) -> Found:
+    """The file of *base*, which was not read again."""
     assert base.path is not None
     return Found(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
 
 
-async def _with_purged(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
-    """States by entry. A row that is gone may have been purged: then it was deleted long ago, not lost."""
+async def _add_purged_rows(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
+    """States by entry, with purged rows added: a purged row was deleted long ago, it is not lost."""
     states_of = {state.entry: state for state in assembled}
     lost = [state.base for state in assembled if state.base is not None and state.row is None]
     if lost:
@@ -165,10 +165,10 @@ async def _with_purged(sides: Sides, assembled: list[State]) -> dict[EntryId, St
     return states_of
 
 
-def _leave_out_owned(look: Look, index: Index) -> None:
-    """A directory that a page owns is no folder of its own."""
-    for path, found in list(look.found.items()):
-        if found.spot.kind is Kind.FOLDER and is_owned(path, index):
+def _drop_owned_folders(look: Look, index: Index) -> None:
+    """Remove directories that a page owns from *look*: they are no folders of their own."""
+    for path, file in list(look.found.items()):
+        if file.spot.kind is Kind.FOLDER and is_owned(path, index):
             index.settle(path)
             del look.found[path]
 
@@ -177,73 +177,79 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[Seq
     if not entries:
         return [], {}
     async with sides.database.transaction(sides.tenant) as connection:
-        wanted = states.Wanted(entries=list(entries))
-        return await states.load_both(connection, sides.tenant, sides.mirror, wanted, entries)
+        query = states.Wanted(entries=list(entries))
+        return await states.load_both(connection, sides.tenant, sides.mirror, query, entries)
 
 
-async def _remember(
+async def _load_memory(
     connection: Connection,
     sides: Sides,
-    shown: Shown,
-    known: Sequence[Base],
+    view: Shown,
+    dirty_bases: Sequence[Base],
     coming: Collection[Base],
     *,
     rewound: bool,
 ) -> tuple[Memory, set[EntryId]]:
     """
-    Load what may be evidence for what was found, and see which of it is no longer in its place.
+    Load the evidence for the files found, and check which bases have lost their files.
 
-    Also the entries of which the memory has the row, if there is one.
+    The set has the entries whose rows, if there are any, are in the memory.
     """
-    look, written = shown.look, shown.written
-    founds = look.found.values()
-    claims = [entry for found in founds if (entry := parse_id(found.claimed))]
+    look, written = view.look, view.written
+    files = look.found.values()
+    claims = [entry for file in files if (entry := parse_id(file.claimed))]
     paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}
-    for found in founds:
-        paths.update(owner_paths(found.spot.folder))
-        if found.spot.kind is Kind.PAGE:
-            paths.update(owner_paths(directory_of(found.path, Kind.PAGE)))
-        elif found.spot.kind is Kind.FOLDER:
-            paths.update(owner_paths(found.path))
-    digests = [found.digest for found in founds if found.digest != NO_TEXT]
-    homes = [id_of_path(sides.tenant, found.path) for found in founds]
-    known_by = [*claims, *(written[digest] for digest in digests if digest in written)]
-    # homes too: the page that a path gave its id may be elsewhere, and a new file there is another page
-    wanted = states.Wanted(sorted(paths), known_by + homes, digests)
-    candidates = [*known_by, *homes]
-    bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, candidates)
-    bases = list({base.entry: base for base in [*bases, *known]}.values())
+    for file in files:
+        paths.update(owner_paths(file.spot.folder))
+        if file.spot.kind is Kind.PAGE:
+            paths.update(owner_paths(directory_of(file.path, Kind.PAGE)))
+        elif file.spot.kind is Kind.FOLDER:
+            paths.update(owner_paths(file.path))
+    digests = [file.digest for file in files if file.digest != NO_TEXT]
+    path_ids = [id_of_path(sides.tenant, file.path) for file in files]
+    claimed_entries = [*claims, *(written[digest] for digest in digests if digest in written)]
+    # path_ids too: a page may have left the path that gave it its id, and a new file there is another page
+    query = states.Wanted(sorted(paths), claimed_entries + path_ids, digests)
+    candidates = [*claimed_entries, *path_ids]
+    bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, query, candidates)
+    bases = list({base.entry: base for base in [*bases, *dirty_bases]}.values())
     elsewhere = any(base.path not in look.found for base in bases)
-    missing = await asyncio.to_thread(_missing, sides, bases, look) if elsewhere else _missing(sides, bases, look)
+    missing = (
+        await asyncio.to_thread(_missing_paths, sides, bases, look) if elsewhere else _missing_paths(sides, bases, look)
+    )
     return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
 
 
-def _written(sides: Sides) -> dict[Digest, EntryId]:
-    """Without this evidence a page that a command moved would be another one: then nothing is decided."""
+def _load_written(sides: Sides) -> dict[Digest, EntryId]:
+    """
+    The pages for which commands wrote bytes, by digest.
+
+    Raises Unavailable if the journals cannot be read: without them a page that a command moved would be a new one.
+    """
     try:
         return copies.written(sides.tree)
     except OSError as error:
         raise Unavailable(f"The journals of {sides.name!r} cannot be read: {reason_of(error)}") from error
 
 
-def _missing(sides: Sides, bases: Sequence[Base], look: Look) -> frozenset[str]:
-    """Base paths that hold nothing now, or a page that claims to be another one."""
+def _missing_paths(sides: Sides, bases: Sequence[Base], look: Look) -> frozenset[str]:
+    """Base paths that have no file now, or a page whose `id:` is another one's."""
     missing = set()
     for base in bases:
         path = base.path
         if path is None or path in look.unknown:
             continue
-        found = look.found.get(path)
-        if found is not None:
-            if found.claimed != base.claimed and parse_id(found.claimed):
+        file = look.found.get(path)
+        if file is not None:
+            if file.claimed != base.claimed and parse_id(file.claimed):
                 missing.add(path)
-        elif path not in sides.looker.index or not _is_there(sides, path, look):
+        elif path not in sides.looker.index or not _exists(sides, path, look):
             missing.add(path)
     return frozenset(missing)
 
 
-def _is_there(sides: Sides, path: str, look: Look) -> bool:
-    """What cannot be told is unknown, and does not count as gone."""
+def _exists(sides: Sides, path: str, look: Look) -> bool:
+    """Whether a file is at *path*; one that cannot be looked at is added to *look* as unknown, and counts as there."""
     try:
         return sides.tree.stat(path) is not None
     except (Refused, OSError) as error:
@@ -251,14 +257,14 @@ def _is_there(sides: Sides, path: str, look: Look) -> bool:
         return True
 
 
-def _concerned(memory: Memory, look: Look) -> list[Base]:
-    """Bases whose file was looked at, or whose file has gone."""
-    looked = look.gone | look.unknown.keys() | look.found.keys() | memory.missing
-    return [base for base in memory.bases if base.path in looked]
+def _concerned_bases(memory: Memory, look: Look) -> list[Base]:
+    """Bases whose file was looked at, or is missing."""
+    looked_paths = look.gone | look.unknown.keys() | look.found.keys() | memory.missing
+    return [base for base in memory.bases if base.path in looked_paths]
 
 
-async def _seen(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
-    """Ask the history about bytes that neither the base nor the living row has."""
+async def _versions_with_bytes(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """The newest version with the file's bytes, for bytes that neither the base nor the living row has."""
     questions = [
         (state.entry, state.file.kind, state.file.digest)
         for state in assembled
@@ -270,13 +276,13 @@ async def _seen(connection: Connection, sides: Sides, assembled: list[State]) ->
     ]
     pages = [(entry, digest) for entry, kind, digest in questions if kind is Kind.PAGE]
     records = [(entry, digest) for entry, kind, digest in questions if kind is Kind.RECORD]
-    seen = await sightings.of_pages(connection, sides.tenant, pages) if pages else {}
-    return seen | (await sightings.of_records(connection, sides.tenant, records) if records else {})
+    versions = await sightings.of_pages(connection, sides.tenant, pages) if pages else {}
+    return versions | (await sightings.of_records(connection, sides.tenant, records) if records else {})
 
 
-async def _seen_others(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
-    """The same for attachments; a directory is the same whenever it was made."""
+async def _attachment_versions(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """The same for attachments; for a directory the row's version, because its bytes never change."""
     pairs = [(state.row, state.file.digest) for state in assembled if state.row and isinstance(state.file, File)]
     folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
-    asked = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
-    return folders | (await sightings.of_attachments(connection, sides.tenant, asked) if asked else {})
+    attachments = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
+    return folders | (await sightings.of_attachments(connection, sides.tenant, attachments) if attachments else {})

@@ -18,7 +18,7 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """ctime_ns: of the file after mirrord wrote it. saved: the older text that was saved just before, if one was."""
+    """ctime_ns: of the file after mirrord wrote it. saved: digest of an older text saved just before; None: none."""
 
     ctime_ns: int
     saved: Digest | None
@@ -26,29 +26,29 @@ class _Write:
 
 @dataclass(slots=True)
 class OldBuffers:
-    """When mirrord last wrote a row's text into the file of each page; what is older than any limit is forgotten."""
+    """When mirrord last wrote a row's text into the file of each page; entries older than every limit are dropped."""
 
     _writes: dict[EntryId, _Write] = field(default_factory=dict)
     _saved: dict[EntryId, Digest] = field(default_factory=dict)
 
     def note_save(self, entry: EntryId, digest: Digest) -> None:
-        """An editor saved an older text with edits of its own; the next write of the file follows from that."""
+        """Note that an editor saved an older text with edits of its own; the next write of the file follows from it."""
         self._saved[entry] = digest
 
     def note_write(self, entry: EntryId, ctime_ns: int) -> None:
-        """Mirrord wrote the row's text into the file."""
+        """Note that mirrord wrote the row's text into the file."""
         self._writes.pop(entry, None)
         self._writes[entry] = _Write(ctime_ns, self._saved.pop(entry, None))
         while (oldest := next(iter(self._writes.values()))).ctime_ns < ctime_ns - _limit_ns(oldest):
             del self._writes[next(iter(self._writes))]
 
     def may_show_older(self, entry: EntryId, ctime_ns: int) -> bool:
-        """Whether the editor that saved the file at *ctime_ns* may not have read what mirrord wrote there before."""
+        """Whether the editor that saved the file at *ctime_ns* may not have read mirrord's last write."""
         write = self._writes.get(entry)
         return write is not None and 0 <= ctime_ns - write.ctime_ns <= _limit_ns(write)
 
     def is_repeated(self, entry: EntryId, digest: Digest) -> bool:
-        """Whether an editor saved these very bytes, made from an older text, just before mirrord wrote the file."""
+        """Whether an editor saved the same bytes, made from an older text, just before mirrord wrote the file."""
         write = self._writes.get(entry)
         return write is not None and write.saved == digest
 

@@ -1,8 +1,8 @@
 """
-Changes that no command told of become events, whoever made them: each once, and in one transaction with its note.
+Changes that no command reported become events, each once, in one transaction with its note.
 
-A change that an app made is an event at once. Of a change that came from a file a command may have told, in a file of
-events that was not read yet: those are read to their ends first, while no command is at work.
+A change made by an app becomes an event at once. A change that came from a file may have been reported by a command,
+in an event file that was not read yet: those files are read to their ends first, while no command is at work.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ from mirrord.sync.page_events import Facts, Whereabouts, claim_of
 from mirrord.sync.pausing import pause
 from mirrord.sync.sides import Sides
 
-RETRY = 0.2  # seconds until it is looked again whether commands are done
-UNCHANGED = 600.0  # seconds between looks, whatever the feed says
+RETRY = 0.2  # seconds until the next check whether commands are done
+UNCHANGED = 600.0  # seconds between looks that no change of the feed asks for
 
 Key = tuple[EntryId, int, UUID]
 
 
 @dataclass(slots=True)
 class Outbox:
-    """Of one mirror. due: set when there are changes that may be no events yet."""
+    """The changes of one mirror on their way to events. due: set when some changes may have no event yet."""
 
     sides: Sides
     reader: EventReader
@@ -57,45 +57,45 @@ class Outbox:
             await pause(stop, seconds, self.due)
 
     async def tell(self) -> bool:
-        """Make events of what changed; False: some has to wait for commands. Raises Unavailable, Fenced."""
-        while notes := await self._noted():
+        """Turn changes into events; False: some changes have to wait for commands. Raises Unavailable, Fenced."""
+        while notes := await self._load_notes():
             files = {note.entry for note in notes if note.is_from_file}
             done = not files or await self._are_commands_done()
             ready = {note.key for note in notes if done or note.entry not in files}
-            told = await self._tell(ready) if ready else 0
+            count = await self._add_events(ready) if ready else 0
             if not done:
                 return False
-            if not told:  # another daemon does
+            if not count:  # another daemon adds them
                 break
         return True
 
-    async def _noted(self) -> list[Note]:
-        """What changed and is no event yet."""
+    async def _load_notes(self) -> list[Note]:
+        """The notes of changes that have no event yet."""
         async with self._transaction() as connection:
-            pages, records = await self._load(connection)
-        return [one.note for one in pages] + [one.note for one in records]
+            pages, records = await self._load_changes(connection)
+        return [page.note for page in pages] + [record.note for record in records]
 
     async def _are_commands_done(self) -> bool:
-        """Whether every event is in the table that a command told of what changed until now."""
+        """Whether the table has every event that commands reported for changes made until now."""
         if not await asyncio.to_thread(_is_quiet, self.sides.tree):
             return False
         self.reader.look_everywhere()
         await self.reader.read_marked()
         return True
 
-    async def _tell(self, ready: Collection[Key]) -> int:
-        """Make events of these changes; of how many."""
+    async def _add_events(self, ready: Collection[Key]) -> int:
+        """Add the events of the changes in *ready*; returns the number of changes."""
         tenant = self.sides.tenant
         async with self._transaction() as connection:
-            pages, records = await self._load(connection)
-            pages = [one for one in pages if one.note.key in ready]
-            records = [one for one in records if one.note.key in ready]
-            batch = await _derived(connection, self.sides, self.sources, pages, records)
+            pages, records = await self._load_changes(connection)
+            pages = [page for page in pages if page.note.key in ready]
+            records = [record for record in records if record.note.key in ready]
+            batch = await _derive_batch(connection, self.sides, self.sources, pages, records)
             await outbox.add(connection, tenant, batch.events(self.sides.name))
             await outbox.settle(connection, tenant, batch.notes, batch.used)
         return len(batch.notes)
 
-    async def _load(self, connection: Connection) -> tuple[list[ChangedPage], list[ChangedRecord]]:
+    async def _load_changes(self, connection: Connection) -> tuple[list[ChangedPage], list[ChangedRecord]]:
         tenant, mirror = self.sides.tenant, self.sides.mirror
         return (
             await outbox.load_pages(connection, tenant, mirror),
@@ -107,29 +107,29 @@ class Outbox:
 
 
 class _Batch:
-    """Changes on their way to events. used: the events of commands that told of some."""
+    """Changes on their way to events. used: events of commands that reported some of them."""
 
     def __init__(self, claims: Sequence[Claimed]) -> None:
         self.notes: list[Note] = []
         self.used: list[UUID] = []
         self._claims = list(claims)
-        self._told: list[tuple[Note, Type, Facts]] = []
+        self._facts: list[tuple[Note, Type, Facts]] = []
 
     def claims_of(self, note: Note, entry: EntryId, path: str | None = None) -> list[Claimed]:
-        """What commands told of an entry and nobody used; nothing of what no file brought."""
+        """Unused events of commands about an entry or path; none for a change that came from no file."""
         if not note.is_from_file:
             return []
-        return [one for one in self._claims if entry == one.entry or (path is not None and path == one.path)]
+        return [claim for claim in self._claims if entry == claim.entry or (path is not None and path == claim.path)]
 
-    def take(self, note: Note, told: Iterable[tuple[Type, Facts]], used: Sequence[UUID]) -> None:
-        """What became of one change."""
+    def add(self, note: Note, events: Iterable[tuple[Type, Facts]], used: Sequence[UUID]) -> None:
+        """Add one change with its *events*."""
         self.notes.append(note)
         self.used += used
-        self._claims = [one for one in self._claims if one.event not in used]
-        self._told += [(note, kind, facts) for kind, facts in told]
+        self._claims = [claim for claim in self._claims if claim.event not in used]
+        self._facts += [(note, kind, facts) for kind, facts in events]
 
     def events(self, tenant: str) -> list[tuple[Event, str]]:
-        """The events and their channels, in the order in which it happened; a microsecond lies between two."""
+        """The events and their channels, in the order of the changes, a microsecond apart."""
         return [
             (
                 Event(
@@ -142,11 +142,11 @@ class _Batch:
                 ),
                 note.actor.get("channel") or ("file" if note.is_from_file else "app"),
             )
-            for number, (note, kind, facts) in enumerate(self._told)
+            for number, (note, kind, facts) in enumerate(self._facts)
         ]
 
 
-async def _derived(
+async def _derive_batch(
     connection: Connection,
     sides: Sides,
     sources: str,
@@ -154,56 +154,56 @@ async def _derived(
     records: Sequence[ChangedRecord],
 ) -> _Batch:
     tenant = sides.tenant
-    spoken = {EntryId(UUID(one.now.key)) for one in records if one.now.kind == "segment"}
-    current = await outbox.load_current(connection, tenant, spoken) if spoken else {}
-    versions = [*(one.was for one in pages), *(one.now for one in pages), *current.values()]
-    parents = {one.parent for one in versions if one is not None and one.parent is not None}
-    where = Whereabouts(await outbox.load_above(connection, tenant, parents), sources)
-    changes = [(one, where.change(one)) for one in pages]
-    paths = {path for _, change in changes for path in _paths(change)}
-    ids = {one.note.entry for one in pages} | {one.note.entry for one in records} | spoken
+    transcript_ids = {EntryId(UUID(record.now.key)) for record in records if record.now.kind == "segment"}
+    current = await outbox.load_current(connection, tenant, transcript_ids) if transcript_ids else {}
+    versions = [*(page.was for page in pages), *(page.now for page in pages), *current.values()]
+    parents = {version.parent for version in versions if version is not None and version.parent is not None}
+    whereabouts = Whereabouts(await outbox.load_above(connection, tenant, parents), sources)
+    changes = [(page, whereabouts.change(page)) for page in pages]
+    paths = {path for _, change in changes for path in _paths_of(change)}
+    ids = {page.note.entry for page in pages} | {record.note.entry for record in records} | transcript_ids
     batch = _Batch(await outbox.load_claimed(connection, tenant, ids, paths))
     for page, change in changes:
         _take_page(batch, page, change)
     for record in records:
-        _take_record(batch, record, where, current)
+        _take_record(batch, record, whereabouts, current)
     return batch
 
 
 def _take_page(batch: _Batch, page: ChangedPage, change: Change) -> None:
-    found: list[Claim] = []
-    for path in _paths(change) or (None,):
-        claims = map(claim_of, batch.claims_of(page.note, page.note.entry, path))
-        found += [one for one in claims if one is not None and one not in found]
-    rest, used = unclaimed(change, found)
-    batch.take(page.note, page_events.events_of(page, rest), used)
+    claims: list[Claim] = []
+    for path in _paths_of(change) or (None,):
+        of_path = map(claim_of, batch.claims_of(page.note, page.note.entry, path))
+        claims += [claim for claim in of_path if claim is not None and claim not in claims]
+    remaining, used = unclaimed(change, claims)
+    batch.add(page.note, page_events.events_of(page, remaining), used)
 
 
 def _take_record(
-    batch: _Batch, record: ChangedRecord, where: Whereabouts, current: Mapping[EntryId, PageVersion]
+    batch: _Batch, record: ChangedRecord, whereabouts: Whereabouts, current: Mapping[EntryId, PageVersion]
 ) -> None:
     kind, note = record_events.type_of(record), record.note
-    about, facts = note.entry, {}
+    entry, facts = note.entry, {}
     if kind is Type.SPEAKERS_DETECTED:
-        about = EntryId(UUID(record.now.key))
-        source = where.subject(current.get(about), is_folder=False)
+        entry = EntryId(UUID(record.now.key))
+        source = whereabouts.subject(current.get(entry), is_folder=False)
         if source is None or source.sort is not Sort.SOURCE:
             kind = None
         else:
-            facts = {"source_id": number_of(about), "name": source.name, "page_id": str(about), "path": source.path}
+            facts = {"source_id": number_of(entry), "name": source.name, "page_id": str(entry), "path": source.path}
             facts |= record_events.speakers_of(record)
     elif kind is not None:
         facts = record_events.facts_of(record)
-    used = record_events.claimed_by(record, batch.claims_of(note, about)) if kind is not None else ()
-    batch.take(note, [(kind, facts)] if kind is not None and not used else [], used)
+    used = record_events.claimed_by(record, batch.claims_of(note, entry)) if kind is not None else ()
+    batch.add(note, [(kind, facts)] if kind is not None and not used else [], used)
 
 
-def _paths(change: Change) -> list[str]:
-    return [one.path for one in (change.was, change.now) if one is not None]
+def _paths_of(change: Change) -> list[str]:
+    return [subject.path for subject in (change.was, change.now) if subject is not None]
 
 
 def _is_quiet(tree: Tree) -> bool:
-    """Whether no command is at work, and none left half of its work to others. Blocking."""
+    """Whether no command is at work, and no interrupted command has work left to finish. Blocking."""
     try:
         with write_lock(tree, patience=0.0):
             return not relocation.waits(tree)

@@ -1,4 +1,4 @@
-"""The tree that a tenant's rows make where no mirror says what is where: every file and folder, by its path."""
+"""The tree that a tenant's rows make without any mirror: every file and folder by its path."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,14 +14,14 @@ from mirrord.mirror.layout import may_be_synced, printable
 from mirrord.sync.targets import resolve_paths
 from mirrord.sync.twins import MOST_TWINS, names_for
 
-_Shelf = tuple[bool, EntryId | None]  # whether of attachments, and whose: names are unique in each
+_Shelf = tuple[bool, EntryId | None]  # (whether of attachments, the parent): names are unique in each
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """
-    A file as it is to be. name: of its place, which the row may not have yet. digest: None: its text is not rendered.
-    size: as the row says.
+    A file as it will be. name: of its place, which the row may not have yet. digest: None: its text is not rendered.
+    size: as the row has it.
     """
 
     path: str
@@ -34,7 +34,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """files, folders: in the order of their paths. left: rows that no mirror would have as a file. counts: by kind."""
+    """files, folders: in the order of their paths. left: rows that get no file in any mirror. counts: by kind."""
 
     files: Sequence[Item]
     folders: Sequence[str]
@@ -43,44 +43,46 @@ class Outline:
 
 
 def outlined(living: Sequence[Living]) -> Outline:
-    """What the rows make; those that have no name or text yet get what the daemon would give them."""
-    rows = {one.row.entry: _as_rendered(one.row) for one in living}
-    rows |= _named(rows, [one for one in living if not one.row.placed])
+    """The outline of *living*; rows without name or text get those that the daemon would give them."""
+    rows = {live.row.entry: _as_rendered(live.row) for live in living}
+    rows |= _assign_names(rows, [live for live in living if not live.row.placed])
     paths = {entry: path for entry, path in resolve_paths(rows, {}).items() if may_be_synced(path)}
     files = [
-        Item(paths[row.entry], row.entry, row.kind, row.place.name, _digest(row), one.size)
-        for one in living
-        if (row := rows[one.row.entry]).entry in paths and row.placed and row.kind is not Kind.FOLDER
+        Item(paths[row.entry], row.entry, row.kind, row.place.name, _rendered_digest(row), live.size)
+        for live in living
+        if (row := rows[live.row.entry]).entry in paths and row.placed and row.kind is not Kind.FOLDER
     ]
     folders = [paths[entry] for entry, row in rows.items() if row.kind is Kind.FOLDER and row.placed and entry in paths]
-    left = [_left(row, paths.get(row.entry)) for row in rows.values() if row.entry not in paths or not row.placed]
+    omissions = [
+        _omission_of(row, paths.get(row.entry)) for row in rows.values() if row.entry not in paths or not row.placed
+    ]
     counts = dict(Counter(str(row.kind) for row in rows.values()))
-    return Outline(sorted(files, key=lambda item: item.path), sorted(folders), left, counts)
+    return Outline(sorted(files, key=lambda item: item.path), sorted(folders), omissions, counts)
 
 
-def _digest(row: Row) -> Digest | None:
+def _rendered_digest(row: Row) -> Digest | None:
     return row.digest if not row.ahead else None
 
 
 def _as_rendered(row: Row) -> Row:
-    """A folder of which an app wrote views becomes a page, whose file is in its directory."""
+    """The row as rendering leaves it: a folder with views from an app becomes a page with its file in the directory."""
     if row.kind is Kind.FOLDER and row.ahead:
         return replace(row, kind=Kind.PAGE, place=replace(row.place, index=True), digest=None)
     return row
 
 
-def _named(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> dict[EntryId, Row]:
-    """Clean and free names for what has none yet; of equal names the later row gets a number."""
+def _assign_names(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> dict[EntryId, Row]:
+    """The rows of *unplaced* with clean and free names; of equal names the later row gets a number."""
     named: dict[EntryId, Row] = {}
-    waiting = sorted(unplaced, key=_age)
+    waiting = sorted(unplaced, key=_age_of)
     if not waiting:
         return named
-    taken: defaultdict[_Shelf, set[str]] = defaultdict(set)
+    used_keys: defaultdict[_Shelf, set[str]] = defaultdict(set)
     for row in rows.values():
         if row.placed:
-            taken[_shelf(row)].add(name_key(row.place.name))
-    for one in waiting:
-        row, keys = rows[one.row.entry], taken[_shelf(one.row)]
+            used_keys[_shelf_of(row)].add(name_key(row.place.name))
+    for unnamed in waiting:
+        row, keys = rows[unnamed.row.entry], used_keys[_shelf_of(unnamed.row)]
         free = (name for name in names_for(row) if name_key(name) not in keys)
         if (name := next(free, None)) is not None:
             keys.add(name_key(name))
@@ -88,16 +90,16 @@ def _named(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> dict[Entr
     return named
 
 
-def _age(one: Living) -> tuple[datetime, EntryId]:
-    assert one.made_at is not None
-    return one.made_at, one.row.entry
+def _age_of(unnamed: Living) -> tuple[datetime, EntryId]:
+    assert unnamed.made_at is not None
+    return unnamed.made_at, unnamed.row.entry
 
 
-def _shelf(row: Row) -> _Shelf:
+def _shelf_of(row: Row) -> _Shelf:
     return row.kind is Kind.ATTACHMENT, row.place.parent
 
 
-def _left(row: Row, path: str | None) -> Omission:
+def _omission_of(row: Row, path: str | None) -> Omission:
     name = printable(row.place.name or row.title or "")
     if path is not None:
         why = f"has no free name among {MOST_TWINS} of that name; give it another"

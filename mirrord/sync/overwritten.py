@@ -1,4 +1,4 @@
-"""Texts that commands wrote and somebody overwrote before the daemon looked: each becomes a version, or is merged."""
+"""Texts of commands that were overwritten before the daemon looked: each becomes a version, or is merged."""
 
 import asyncio
 import logging
@@ -27,8 +27,8 @@ ROWLESS = 3600.0  # seconds a copy waits for the row of its page
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known of the pages of copies. versions: the texts of copies that are in the history."""
+class _PageStates:
+    """Bases and rows of the pages that copies belong to. versions: texts of copies that are in the history."""
 
     bases: Mapping[EntryId, Base]
     rows: Mapping[EntryId, Row]
@@ -37,44 +37,44 @@ class _Known:
 
 async def take_in(sides: Sides, labels: Mapping[str, Label]) -> list[EntryId]:
     """
-    Drop copies of what became a version; of what did not and is no longer in place, make one. Entries to look at.
+    Drop copies of texts that became versions; make versions of the others that are not in place. Entries to look at.
 
     labels: of the copies, by their name in the journal.
     """
-    known = await _load(sides, labels)
+    page_states = await _load_states(sides, labels)
     entries = []
     for name, label in labels.items():
         assert label.new is not None
-        if (label.entry, label.new) in known.versions:
+        if (label.entry, label.new) in page_states.versions:
             sides.journal.discard(name)
-        elif label.entry not in known.rows:
+        elif label.entry not in page_states.rows:
             await asyncio.to_thread(_wait_for_row, sides, name, label)
-        elif known.rows[label.entry].deleted:
+        elif page_states.rows[label.entry].deleted:
             await asyncio.to_thread(copies.retire, sides.journal, name, label)
-        elif await asyncio.to_thread(_is_overwritten, sides, label, known):
-            entries += await _keep(sides, name, label, known.rows[label.entry])
+        elif await asyncio.to_thread(_is_overwritten, sides, label, page_states):
+            entries += await _take_copy_in(sides, name, label, page_states.rows[label.entry])
     return entries
 
 
-async def _load(sides: Sides, labels: Mapping[str, Label]) -> _Known:
+async def _load_states(sides: Sides, labels: Mapping[str, Label]) -> _PageStates:
     pages = list({label.entry for label in labels.values()})
     digests = [(label.entry, label.new) for label in labels.values() if label.new is not None]
     async with sides.database.transaction(sides.tenant) as connection:
-        wanted = states.Wanted(entries=pages)
-        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, wanted, pages)
-        seen = await sightings.texts(connection, sides.tenant, digests)
-    return _Known({base.entry: base for base in bases}, rows, seen)
+        query = states.Wanted(entries=pages)
+        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, query, pages)
+        versions = await sightings.texts(connection, sides.tenant, digests)
+    return _PageStates({base.entry: base for base in bases}, rows, versions)
 
 
 def _wait_for_row(sides: Sides, name: str, label: Label) -> None:
-    found = sides.tree.stat(f"{sides.journal.path}/{name}")
-    if found is not None and time.time() - found.ctime_ns / 1e9 > ROWLESS:
+    stat = sides.tree.stat(f"{sides.journal.path}/{name}")
+    if stat is not None and time.time() - stat.ctime_ns / 1e9 > ROWLESS:
         copies.retire(sides.journal, name, label)
 
 
-def _is_overwritten(sides: Sides, label: Label, known: _Known) -> bool:
-    """Whether the file holds something else for sure, which both sides agree on; and nobody who saw it replaced it."""
-    base, row = known.bases.get(label.entry), known.rows[label.entry]
+def _is_overwritten(sides: Sides, label: Label, page_states: _PageStates) -> bool:
+    """Whether the file certainly holds another text than the command's, the one that base and row agree on."""
+    base, row = page_states.bases.get(label.entry), page_states.rows[label.entry]
     if base is None or base.path is None or (base.version, base.digest) != (row.version, row.digest) or row.ahead:
         return False
     try:
@@ -85,17 +85,17 @@ def _is_overwritten(sides: Sides, label: Label, known: _Known) -> bool:
     return row.kind in (Kind.PAGE, Kind.RECORD)
 
 
-async def _keep(sides: Sides, name: str, label: Label, row: Row) -> list[EntryId]:
+async def _take_copy_in(sides: Sides, name: str, label: Label, row: Row) -> list[EntryId]:
     if await asyncio.to_thread(copies.was_replaced, sides.tree, label):
         sides.journal.discard(name)
         return []
-    if row.kind is Kind.RECORD:  # merging what its key means now with what a command meant would be a guess
+    if row.kind is Kind.RECORD:  # its key may mean something else now, so a merge would be a guess
         await asyncio.to_thread(copies.retire, sides.journal, name, label)
         return []
     try:
         data = await asyncio.to_thread(sides.journal.read, name)
-        if digest_of(data) == label.new:  # else a crash cut it short, and the text never got to its place
-            await _store(sides, label, row, data)
+        if digest_of(data) == label.new:  # else a crash truncated it, and the text never reached its file
+            await _store_version(sides, label, row, data)
     except (Stale, Busy):
         return [label.entry]  # another time
     except UniqueViolation as error:
@@ -110,21 +110,25 @@ async def _keep(sides: Sides, name: str, label: Label, row: Row) -> list[EntryId
     return [label.entry]
 
 
-async def _store(sides: Sides, label: Label, row: Row, data: bytes) -> None:
+async def _store_version(sides: Sides, label: Label, row: Row, data: bytes) -> None:
     """
-    The text a command wrote becomes a version, then the row's text the newest again.
+    Store the command's text as a version, then the row's text as the newest again.
 
-    If whoever overwrote it did not know of it, the newest has the command's change as well.
+    If the text that overwrote it was made without it, the newest has the command's change as well.
     """
-    text, before = decode(data), None
+    command_text, expected_text = decode(data), None
     async with sides.database.transaction(sides.tenant) as connection:
-        version, now = (await views.load_texts(connection, sides.tenant, [label.entry])).get(label.entry, (0, None))
+        version, row_text = (await views.load_texts(connection, sides.tenant, [label.entry])).get(
+            label.entry, (0, None)
+        )
         if label.expected is not None:
-            before = await views.text_of_digest(connection, sides.tenant, label.entry, label.expected)
-    if version != row.version or now is None:
+            expected_text = await views.text_of_digest(connection, sides.tenant, label.entry, label.expected)
+    if version != row.version or row_text is None:
         raise Stale("The row changed meanwhile.")
-    joined = None
-    if before is not None and merge_base([before], text, now) is not None:
-        joined = await asyncio.to_thread(merge, before, now, text)
+    merged = None
+    if expected_text is not None and merge_base([expected_text], command_text, row_text) is not None:
+        merged = await asyncio.to_thread(merge, expected_text, row_text, command_text)
     clash = Clash(row, row.place.name, row.place, data, label.expected, None, None)
-    await store_merged(sides, clash, joined if joined is not None else now, (before, text, now))
+    await store_merged(
+        sides, clash, merged if merged is not None else row_text, (expected_text, command_text, row_text)
+    )

@@ -1,4 +1,4 @@
-"""Passes: look, decide, act, conclude; while the new entries of one chunk are written, the next is looked at."""
+"""Passes: look, decide, act, conclude; while one chunk of new entries is written, the next is looked at."""
 
 import asyncio
 import logging
@@ -33,13 +33,13 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-MOST_BESIDE = 2_000  # files that are read for what lies beside them
+MOST_BESIDE = 2_000  # files that are read because a neighbour was renamed
 FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """New entries on their way into rows, and the bases they will have."""
+    """New entries that are being written into rows, and their future bases."""
 
     dirty: Dirty
     bases: list[Base]
@@ -48,9 +48,9 @@ class _Writing:
 
 class Passes:
     """
-    The passes of one engine, whose parts it is given.
+    The passes of one engine, made from its parts.
 
-    look_everywhere: called when what is known is in doubt. restraint: which entries are stopped.
+    look_everywhere: called when the cache is in doubt. restraint: the entries that are stopped.
     """
 
     def __init__(
@@ -78,16 +78,16 @@ class Passes:
         self._look_everywhere = look_everywhere
         self.restraint = Restraint(sides)
         self._writing: _Writing | None = None
-        self._known: Known | None = None
+        self._known_entries: Known | None = None
 
     def read_just_now(self, known: Known | None) -> None:
-        """What the feed told, and what was read of it: the next look need not ask again. None: that is old by now."""
-        self._known = known
+        """Keep what was just read for the feed's entries, so that the next look does not ask again. None: drop it."""
+        self._known_entries = known
 
     async def take_in_hand(self) -> None:
-        """Work on what is next; what it writes may still be on its way, see `finish`."""
+        """Work on the next chunk; its writes may go on after the return, see `finish`."""
         dirty, look = await self._intake.take()
-        if look is None:  # it may be about what is on its way
+        if look is None:  # it may be about entries that are being written
             await self.finish()
         try:
             await self._work_on(dirty, look)
@@ -96,30 +96,30 @@ class Passes:
                 self._intake.release(dirty)
 
     async def finish(self) -> None:
-        """Return when all that was taken in hand is written."""
+        """Wait until all work taken in hand is written."""
         writing, self._writing = self._writing, None
         if writing is not None:
-            self._known = None
+            self._known_entries = None
             try:
-                await self._guarded(writing.dirty, writing.task)
+                await self._run_guarded(writing.dirty, writing.task)
             finally:
                 self._intake.release(writing.dirty)
 
     async def observe(self, dirty: Dirty, look: Look | None = None, shown: Shown | None = None) -> Observation:
-        """What is on the two sides and in the base, where *dirty* says. shown: what was looked at for this."""
+        """Observe both sides and the base where *dirty* says. shown: the look at the tree made for this."""
         coming = self._writing.bases if self._writing else ()
-        known, self._known = self._known, None
+        known, self._known_entries = self._known_entries, None
         if known is not None and not dirty.entries <= known.entries:
             known = None
-        going_on, rewound = self._adoption.is_going_on, self._adoption.is_rewinding
+        is_adopting, is_rewinding = self._adoption.is_going_on, self._adoption.is_rewinding
         return await observe(
-            *(self._sides, dirty, look, coming), shown=shown, known=known, adopting=going_on, rewound=rewound
+            *(self._sides, dirty, look, coming), shown=shown, known=known, adopting=is_adopting, rewound=is_rewinding
         )
 
-    async def _observe_apart(self, dirty: Dirty, look: Look | None, shown: Shown | None) -> Observation:
-        """What has to do with entries on their way is seen when they have arrived."""
+    async def _observe_apart(self, dirty: Dirty, look: Look | None, view: Shown | None) -> Observation:
+        """Observe; if entries that are being written are concerned, again after they are written."""
         if self._writing is None or look is None:
-            return await self.observe(dirty, look, shown)
+            return await self.observe(dirty, look, view)
         observation = await self.observe(dirty, replace(look, found=dict(look.found)))
         if observation.states.keys().isdisjoint(base.entry for base in self._writing.bases):
             return observation
@@ -129,23 +129,23 @@ class Passes:
     async def _work_on(self, dirty: Dirty, look: Look | None = None) -> None:
         if not GOVERNING.isdisjoint(dirty.paths):
             self._look_everywhere()
-        await self._guarded(dirty, self._pass_expanded(dirty, look))
+        await self._run_guarded(dirty, self._pass_expanded(dirty, look))
 
     async def delete(self, dirty: Dirty, work: Awaitable[None]) -> float:
-        """Do *work*, which carries deletions of *dirty* over; seconds until it is to be tried again, 0: it is done."""
+        """Do *work*, which carries deletions of *dirty* over; returns seconds until the next try, 0: it is done."""
         try:
             if await self._is_done(work):
                 return 0.0
         except Locked:
             return FIRST_DELAY
         except (Unavailable, Fenced):
-            self._look_everywhere()  # for what was moved and not recorded
+            self._look_everywhere()  # for moves that were not recorded
             raise
-        await self._list(dirty)
+        await self._report_failure(dirty)
         return FAILED
 
-    async def _guarded(self, dirty: Dirty, work: Awaitable[None]) -> None:
-        """Do *work*, which is all that is to be done for *dirty*; what fails is marked again."""
+    async def _run_guarded(self, dirty: Dirty, work: Awaitable[None]) -> None:
+        """Do *work*, the whole work for *dirty*; what fails is marked again."""
         try:
             if not await self._is_done(work):
                 await self._work_on_each(dirty)
@@ -153,11 +153,11 @@ class Passes:
             self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
         except (Unavailable, Fenced):
             self._queue.put_back(dirty)
-            self._look_everywhere()  # for what was written and not recorded
+            self._look_everywhere()  # for writes that were not recorded
             raise
 
     async def _is_done(self, work: Awaitable[None]) -> bool:
-        """False: it failed as nobody foresaw."""
+        """Await *work*; False: it failed unexpectedly."""
         try:
             await work
         except (Unavailable, Fenced):
@@ -168,17 +168,17 @@ class Passes:
         return True
 
     async def _work_on_each(self, dirty: Dirty) -> None:
-        """A pass failed as nobody foresaw: find the one item that does it, and list that as a problem."""
+        """After an unexpected failure: find the one item that causes it, and list that as a problem."""
         items = [Dirty(paths=frozenset({path}), forced=frozenset({path})) for path in dirty.paths]
         items += [Dirty(entries=frozenset({entry})) for entry in dirty.entries]
         if len(items) > 1:
             for item in items:
                 await self._work_on(item)
             return
-        await self._list(dirty)
+        await self._report_failure(dirty)
         self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
 
-    async def _list(self, dirty: Dirty) -> None:
+    async def _report_failure(self, dirty: Dirty) -> None:
         entry = min(dirty.entries, default=None)
         where = printable(min(dirty.paths, default="")) or str(entry)
         sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
@@ -186,61 +186,62 @@ class Passes:
 
     async def _pass_expanded(self, dirty: Dirty, look: Look | None) -> None:
         if not dirty.paths - dirty.forced:
-            await self._pass(dirty, look)
+            await self._make_pass(dirty, look)
             return
-        found, shown = await asyncio.to_thread(_look_below, self._sides, dirty)
-        if len(found) > CHUNK:  # what is too much for one pass waits for the next
-            self._queue.mark(found - dirty.paths)
-            found = frozenset()
-        expanded = Dirty(dirty.paths | found, dirty.entries, dirty.forced)
-        await self._guarded(expanded, self._pass(expanded, look, shown))
+        changed, view = await asyncio.to_thread(_look_below, self._sides, dirty)
+        if len(changed) > CHUNK:  # too much for one pass: it waits for the next
+            self._queue.mark(changed - dirty.paths)
+            changed = frozenset()
+        expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
+        await self._run_guarded(expanded, self._make_pass(expanded, look, view))
 
-    async def _pass(self, dirty: Dirty, look: Look | None, shown: Shown | None = None) -> None:
-        """look: what was read ahead. shown: what was looked at for this pass."""
-        observation, applied = await self._observe_apart(dirty, look, shown), Applied()
-        if beside := self._taken_over(observation):
+    async def _make_pass(self, dirty: Dirty, look: Look | None, view: Shown | None = None) -> None:
+        """Make one pass. look: files that were read ahead. view: the look at the tree made for this pass."""
+        observation, applied = await self._observe_apart(dirty, look, view), Applied()
+        if neighbours := self._unseen_neighbours(observation):
             await self.finish()
-            paths = dirty.paths | beside | observation.look.found.keys()
+            paths = dirty.paths | neighbours | observation.look.found.keys()
             dirty = Dirty(paths, dirty.entries, paths)
             observation, look = await self.observe(dirty), None
         await self._absorb_late(observation)
         decisions = self._doubts.decide(observation, list(observation.states.values()))
         await self.finish()
         if look is not None and (bases := _only_new(decisions)):
-            task = asyncio.create_task(self._act(observation, decisions, applied))
+            task = asyncio.create_task(self._carry_out(observation, decisions, applied))
             self._writing = _Writing(dirty, bases, task)
             return
         decisions = await self.restraint.restrain(decisions, applied.troubles)
-        unready = [one for one in decisions if one.step is Step.PREPARE]
+        unready = [decision for decision in decisions if decision.step is Step.PREPARE]
         if unready:
             ready = await prepare(self._sides, unready, self._doubts, applied)
-            decisions = [one for one in decisions if one.step is not Step.PREPARE]
+            decisions = [decision for decision in decisions if decision.step is not Step.PREPARE]
             ready_now = self._doubts.decide(observation, ready)
             decisions += await self.restraint.restrain(ready_now, applied.troubles)
-        await self._act(observation, decisions, applied)
+        await self._carry_out(observation, decisions, applied)
 
-    def _taken_over(self, observation: Observation) -> frozenset[str]:
+    def _unseen_neighbours(self, observation: Observation) -> frozenset[str]:
         """
-        What lies in directories that other pages have now, and was not looked at.
+        Files in directories that other pages own now, which were not looked at.
 
-        It moves together with those pages: one may have gone below itself otherwise, or want a name that is not free.
+        They move together with those pages: else a page could get below itself, or want a name that is not free.
         """
-        files = [(one, one.file) for one in observation.states.values() if isinstance(one.file, File)]
-        taken = [one for one, file in files if file.contested or file.succeeds]
-        beside = beside_renamed(self._sides.looker.index, taken) - observation.look.found.keys()
-        return frozenset(beside) if len(beside) <= MOST_BESIDE else frozenset()
+        files = [(state, state.file) for state in observation.states.values() if isinstance(state.file, File)]
+        owning_states = [state for state, file in files if file.contested or file.succeeds]
+        neighbours = beside_renamed(self._sides.looker.index, owning_states) - observation.look.found.keys()
+        return frozenset(neighbours) if len(neighbours) <= MOST_BESIDE else frozenset()
 
-    async def _act(self, observation: Observation, decisions: Sequence[Decision], applied: Applied) -> None:
-        if any(one.step is Step.FILE for one in decisions):
+    async def _carry_out(self, observation: Observation, decisions: Sequence[Decision], applied: Applied) -> None:
+        if any(decision.step is Step.FILE for decision in decisions):
             await self._intake.look_again()
         await apply(self._sides, decisions, observation.look.views, applied)
-        gone = [one for one in decisions if one.step is Step.DELETE]
-        if stale := [one for one in gone if is_stale(one)]:
+        deletions = [decision for decision in decisions if decision.step is Step.DELETE]
+        if stale := [decision for decision in deletions if is_stale(decision)]:
             applied.add(await trash(self._sides, stale))
-        states = [one.state for one in gone if not is_stale(one)]
+        states = [decision.state for decision in deletions if not is_stale(decision)]
         self._brake.gathered.add({state.entry: state.file.path if state.file else None for state in states})
-        applied.later += [one for one in decisions if one.step is Step.LATER and passes(one)]
-        idle = {one.state.entry for one in decisions if one.step is Step.NOTHING and one.move is Move.NOTHING}
+        applied.later += [decision for decision in decisions if decision.step is Step.LATER and passes(decision)]
+        unchanged = [decision for decision in decisions if decision.step is Step.NOTHING]
+        idle = {decision.state.entry for decision in unchanged if decision.move is Move.NOTHING}
         await self._conclusion.conclude(observation, applied, idle)
 
     async def _absorb_late(self, observation: Observation) -> None:
@@ -257,20 +258,20 @@ class Passes:
 
 def _look_below(sides: Sides, dirty: Dirty) -> tuple[frozenset[str], Shown | None]:
     """
-    What differs in directories that changed, and what is seen there; the latter only where it is all that counts.
+    The paths that differ in changed directories, and a look at them; None if entries or too many paths count as well.
 
-    Blocking; one turn of a thread for both, because each delays an edit.
+    Blocking; one turn of a thread for both, because each turn delays an edit.
     """
-    found = frozenset[str]().union(*map(sides.looker.expand, dirty.paths - dirty.forced))
-    if dirty.entries or len(found) > CHUNK:
-        return found, None
-    return found, look_at(sides, Dirty(dirty.paths | found, forced=dirty.forced))
+    changed = frozenset[str]().union(*map(sides.looker.expand, dirty.paths - dirty.forced))
+    if dirty.entries or len(changed) > CHUNK:
+        return changed, None
+    return changed, look_at(sides, Dirty(dirty.paths | changed, forced=dirty.forced))
 
 
 def _only_new(decisions: Sequence[Decision]) -> list[Base]:
-    """The bases there will be, if all that is to be done is to write rows for entries nobody knew."""
-    fresh = [one.state for one in decisions if _is_new(one)]
-    return [_base_of(state) for state in fresh] if len(fresh) == len(decisions) else []
+    """The future bases, if every decision inserts a row for a new entry; else []."""
+    fresh = [decision.state for decision in decisions if _is_new(decision)]
+    return [_new_base_of(state) for state in fresh] if len(fresh) == len(decisions) else []
 
 
 def _is_new(decision: Decision) -> bool:
@@ -279,6 +280,6 @@ def _is_new(decision: Decision) -> bool:
     return is_insert and isinstance(state.file, File) and not state.file.contested
 
 
-def _base_of(state: State) -> Base:
+def _new_base_of(state: State) -> Base:
     assert isinstance(state.file, File)
     return new_base(state, state.file)

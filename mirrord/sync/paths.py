@@ -1,4 +1,4 @@
-"""From places to paths, and back to the directory a place is in. Pure."""
+"""Paths of places, and the directory that a place is in. Pure."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def directory_above(path: str, kind: Kind, *, index: bool) -> str:
 
 
 def agreed_base(base: Base, file: File, row: Row) -> Base:
-    """*base* with the text that both sides have; where they differ, or are of another kind than it, as it is."""
+    """*base* with the text that both sides have; unchanged if they differ, or are of another kind than the base."""
     if file.digest != row.digest or not (base.digest == file.digest or base.kind is file.kind is row.kind):
         return base
     return replace(base, version=row.version, digest=file.digest, claimed=file.claimed)
@@ -38,16 +38,16 @@ def agreed_base(base: Base, file: File, row: Row) -> Base:
 
 def moved_base(base: Base, kind: Kind, path: str, place: Place) -> Base:
     """
-    What is agreed once what is shown as *kind* is at *path*, which is *place*; only the content is still to be agreed.
+    The base after an entry shown as *kind* moved to *path*, its *place*; its content is still that of *base*.
 
-    A page that lost its file, or a folder that got one, stays in the base what it was: where its file, or its
-    directory, would be there.
+    A page that lost its file, or a folder that got one, keeps its kind in the base, with the path that its file or
+    its directory would have there.
     """
     if base.kind is kind:
         return replace(base, path=path, place=place)
     directory, index = directory_of(path, kind), base.place.index
-    own = directory if base.kind is Kind.FOLDER else page_path("", directory, index)
-    return replace(base, path=own, place=replace(place, index=index))
+    base_path = directory if base.kind is Kind.FOLDER else page_path("", directory, index)
+    return replace(base, path=base_path, place=replace(place, index=index))
 
 
 def by_depth(path: str) -> tuple[int, str, bool]:

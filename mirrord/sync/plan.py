@@ -1,4 +1,4 @@
-"""What to do with one entry's content: SYNC 1.2 as one pure function, row by row."""
+"""Decide about one entry's content: the table of docs/design/sync.md, Content, as one pure function."""
 
 from enum import Enum, auto
 
@@ -10,7 +10,7 @@ class Move(Enum):
     """One planned action on one entry."""
 
     NOTHING = auto()
-    RENDER = auto()  # the row's views or text were written by an app: derive what follows from them
+    RENDER = auto()  # an app wrote the row's views or text: derive the rest from them
     WAIT = auto()  # the file cannot be judged now
     INSERT = auto()  # a new file: a new row
     REINSERT = auto()  # the row vanished without a tombstone: again under the same id
@@ -42,19 +42,19 @@ def plan(state: State, *, seen: int | None = None, adopting: bool = False) -> Mo
     if isinstance(file, Unknown):
         return Move.WAIT  # rows 17, 19, 20
     if row is not None and row.purged:
-        return _purged(state.base, file)
+        return _plan_purged(state.base, file)
     if file is None:
-        return _absent(state, adopting)
+        return _plan_absent(state, adopting)
     if row is None:
         return Move.INSERT if state.base is None else Move.REINSERT  # rows 1, 21
     if row.deleted:
-        return _deleted(state, file, seen, adopting)
+        return _plan_deleted(state, file, seen, adopting)
     if state.base is None:
-        return _unbased(file, row, seen)
-    return _both(state.base.version, state.base.digest, file.digest, row, seen, adopting)
+        return _plan_without_base(file, row, seen)
+    return _plan_both_sides(state.base.version, state.base.digest, file.digest, row, seen, adopting)
 
 
-def _absent(state: State, adopting: bool) -> Move:
+def _plan_absent(state: State, adopting: bool) -> Move:
     row, base = state.row, state.base
     if row is None or row.deleted:
         return Move.NOTHING if base is None else Move.FORGET  # rows 23, 16, 22
@@ -63,17 +63,17 @@ def _absent(state: State, adopting: bool) -> Move:
     return Move.CREATE if adopting else Move.ENTOMB  # row 12
 
 
-def _deleted(state: State, file: File, seen: int | None, adopting: bool) -> Move:
+def _plan_deleted(state: State, file: File, seen_version: int | None, adopting: bool) -> Move:
     base = state.base
     if base is not None and file.digest == base.digest:
         return Move.TRASH  # row 13
-    if adopting and seen is not None:
+    if adopting and seen_version is not None:
         return Move.TRASH  # row 5 under adoption rules: an old copy of something deleted
     return Move.REVIVE  # rows 5, 15
 
 
-def _purged(base: Base | None, file: File | None) -> Move:
-    """This mirror was away so long that the deletion itself is forgotten; only what it agreed on then is known."""
+def _plan_purged(base: Base | None, file: File | None) -> Move:
+    """The move for a purged row: this mirror was away so long that only its base is left of the deletion."""
     if file is None:
         return Move.NOTHING if base is None else Move.FORGET
     if base is None:
@@ -81,29 +81,31 @@ def _purged(base: Base | None, file: File | None) -> Move:
     return Move.TRASH if file.digest == base.digest else Move.REINSERT
 
 
-def _unbased(file: File, row: Row, seen: int | None) -> Move:
+def _plan_without_base(file: File, row: Row, seen_version: int | None) -> Move:
     if file.digest == row.digest:
         return Move.ADOPT  # row 3
-    if seen is not None or file.digest == NO_TEXT:
+    if seen_version is not None or file.digest == NO_TEXT:
         return Move.TO_FILE  # row 4: a stale copy
     if row.digest == NO_TEXT:
         return Move.TO_ROW  # a folder gets its page file
     return Move.SIBLING  # row 4
 
 
-def _both(version: int, base: Digest, file: Digest, row: Row, seen: int | None, adopting: bool) -> Move:
+def _plan_both_sides(
+    version: int, base: Digest, file: Digest, row: Row, seen_version: int | None, adopting: bool
+) -> Move:
     if file == row.digest:
         return Move.NOTHING if base == file and version == row.version else Move.ADOPT  # rows 6, 9
-    if adopting and seen is not None:
+    if adopting and seen_version is not None:
         return Move.TO_FILE  # an older revision came back with the tree: stale, not an edit
     if row.digest == base:
         return Move.TO_ROW  # row 7
     if file == base:
         return Move.TO_FILE  # row 8
-    if seen is not None and version < seen <= row.version:
+    if seen_version is not None and version < seen_version <= row.version:
         return Move.TO_FILE  # row 10: our own write, not yet recorded
     if file == NO_TEXT:
-        return Move.TO_FILE  # row 14: the page file went, its directory lives; the row's edit beats that
+        return Move.TO_FILE  # row 14: the page file is gone, its directory is not; the row's edit beats that
     if row.digest == NO_TEXT:
         return Move.TO_ROW
     return Move.MERGE  # row 11

@@ -1,4 +1,4 @@
-"""Rows that apps wrote, made ready: a clean and free name, and the text that follows from their views."""
+"""Prepare rows that apps wrote: give them a clean and free name, and render their text from their views."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from mirrord.sync.twins import free_names, names_for
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A write of views that has no faithful text; the row stays as it is, the file too."""
+    """Views that cannot be written as text without a loss; row and file stay as they are."""
 
     entry: EntryId
     version: int
@@ -44,9 +44,9 @@ class Refusal:
 @dataclass(slots=True)
 class Rendered:
     """
-    What became of rows that apps wrote; those that changed meanwhile, or that an app holds, are nowhere in it.
+    The result for rows that apps wrote; rows that changed meanwhile, or that an app holds, are left out.
 
-    rows: as they are then. texts: what files are to hold. refusals: of what has no faithful text.
+    rows: after rendering. texts: bytes for the files. refusals: of views without a faithful text.
     """
 
     rows: dict[EntryId, Row] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class _Derived:
-    """All that follows from what an app wrote. links: None where that was the text: they come with its document."""
+    """Everything derived from an app's write. links: None if it wrote the text: they come with its document."""
 
     data: bytes
     digest: Digest
@@ -67,7 +67,7 @@ class _Derived:
 
 async def place_row(sides: Sides, row: Row) -> Row:
     """
-    The row with its clean name: of equal names the later gets a number.
+    Give the row a clean name; of equal names the later gets a number. Returns the row with it.
 
     Raises Stale if the row changed meanwhile.
     """
@@ -79,13 +79,13 @@ async def place_row(sides: Sides, row: Row) -> Row:
     if row.kind is Kind.ATTACHMENT and (row.place.name or "").startswith(BESIDE):
         names = iter(await free_names(sides, row.entry, row.kind, row.place, list(names)))
     while (name := next(names, None)) is not None:
-        if await _take_name(sides, row, name):
+        if await _store_name(sides, row, name):
             return replace(row, place=replace(row.place, name=name), placed=True)
         names = iter(await free_names(sides, row.entry, row.kind, row.place, list(names)))
     raise Stale(f"No free name is left for {row.place.name or row.title!r}.")
 
 
-async def _take_name(sides: Sides, row: Row, name: str) -> bool:
+async def _store_name(sides: Sides, row: Row, name: str) -> bool:
     try:
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             stored = await views.store_name(
@@ -105,7 +105,7 @@ async def _take_name(sides: Sides, row: Row, name: str) -> bool:
 
 
 async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendered:
-    """Derive text and views of what apps wrote, and write them into its rows."""
+    """Derive text and views of rows that apps wrote, and store them."""
     try:
         return await _render_together(sides, rows)
     except Locked:
@@ -122,11 +122,11 @@ async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendere
             if page.version != row.version:
                 continue
             try:
-                derived = await asyncio.to_thread(_derived, page)
+                derived = await asyncio.to_thread(_derive, page)
             except Damaged as error:
                 result.refusals.append(Refusal(page.entry, page.version, str(error)))
                 continue
-            if await _store(connection, sides, page, derived):
+            if await _store_derived(connection, sides, page, derived):
                 place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
                 fresh = replace(row, kind=Kind.PAGE, place=place, digest=derived.digest, ahead=frozenset())
                 result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
@@ -135,13 +135,13 @@ async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendere
 
 
 async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Digest]:
-    """The digests that the texts of *rows* have or will have; nothing is written, and what has no text is left out."""
+    """The digests that the texts of *rows* have or will have; writes nothing. Rows without a text are left out."""
     entries, names = [row.entry for row in rows], {row.entry: row.place.name for row in rows}
     async with sides.database.transaction(sides.tenant) as connection:
         pages = await views.load_written(connection, sides.tenant, entries)
         others = await records.load(connection, sides.tenant, entries)
     texts = {page.entry: partial(rendered, page) for page in pages}
-    texts |= {record.entry: partial(_record_said, names[record.entry], record) for record in others}
+    texts |= {record.entry: partial(_record_text, names[record.entry], record) for record in others}
     digests = dict[EntryId, Digest]()
     for entry, text in texts.items():
         with suppress(Damaged):
@@ -149,32 +149,34 @@ async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Diges
     return digests
 
 
-def _record_said(name: str, record: records.Written) -> str:
+def _record_text(name: str, record: records.Written) -> str:
     return rendered_record(name, record).text
 
 
-def _derived(page: Written) -> _Derived:
-    """Raises Damaged where writing it would lose something."""
+def _derive(page: Written) -> _Derived:
+    """Derive text and document of *page*. Raises Damaged if writing it would lose something."""
     markdown = rendered(page)
     data = markdown.encode()
-    said = links_of(markdown) if page.ahead else None
-    return _Derived(data, digest_of(data), text_of(markdown), identified(page), said)
+    page_links = links_of(markdown) if page.ahead else None
+    return _Derived(data, digest_of(data), text_of(markdown), identified(page), page_links)
 
 
-async def _store(connection: Connection, sides: Sides, page: Written, derived: _Derived) -> bool:
-    """Whether the row still was what *derived* follows from."""
-    of = page.entry, page.version
-    if not await views.store_text(connection, sides.tenant, *of, derived.text, derived.digest, derived.content):
+async def _store_derived(connection: Connection, sides: Sides, page: Written, derived: _Derived) -> bool:
+    """Store *derived*; returns whether the row was still the one that it was derived from."""
+    page_version = page.entry, page.version
+    if not await views.store_text(
+        connection, sides.tenant, *page_version, derived.text, derived.digest, derived.content
+    ):
         return False
     if derived.links is not None:
-        await links.store_links(connection, sides.tenant, [(*of, derived.links)])
+        await links.store_links(connection, sides.tenant, [(*page_version, derived.links)])
     return True
 
 
 async def _render_records(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row], result: Rendered) -> None:
-    """What became of the records among *rows* is added to *result*."""
-    wanted = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
-    for record in await records.load(connection, sides.tenant, wanted) if wanted else []:
+    """Render the records among *rows*; results are added to *result*."""
+    record_ids = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
+    for record in await records.load(connection, sides.tenant, record_ids) if record_ids else []:
         row = rows[record.entry]
         if record.version != row.version:
             continue
@@ -192,27 +194,27 @@ async def _render_records(connection: Connection, sides: Sides, rows: Mapping[En
 
 
 def identified(page: Written) -> Document | None:
-    """The document an app wrote, with an id for every block; None if it wrote none."""
-    content = _content(page)
+    """The document that an app wrote, with an id for every block; None if it wrote none."""
+    content = _content_of(page)
     return completed(content, embedded(page.prior) if page.prior is not None else None) if content else None
 
 
 def rendered(page: Written) -> str:
-    """The Markdown of *page*. Raises Damaged where writing it would lose something."""
+    """The Markdown of *page*. Raises Damaged if writing it would lose something."""
     if not page.ahead and page.markdown is not None:
         return page.markdown
-    wanted = Wanted(
+    fields = Wanted(
         id=str(page.entry),
         title=page.title,
         icon=page.icon,
         position=page.position,
-        frontmatter=_frontmatter(page),
-        content=_content(page),
+        frontmatter=_frontmatter_of(page),
+        content=_content_of(page),
     )
-    return render(page.markdown, page.ahead, wanted, stem=page.name or "")
+    return render(page.markdown, page.ahead, fields, stem=page.name or "")
 
 
-def _frontmatter(page: Written) -> Data | None:
+def _frontmatter_of(page: Written) -> Data | None:
     if "frontmatter" not in page.ahead or page.frontmatter in (None, "null"):
         return None
     try:
@@ -221,7 +223,7 @@ def _frontmatter(page: Written) -> Data | None:
         raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
 
 
-def _content(page: Written) -> Document | None:
+def _content_of(page: Written) -> Document | None:
     try:
         return cast("Document | None", parsed(page.content)) if page.content is not None else None
     except Damaged as damaged:

@@ -1,4 +1,4 @@
-"""What an engine did lately, for `status` and the log."""
+"""Recent work of an engine, for `status` and the log."""
 
 import logging
 import time
@@ -22,11 +22,11 @@ FILE_TO_ROW, ROW_TO_FILE = "file → row", "row → file"
 @dataclass(slots=True)
 class Pulse:
     """
-    What `status` tells of an engine. Times are Unix seconds, None: not since the start; sentences: None is good.
+    The activity of one engine. Times are Unix seconds, None: not since the start; sentences: None is good.
 
-    stepped_at: when it last went on, by the monotonic clock; None: it has not begun. lately: (when, the direction,
-    the path) of what was done last, the newest last. file_to_row, row_to_file: from the notice of a change to the end
-    of carrying it over. scans: of the whole tree.
+    stepped_at: the engine's last step, by the monotonic clock; None: no step yet. lately: (time, direction, path) of
+    the last moves, the newest last. file_to_row, row_to_file: seconds from the notice of a change to the end of
+    carrying it over. scans: seconds of scans of the whole tree.
     """
 
     last_file_to_row: float | None = None
@@ -40,7 +40,7 @@ class Pulse:
     scans: Latencies = field(default_factory=Latencies)
 
     def step(self) -> None:
-        """The engine goes on: it took a turn, finished a pass, or came to the next part of a long one."""
+        """Note a step: the engine took a turn, finished a pass, or came to the next part of a long one."""
         self.stepped_at = time.monotonic()
 
     def is_stuck(self, patience: float) -> bool:
@@ -48,25 +48,25 @@ class Pulse:
         return self.stepped_at is not None and time.monotonic() - self.stepped_at > patience
 
     def tick(self, tenant: str, done: Sequence[Decision], queue: Queue) -> None:
-        """Note and log what was done for *tenant*. queue: it knows when changes were noticed."""
+        """Note and log the decisions carried out for *tenant*. queue: has the times when changes were noticed."""
         self.moves += len(done)
         now = time.time()
         for decision in done:
-            direction = _direction(decision)
+            direction = _direction_of(decision)
             if direction == FILE_TO_ROW:
                 self.last_file_to_row = now
             elif direction == ROW_TO_FILE:
                 self.last_row_to_file = now
             self._measure(decision, queue)
         for decision in done[-LATELY:]:
-            if direction := _direction(decision):
+            if direction := _direction_of(decision):
                 self.lately.append((now, direction, where(decision)))
-        for (move, place), count in Counter((one.move.name, one.place.name) for one in done).items():
+        for (move, place), count in Counter((decision.move.name, decision.place.name) for decision in done).items():
             facts = {"tenant": tenant, "move": move, "place": place, "entries": count}
             log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
 
     def _measure(self, decision: Decision, queue: Queue) -> None:
-        """Deletions are not measured: they wait on purpose."""
+        """Add the latency of one decision; deletions are not measured, because they wait on purpose."""
         now = time.monotonic()
         if decision.step is Step.ROW and decision.state.file is not None:
             if (noticed := queue.noticed(decision.state.file.path)) is not None:
@@ -75,8 +75,8 @@ class Pulse:
             self.row_to_file.add(now - noticed, now)
 
 
-def _direction(decision: Decision) -> str | None:
-    """None: nothing that people see was carried over."""
+def _direction_of(decision: Decision) -> str | None:
+    """The direction of a move; None: it changed nothing that people see."""
     if decision.step is Step.ROW or decision.move is Move.ENTOMB:
         return FILE_TO_ROW
     return ROW_TO_FILE if decision.step is Step.FILE or decision.move is Move.TRASH else None

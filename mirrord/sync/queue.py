@@ -1,4 +1,4 @@
-"""The coalescing queue of one mirror: where to look, each place once, some of it later."""
+"""The coalescing queue of one mirror: places to look at, each once, some of them later."""
 
 import asyncio
 import heapq
@@ -13,11 +13,11 @@ from mirrord.mirror.layout import carried, lineage
 from mirrord.sync.observe import Dirty
 from mirrord.sync.paths import by_depth
 
-MOST_MEASURED = 10_000  # places whose time is taken at once
+MOST_MEASURED = 10_000  # places whose latency is measured at once
 
 
 class Queue:
-    """Marks are hints; taking them empties the queue, failing to act on them puts them back."""
+    """Marks are hints: taking them empties the queue, a failed pass puts them back."""
 
     def __init__(self) -> None:
         self._paths: set[str] = set()
@@ -35,11 +35,11 @@ class Queue:
 
     @property
     def is_ready(self) -> bool:
-        """Whether something is to be done now."""
+        """Whether there is work now."""
         return bool(self._paths or self._entries)
 
     def only_reads(self, least: int) -> bool:
-        """Whether all that is to be done now is to read files, at least so many."""
+        """Whether the work now consists of reading files, at least *least* of them."""
         return len(self._paths) >= least and not self._entries and len(self._paths) == len(self._forced)
 
     def mark(
@@ -54,13 +54,13 @@ class Queue:
         """
         Look at *paths* and *entries*. forced: read the files again in any case. delay: in seconds.
 
-        noticed: when a change was noticed there, by the monotonic clock; None: the time it takes is not asked for.
+        noticed: when a change was noticed there, by the monotonic clock; None: its latency is not measured.
         """
         paths, entries = frozenset(paths), frozenset(entries)
         if not (paths or entries):
             return
         if noticed is not None and len(self._noticed) < MOST_MEASURED:
-            for place in _places(paths, entries):
+            for place in _iter_places(paths, entries):
                 self._noticed.setdefault(place, noticed)
         dirty = Dirty(paths, entries, paths if forced else frozenset())
         if delay:
@@ -70,50 +70,50 @@ class Queue:
         self._bell.set()
 
     def follow(self, renamed: Mapping[str, str]) -> None:
-        """Look also where paths are now that wait: they, or directories above them, were *renamed*, old to new."""
+        """Mark the new paths of waiting paths: they, or directories above them, were *renamed*, old to new."""
         if not renamed:
             return
-        self._add(_followed(Dirty(frozenset(self._paths), forced=frozenset(self._forced)), renamed))
+        self._add(_renamed_dirty(Dirty(frozenset(self._paths), forced=frozenset(self._forced)), renamed))
         for number, (when, count, dirty) in enumerate(self._later):  # a heap by the first two
-            new = _followed(dirty, renamed)
+            new = _renamed_dirty(dirty, renamed)
             self._later[number] = when, count, Dirty(dirty.paths | new.paths, dirty.entries, dirty.forced | new.forced)
 
     def wake(self) -> None:
-        """Let whoever waits go on, although nothing is marked."""
+        """End a wait although nothing is marked."""
         self._bell.set()
 
     def put_back(self, dirty: Dirty) -> None:
-        """Nothing came of *dirty*: again, and read its files again."""
+        """Mark *dirty* again after a failed pass; its files are read again."""
         self._add(Dirty(dirty.paths, dirty.entries, dirty.paths))
         self._bell.set()
 
     def noticed(self, place: str | UUID) -> float | None:
-        """When a change of a path or entry was noticed that is carried over now; it is told once."""
+        """When the change of a path or entry that is carried over now was noticed; each time is returned once."""
         return self._noticed.pop(place, None)
 
     @property
     def oldest(self) -> float | None:
-        """When the oldest change was noticed that waits, as far as times are taken, by the monotonic clock."""
+        """When the oldest waiting change was noticed, by the monotonic clock; of measured changes only."""
         return next(iter(self._noticed.values()), None)
 
     def release(self, dirty: Dirty) -> None:
-        """*dirty* was worked on: what is not marked again had nothing to be carried over."""
-        done = [place for place in _places(dirty.paths, dirty.entries) if place in self._noticed]
-        if not done:  # as mostly: what was carried over is told
+        """Forget the times of *dirty*, which was worked on, except of places that are marked again."""
+        done = [place for place in _iter_places(dirty.paths, dirty.entries) if place in self._noticed]
+        if not done:  # the usual case: noticed() has returned the times of changes carried over
             return
-        later = [places for _, _, one in self._later for places in (one.paths, one.entries)]
+        later = [places for _, _, waiting in self._later for places in (waiting.paths, waiting.entries)]
         for place in done:
             if not any(place in places for places in (self._paths, self._entries, *later)):
                 del self._noticed[place]
 
     def take(self, most: int) -> Dirty:
         """
-        At most *most* paths and entries each; parents come before what is below them.
+        Take at most *most* paths and as many entries; parents come before their children.
 
-        Paths that wait together with one of the entries come with it: where its file is may be known by them only.
+        Paths that wait together with one of the entries come with it: they alone may tell where its file is.
         """
-        self._wake_later()
-        paths = frozenset(self._first(most))
+        self._add_due()
+        paths = frozenset(self._first_paths(most))
         entries = frozenset(itertools.islice(self._entries, most))
         forced = frozenset(self._forced & paths)
         self._paths -= paths
@@ -121,35 +121,40 @@ class Queue:
         self._forced -= forced
         together = [dirty for _, _, dirty in self._later if not dirty.entries.isdisjoint(entries)]
         if together:
-            self._later = [one for one in self._later if not one[2].entries or one[2].entries - entries]
+            self._later = [
+                (when, count, dirty)
+                for when, count, dirty in self._later
+                if not dirty.entries or dirty.entries - entries
+            ]
             heapq.heapify(self._later)
-        paths, forced = paths.union(*(one.paths for one in together)), forced.union(*(one.forced for one in together))
+        paths = paths.union(*(dirty.paths for dirty in together))
+        forced = forced.union(*(dirty.forced for dirty in together))
         return Dirty(paths, entries, forced)
 
     async def wait(self, seconds: float) -> None:
-        """Until something is marked or due, at most so many *seconds*. A mark made before the call counts."""
-        self._wake_later()
+        """Wait until something is marked or due, at most *seconds*. A mark made before the call counts."""
+        self._add_due()
         if self._later:
             seconds = min(seconds, max(0.0, self._later[0][0] - time.monotonic()))
         if not self.is_ready:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._bell.wait(), seconds)
         self._bell.clear()
-        self._wake_later()
+        self._add_due()
 
-    def _first(self, most: int) -> Iterable[str]:
-        if len(self._paths) <= most:
+    def _first_paths(self, limit: int) -> Iterable[str]:
+        if len(self._paths) <= limit:
             self._order.clear()
             return self._paths
         if not self._order:  # made once, not for each chunk of a large tree
             self._order = [(by_depth(path), path) for path in self._paths]
             heapq.heapify(self._order)
-        found: set[str] = set()
-        while len(found) < most:
+        paths: set[str] = set()
+        while len(paths) < limit:
             _, path = heapq.heappop(self._order)
             if path in self._paths:  # else it was taken, and is in the heap twice
-                found.add(path)
-        return found
+                paths.add(path)
+        return paths
 
     def _add(self, dirty: Dirty) -> None:
         if self._order:
@@ -159,25 +164,25 @@ class Queue:
         self._forced |= dirty.forced
         self._entries |= dirty.entries
 
-    def _wake_later(self) -> None:
+    def _add_due(self) -> None:
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
             self._add(heapq.heappop(self._later)[2])
 
 
-def _followed(dirty: Dirty, renamed: Mapping[str, str]) -> Dirty:
-    """Where paths of *dirty* are now; those that are where they were are left out."""
-    now = {path: there for path in dirty.paths if (there := _renamed(path, renamed)) is not None}
+def _renamed_dirty(dirty: Dirty, renamed: Mapping[str, str]) -> Dirty:
+    """The new paths of *dirty*; paths that were not renamed are left out."""
+    new_paths = {path: new for path in dirty.paths if (new := _new_path_of(path, renamed)) is not None}
     return Dirty(
-        frozenset(now.values()), forced=frozenset(there for path, there in now.items() if path in dirty.forced)
+        frozenset(new_paths.values()), forced=frozenset(new for path, new in new_paths.items() if path in dirty.forced)
     )
 
 
-def _renamed(path: str, renamed: Mapping[str, str]) -> str | None:
+def _new_path_of(path: str, renamed: Mapping[str, str]) -> str | None:
     above = next((above for above in lineage(path) if above in renamed), None)
     return carried(path, above, renamed[above]) if above is not None else None
 
 
-def _places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:
+def _iter_places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:
     yield from paths
     yield from entries

@@ -1,4 +1,4 @@
-"""Files that come again to a path from which a twin was made: `rsync` copies whatever its target lacks."""
+"""Files that were copied again to a path from which a twin was made: `rsync` copies files that its target lacks."""
 
 from collections.abc import Iterator
 
@@ -13,55 +13,55 @@ from mirrord.sync.look import Look
 from mirrord.sync.sides import Sides
 from mirrord.sync.twins import MOST_TWINS
 
-_COPIED = (Kind.PAGE, Kind.ATTACHMENT)
+_COPIED_KINDS = (Kind.PAGE, Kind.ATTACHMENT)
 
 
 async def take_recopied(connection: Connection, sides: Sides, look: Look, memory: Memory) -> dict[str, Base]:
     """
-    Taken out of what was found: files that are a copy, or a save, of the twin that was made of their path once.
+    Remove files from *look* that are a copy, or a save, of the twin made of their path; returns them with the twins.
 
-    Only while the name is still a sibling's: else a file may have it.
+    Only while a sibling still has the name: else a file may have it.
     """
-    taken: dict[str, Base] = {}
-    for path, found in list(look.found.items()):
-        twin = twin_of(found, memory, sides.tenant)
-        if twin is not None and await _is_name_taken(connection, sides, twin, found.spot.name):
-            taken[path] = twin
+    recopied: dict[str, Base] = {}
+    for path, file in list(look.found.items()):
+        twin = twin_of(file, memory, sides.tenant)
+        if twin is not None and await _is_name_taken(connection, sides, twin, file.spot.name):
+            recopied[path] = twin
             del look.found[path]
-    return taken
+    return recopied
 
 
 def twin_of(found: Found, memory: Memory, tenant: TenantId) -> Base | None:
     """
-    The page or attachment called like *found* but for a number, which lies beside it and was made of it.
+    The page or attachment beside *found* that has its name with a number, and was made of it.
 
-    It has the id of that path, or the same `id:`, or the same bytes. A page may have changed since: then what was found
-    is a save of it. An attachment may not.
+    It has the id of that path, or the same `id:`, or the same bytes. A page may have changed since: then *found* is a
+    save of it. An attachment must be equal.
     """
-    if found.spot.kind not in _COPIED or found.path in memory.at_path:
+    if found.spot.kind not in _COPIED_KINDS or found.path in memory.at_path:
         return None
-    candidates = (base for base in _candidates(found, memory, tenant) if _is_beside(base, found, memory))
+    candidates = (base for base in _find_candidates(found, memory, tenant) if _is_beside(base, found, memory))
     return next((base for base in candidates if base.kind is Kind.PAGE or base.digest == found.digest), None)
 
 
-def _candidates(found: Found, memory: Memory, tenant: TenantId) -> Iterator[Base]:
-    entries = (id_of_path(tenant, found.path), parse_id(found.claimed))
-    known = [memory.of_entry[entry] for entry in entries if entry is not None and entry in memory.of_entry]
-    alike = memory.of_digest.get(found.digest, ()) if found.digest != EMPTY else ()
-    yield from (base for base in (*known, *alike) if base.claimed == found.claimed)
+def _find_candidates(file: Found, memory: Memory, tenant: TenantId) -> Iterator[Base]:
+    entries = (id_of_path(tenant, file.path), parse_id(file.claimed))
+    same_id = [memory.of_entry[entry] for entry in entries if entry is not None and entry in memory.of_entry]
+    same_bytes = memory.of_digest.get(file.digest, ()) if file.digest != EMPTY else ()
+    yield from (base for base in (*same_id, *same_bytes) if base.claimed == file.claimed)
 
 
-def _is_beside(base: Base, found: Found, memory: Memory) -> bool:
-    """Whether the file of *base* is there, in the same directory, and has the name of *found* with a number."""
-    if base.path is None or memory.is_lost(base) or base.kind is not found.spot.kind:
+def _is_beside(base: Base, file: Found, memory: Memory) -> bool:
+    """Whether the file of *base* is in the directory of *file*, and has its name with a number."""
+    if base.path is None or memory.is_lost(base) or base.kind is not file.spot.kind:
         return False
-    if parent_of(base.path) != parent_of(found.path) or base.place.index != found.spot.index:
+    if parent_of(base.path) != parent_of(file.path) or base.place.index != file.spot.index:
         return False
     number = base.place.name.rpartition(" (")[2].partition(")")[0]
     if not (number.isascii() and number.isdigit() and 2 <= int(number[:5]) <= MOST_TWINS):
         return False
     suffixed = numbered_attachment if base.kind is Kind.ATTACHMENT else numbered
-    return suffixed(found.spot.name, int(number)) == base.place.name
+    return suffixed(file.spot.name, int(number)) == base.place.name
 
 
 async def _is_name_taken(connection: Connection, sides: Sides, twin: Base, name: str) -> bool:

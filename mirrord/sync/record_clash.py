@@ -1,4 +1,4 @@
-"""Both sides of a record changed: merged by key, or the row stays and the file's text is kept as a conflict."""
+"""Conflicts of records: merge both sides by key, or keep the row and list the file's text as a conflict."""
 
 import asyncio
 from dataclasses import replace
@@ -19,42 +19,42 @@ from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 async def settle_record(sides: Sides, clash: Clash) -> list[EntryId]:
     """
-    Take both sides into the row; the record, to be looked at afterwards.
+    Take both sides into the row; returns the entries to look at afterwards.
 
     Raises:
         Stale: the row changed meanwhile; nothing was written.
-        Damaged: the file cannot be read; both sides stay as they are until it is mended.
+        Damaged: the file cannot be read; both sides stay as they are until it is repaired.
     """
     async with sides.database.transaction(sides.tenant) as connection:
-        found = await records.load(connection, sides.tenant, [clash.row.entry])
+        rows = await records.load(connection, sides.tenant, [clash.row.entry])
         base = None
         if clash.ancestor is not None:
             base = await records.text_of_digest(connection, sides.tenant, clash.row.entry, clash.ancestor)
-    if not found or found[0].version != clash.row.version:
+    if not rows or rows[0].version != clash.row.version:
         raise Stale(f"The row of {clash.path!r} changed meanwhile.")
     file = decode(clash.data)
-    merged = await asyncio.to_thread(_merged, clash, found[0], base, file)
+    merged = await asyncio.to_thread(_merge_texts, clash, rows[0], base, file)
     if merged is None:
-        await _keep_both(sides, clash, (base, file, found[0].text))
+        await _keep_both(sides, clash, (base, file, rows[0].text))
     else:
         await _store_merged(sides, clash, merged, file)
     return [clash.row.entry]
 
 
-def _merged(clash: Clash, row: Written, base: str | None, file: str) -> str | None:
+def _merge_texts(clash: Clash, row: Written, base: str | None, file: str) -> str | None:
     if clash.row.deleted or row.unrendered or row.text is None:
         return None
     try:
         return merge_record(sort_of(clash.row.place.name).form, base, file, row.text)
     except Damaged as error:
-        if clash.base is None:  # it is in no file any more, so nobody mends it
+        if clash.base is None:  # the text is in no file any more, so it cannot be repaired there
             return None
         sentence = f"{clash.path!r}: {error}. Its row changed too; both stay as they are until the file is mended."
         raise Damaged(sentence) from error
 
 
 async def _store_merged(sides: Sides, clash: Clash, merged: str, file: str) -> None:
-    """The file's text becomes a version, the merge the next; the file itself follows as for any change of a row."""
+    """Store the file's text as a version and the merge as the next; the file follows as after any change of a row."""
     name, version, entry = clash.row.place.name, clash.row.version, clash.row.entry
     texts = [file] if merged == file else [file, merged]
     statements = [
@@ -69,7 +69,7 @@ async def _store_merged(sides: Sides, clash: Clash, merged: str, file: str) -> N
 
 
 async def _keep_both(sides: Sides, clash: Clash, texts: tuple[str | None, str, str | None]) -> None:
-    """The directory of a record holds nothing else, so the file's text has no sibling: it is kept in `conflict`."""
+    """Keep the file's text in table `conflict`: a directory of records holds nothing else, so there is no sibling."""
     row = clash.row
     conflict = Conflict(row.entry, None, clash.path, Kind.RECORD, row.version, *texts)
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:

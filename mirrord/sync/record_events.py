@@ -1,4 +1,4 @@
-"""Which events the change of a record is: a category, a collection, or who speaks in a source. Pure."""
+"""The events of a record's change: of a category, a collection, or the speakers in a source. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,39 +16,39 @@ ADDED = {"category": Type.CATEGORY_ADDED, "collection": Type.COLLECTION_ADDED}
 REMOVED = {"category": Type.CATEGORY_REMOVED, "collection": Type.COLLECTION_REMOVED}
 CHANGED = {"category": Type.CATEGORY_CHANGED, "collection": Type.COLLECTION_CHANGED}
 UPDATED = {"category": Type.CATEGORY_UPDATED, "collection": Type.COLLECTION_UPDATED}
-_LISTS = {"category": "patterns", "collection": "categories"}
+_LIST_FIELDS = {"category": "patterns", "collection": "categories"}
 RECORD_TYPES = frozenset(kind for kinds in (ADDED, REMOVED, CHANGED, UPDATED) for kind in kinds.values())
 
 
 def type_of(changed: ChangedRecord) -> Type | None:
-    """The event that a record's change is; None: nothing that anybody follows."""
+    """The type of the event for a record's change; None: no event."""
     was, now = changed.was, changed.now
     if now.kind == "segment":
-        differs = not now.deleted and now.data is not None and _turns(was) != _turns(now)
+        differs = not now.deleted and now.data is not None and _count_turns(was) != _count_turns(now)
         return Type.SPEAKERS_DETECTED if differs else None
     if was is None or was.deleted:
         return None if now.deleted else ADDED[now.kind]
     if now.deleted:
         return REMOVED[now.kind]
-    if now.data is None or _said(was) == _said(now):
+    if now.data is None or _fields_of(was) == _fields_of(now):
         return None
-    own = _LISTS[now.kind]
-    is_list = {**_said(was), own: None} == {**_said(now), own: None}
-    return UPDATED[now.kind] if is_list else CHANGED[now.kind]
+    list_field = _LIST_FIELDS[now.kind]
+    is_list_change = {**_fields_of(was), list_field: None} == {**_fields_of(now), list_field: None}
+    return UPDATED[now.kind] if is_list_change else CHANGED[now.kind]
 
 
 def claimed_by(changed: ChangedRecord, claims: Sequence[Claimed]) -> Sequence[UUID]:
-    """The events of commands that told of the change; several acts may have become one."""
+    """The events of commands that reported the change; several commands may have led to one change."""
     for number, claim in enumerate(claims, 1):
-        if _tells(changed, claim):
-            return [one.event for one in claims[:number]]
+        if _matches(changed, claim):
+            return [earlier.event for earlier in claims[:number]]
     return ()
 
 
 def facts_of(changed: ChangedRecord) -> Facts:
-    """What the event of a category or collection says."""
+    """The facts of the event of a category or collection."""
     was, now = changed.was, changed.now
-    facts: Facts = {**_said(was if now.deleted and was is not None else now)}
+    facts: Facts = {**_fields_of(was if now.deleted and was is not None else now)}
     facts |= {"path": record_path(f"{now.kind}/{now.key}"), "record_id": str(changed.note.entry)}
     if not now.deleted and now.digest is not None:
         facts["digest"] = now.digest.hex()
@@ -58,37 +58,40 @@ def facts_of(changed: ChangedRecord) -> Facts:
 
 
 def speakers_of(changed: ChangedRecord) -> Facts:
-    """Who speaks, in the order of their first turns."""
-    turns = _turns(changed.now)
+    """The speakers, in the order of their first turns, as facts of an event."""
+    turns = _count_turns(changed.now)
     return {"format_used": None, "speakers": list(turns), "segments_count": sum(turns.values())}
 
 
-def _tells(changed: ChangedRecord, claim: Claimed) -> bool:
+def _matches(changed: ChangedRecord, claim: Claimed) -> bool:
     now = changed.now
     if now.kind == "segment":
         speakers = claim.data.get("speakers")
-        told = {one for one in speakers if isinstance(one, str)} if isinstance(speakers, list) else set()
-        return claim.type == Type.SPEAKERS_DETECTED and told == set(_turns(now))
+        names = {name for name in speakers if isinstance(name, str)} if isinstance(speakers, list) else set()
+        return claim.type == Type.SPEAKERS_DETECTED and names == set(_count_turns(now))
     if now.deleted or claim.type == REMOVED[now.kind]:
         return now.deleted and claim.type == REMOVED[now.kind]
     return now.digest is not None and claim.data.get("digest") == now.digest.hex()
 
 
-def _said(version: RecordVersion) -> dict[str, Any]:
-    """As commands tell it."""
+def _fields_of(version: RecordVersion) -> dict[str, Any]:
+    """The fields of *version* as commands report them."""
     data: Mapping[str, Any] = version.data or {}
-    own = _LISTS[version.kind]
-    several = data.get(own)
-    said: dict[str, Any] = {"name": version.key}
+    list_field = _LIST_FIELDS[version.kind]
+    listed = data.get(list_field)
+    fields: dict[str, Any] = {"name": version.key}
     if version.kind == "category":
         directory = data.get("dir")
-        said["dir"] = directory.strip("/").removeprefix("./") if isinstance(directory, str) and directory != "." else ""
-    return said | {own: several if isinstance(several, list) else [], "description": data.get("description")}
+        fields["dir"] = (
+            directory.strip("/").removeprefix("./") if isinstance(directory, str) and directory != "." else ""
+        )
+    return fields | {list_field: listed if isinstance(listed, list) else [], "description": data.get("description")}
 
 
-def _turns(version: RecordVersion | None) -> Counter[str]:
-    """How often each speaks, as detect_speakers marks it."""
+def _count_turns(version: RecordVersion | None) -> Counter[str]:
+    """The number of turns by speaker, as detect_speakers marks them."""
     data: Mapping[str, Any] = (version.data if version is not None else None) or {}
-    own = [one for one in data.values() if isinstance(one, dict) and one.get("kind") == SPEAKER and one.get("detected")]
-    own.sort(key=lambda one: start if isinstance(start := one.get("start"), int) else 0)
-    return Counter(label for one in own if isinstance(label := one.get("label"), str))
+    segments = [segment for segment in data.values() if isinstance(segment, dict)]
+    turns = [segment for segment in segments if segment.get("kind") == SPEAKER and segment.get("detected")]
+    turns.sort(key=lambda turn: start if isinstance(start := turn.get("start"), int) else 0)
+    return Counter(label for turn in turns if isinstance(label := turn.get("label"), str))

@@ -1,4 +1,4 @@
-"""What the text of a record says, as its row holds it."""
+"""Bodies of records: text and data as the row holds them."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,11 +8,11 @@ from mirrord.db.records import RecordText, Written
 from mirrord.domain.record import Form, sort_of
 from mirrord.errors import Damaged
 
-_MEANINGS: Mapping[str, Callable[[str, str], object]] = {"category": category_of, "collection": collection_of}
+_PARSERS: Mapping[str, Callable[[str, str], object]] = {"category": category_of, "collection": collection_of}
 
 
 def record_text(name: str, text: str) -> RecordText:
-    """The body of the row of the record whose place has *name*; text that cannot be read is kept as it is."""
+    """The body of the record called *name*; a text that cannot be read is kept, without data."""
     try:
         return RecordText(text, read(sort_of(name).form, text))
     except Damaged:
@@ -20,7 +20,7 @@ def record_text(name: str, text: str) -> RecordText:
 
 
 def rendered_record(name: str, row: Written) -> RecordText:
-    """The text that says what an app wrote, or what the text says that it wrote. Raises Damaged where there is none."""
+    """The body after an app wrote data or text: the other one is derived. Raises Damaged if that is not possible."""
     if row.data is None and row.text is not None:
         return RecordText(row.text, read(sort_of(name).form, row.text))
     data = read(Form.JSON, row.data) if row.data is not None else {}
@@ -28,12 +28,12 @@ def rendered_record(name: str, row: Written) -> RecordText:
 
 
 def fault_in(name: str, text: str) -> str | None:
-    """Why the text of that record cannot be read, or says what no tool understands; None: it is whole."""
+    """Why the text of the record called *name* cannot be read or understood; None: it can."""
     sort, key = sort_of(name), name.partition("/")[2]
     try:
         read(sort.form, text)
-        if (meaning := _MEANINGS.get(sort.kind)) is not None:
-            meaning(key, text)
+        if (parse_meaning := _PARSERS.get(sort.kind)) is not None:
+            parse_meaning(key, text)
     except Damaged as error:
         return str(error)
     return None

@@ -1,4 +1,4 @@
-"""Bytes that came between: saves displaced by a write, and what a crash left in the journal, are taken in."""
+"""Take in saves that a write displaced, and files that a crash left in the journal."""
 
 import asyncio
 import logging
@@ -28,15 +28,15 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-MANY = 500  # replaced files that are asked about at once
-ADOPTION = 1.0  # seconds between looks at what commands left
+MANY = 500  # replaced files of one query
+ADOPTION = 1.0  # seconds between looks at the journals of commands
 RECOPIED = "copied again to the name of another page, though its own page got a number"
 LATE_SAVE = "saved after its page became the index file of its directory"
 
 
 @dataclass(frozen=True, slots=True)
 class _Save:
-    """Somebody's save that is only in the journal now. over: what it was made from, as far as is known."""
+    """A save that is only in the journal. over: digest of the text that it was made from; None: not known."""
 
     entry: EntryId
     name: str
@@ -45,56 +45,57 @@ class _Save:
 
 
 class Recovery:
-    """The saves of one mirror that wait in its journal."""
+    """The saves that wait in the journal of one mirror."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._pending: list[_Save] = []
-        self._late: dict[str, Stat] = {}
+        self._late_stats: dict[str, Stat] = {}
         self._adopted_at = 0.0
-        self._alone: Stat | None = None  # the directory of all journals when it held none but ours
+        self._journals_alone: Stat | None = None  # the directory of all journals when it held only ours
 
     def add(self, entry: EntryId, path: str, over: Digest | None, displaced: Displaced) -> None:
-        """A write displaced a save."""
+        """Add a save that a write displaced."""
         self._pending.append(_Save(entry, displaced.name, path, over))
 
     async def settle_leftovers(self) -> list[EntryId]:
         """
-        After a crash or a failed write: drop what never happened, keep what was replaced, take in the rest.
+        Clean up after a crash or a failed write: drop unwritten texts, keep replaced ones, take in the others.
 
         Returns entries to look at.
         """
-        await asyncio.to_thread(self._sides.journal.bring_back)  # where that failed, the disk was full
-        await self._settle_all()
+        await asyncio.to_thread(self._sides.journal.bring_back)  # it failed before if the disk was full
+        await self._settle_all_leftovers()
         return await self.absorb_pending()
 
     async def sweep_trash(self) -> list[EntryId]:
-        """Take in what somebody went on writing to after it was replaced; delete what is over its time."""
+        """Take in files of the trash that were written after their replacement; delete those past their time."""
         tree = self._sides.tree
         entries: list[EntryId] = []
-        for name, label, digest in await asyncio.to_thread(trash.late_saves, tree, self._late):
+        for name, label, digest in await asyncio.to_thread(trash.late_saves, tree, self._late_stats):
             if not await self._is_known(label.entry, digest):
                 data, _ = await asyncio.to_thread(tree.read, f"{TRASH}/{name}", LIMIT)
                 entries += await self._take_in(_Save(label.entry, name, name, label.expected), data)
             await asyncio.to_thread(trash.accept, tree, name, digest)
-        await self._let_versions_go()
+        await self._drop_recorded_versions()
         await asyncio.to_thread(trash.purge, tree, time.time())
         return entries
 
-    async def _let_versions_go(self) -> None:
-        """What was replaced needs no place in the trash once it is a version of its page or record."""
+    async def _drop_recorded_versions(self) -> None:
+        """Delete replaced files from the trash that are versions of their page or record."""
         tree, sides = self._sides.tree, self._sides
-        for some in batches(trash.replaced(self._late, time.time()), lambda _: 1, size=MANY):
-            asked = {name: (label.entry, label.expected) for name, label in some if label.expected is not None}
+        for batch in batches(trash.replaced(self._late_stats, time.time()), lambda _: 1, size=MANY):
+            texts = {name: (label.entry, label.expected) for name, label in batch if label.expected is not None}
             async with sides.database.transaction(sides.tenant) as connection:
-                known = await sightings.texts(connection, sides.tenant, list(asked.values()))
-            await asyncio.to_thread(trash.let_go, tree, [one for one in some if asked.get(one[0]) in known])
+                recorded = await sightings.texts(connection, sides.tenant, list(texts.values()))
+            droppable = [(name, label) for name, label in batch if texts.get(name) in recorded]
+            await asyncio.to_thread(trash.let_go, tree, droppable)
 
     async def absorb_late(self, path: str, page: Base, reason: str) -> list[EntryId]:
         """
-        Merge a late save of a page that has another file by now, and trash it for *reason*; entries to look at.
+        Merge a late save of a page that has another file by now, and trash it for *reason*; returns entries to look at.
 
-        Raises Busy or Stale where that has to wait.
+        Raises Busy or Stale if that has to wait.
         """
         tree = self._sides.tree
         data, _ = await asyncio.to_thread(tree.read, path, LIMIT)
@@ -109,44 +110,44 @@ class Recovery:
         return entries
 
     async def absorb_pending(self) -> list[EntryId]:
-        """Take in every save that nobody is writing any more, those of other writers too; entries to look at."""
-        entries = await self._adopt()
+        """Take in every save that is no longer being written, of other writers too; returns entries to look at."""
+        entries = await self._take_over_journals()
         pending, self._pending = self._pending, []
         for save in pending:
             try:
-                entries += await self._absorb(save)
+                entries += await self._absorb_save(save)
             except (Busy, Stale):
                 self._pending.append(save)
         return entries
 
-    async def _adopt(self) -> list[EntryId]:
-        """What commands left: of those that died, and of those that live. Entries to look at."""
+    async def _take_over_journals(self) -> list[EntryId]:
+        """Take in leftovers of dead commands and copies of live ones; returns entries to look at."""
         if time.monotonic() - self._adopted_at < ADOPTION:
             return []
         self._adopted_at = time.monotonic()
-        took_over, labels = await asyncio.to_thread(self._look_at_journals)
-        if took_over:
-            await self._settle_all()
+        adopted, labels = await asyncio.to_thread(self._look_at_journals)
+        if adopted:
+            await self._settle_all_leftovers()
             labels = await asyncio.to_thread(copies.waiting, self._sides.journal)
         return await overwritten.take_in(self._sides, labels) if labels else []
 
     def _look_at_journals(self) -> tuple[bool, dict[str, Label]]:
-        """Blocking: whether something was taken over from other writers, and the copies of texts that wait."""
-        return self._took_over(), copies.waiting(self._sides.journal)
+        """Blocking: whether leftovers of other writers were taken over, and the waiting copies of texts."""
+        return self._adopt_dead_journals(), copies.waiting(self._sides.journal)
 
-    def _took_over(self) -> bool:
-        tree, began = self._sides.tree, time.time_ns()
+    def _adopt_dead_journals(self) -> bool:
+        tree, started_ns = self._sides.tree, time.time_ns()
         journals = tree.stat(TMP)
-        if journals is not None and journals == self._alone:
+        if journals is not None and journals == self._journals_alone:
             return False
         if writers(tree) == [DAEMON]:
-            self._alone = journals if journals is not None and journals.is_settled(began) else None
+            self._journals_alone = journals if journals is not None and journals.is_settled(started_ns) else None
             return False
         with suppress(Busy), write_lock(tree, patience=0.0):
             return adopt(tree, self._sides.journal, living=True)
         return False
 
-    async def _settle_all(self) -> None:
+    async def _settle_all_leftovers(self) -> None:
         waiting = {save.name for save in self._pending}
         for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
             if leftover.name not in waiting:
@@ -168,7 +169,7 @@ class Recovery:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return bool(await sightings.anywhere(connection, self._sides.tenant, [(entry, digest)]))
 
-    async def _absorb(self, save: _Save) -> list[EntryId]:
+    async def _absorb_save(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal
         data = await asyncio.to_thread(journal.read, save.name)
         entries = await self._take_in(save, data)
@@ -176,8 +177,8 @@ class Recovery:
         return entries
 
     async def _take_in(self, save: _Save, data: bytes) -> list[EntryId]:
-        row = await self._row(save.entry)
-        # an emptied file says nothing; a row that never was has no page to put it beside: both stay in the trash
+        row = await self._load_row(save.entry)
+        # an emptied file holds no edit, and without a row there is no page to put it beside: both stay in the trash
         if not data or row is None or row.digest == digest_of(data):
             return []
         log.info("save_taken_in", extra={"entry": str(save.entry)})
@@ -187,6 +188,6 @@ class Recovery:
             log.warning("save_in_trash", extra={"entry": str(save.entry), "error": str(error)})
             return []
 
-    async def _row(self, entry: EntryId) -> Row | None:
+    async def _load_row(self, entry: EntryId) -> Row | None:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return (await states.load_rows(connection, self._sides.tenant, [entry])).get(entry)

@@ -1,4 +1,4 @@
-"""Moving files: a batch of moves that rows ask for is planned together, carried out step by step, and recorded."""
+"""Move files: a batch of moves that rows ask for is planned together, carried out step by step, and recorded."""
 
 import asyncio
 from collections import Counter
@@ -38,7 +38,7 @@ class _Errand:
     """
     One entry's move.
 
-    target: where its file belongs, in the form it has now. apart: the directory of its name is a folder of its own.
+    target: the path where its file belongs, in its present form. apart: the directory of its name is a folder entry.
     """
 
     decision: Decision
@@ -50,17 +50,17 @@ class _Errand:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether its file is where it belongs, and only its parent is another one."""
+        """Whether its file is at its target, and only its parent changes."""
         return self.file.path == self.target
 
     @property
     def above(self) -> tuple[EntryId | None, str]:
-        """Its parent, and the directory that has to be the parent's."""
+        """Its parent, and the directory that the parent must have."""
         index = self.target.rpartition("/")[2] == INDEX_FILE
         return self.row.place.parent, directory_above(self.target, self.file.kind, index=index)
 
     def wishes(self, index: Index) -> Iterator[Wish]:
-        """Its directory, if it has one, and its file, where that does not come along."""
+        """The renames it needs: of its directory, if it has one, and of its file, if that does not come along."""
         entry, source = self.row.entry, self.file.path
         if self.file.kind in (Kind.PAGE, Kind.FOLDER):
             old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
@@ -75,37 +75,39 @@ class _Errand:
 @dataclass(slots=True)
 class _Walk:
     """
-    What became of a plan.
+    The result of a plan.
 
-    failed: keys of steps that could not be done, with why. barred: some of them, by a mount. gone: what was not there.
-    unsure: as Outcome has it.
+    steps: done. failed: reasons by key of failed steps. barred: failed because of a mount. missing: files not found.
+    unsure: as in Outcome.
     """
 
     plan: Plan = field(default_factory=Plan)
     steps: list[Step] = field(default_factory=list)
     failed: dict[Key, str] = field(default_factory=dict)
     barred: set[Key] = field(default_factory=set)
-    gone: set[Key] = field(default_factory=set)
+    missing: set[Key] = field(default_factory=set)
     unsure: set[str] = field(default_factory=set)
 
 
 async def move_files(
     sides: Sides, decisions: Sequence[Decision], paths: Mapping[EntryId, str], outcome: Outcome
 ) -> None:
-    """Rename files, and the directories that belong to them. paths: where each belongs."""
-    known = [decision for decision in decisions if decision.state.entry in paths]
+    """Rename files, and the directories that belong to them. paths: the target of each entry."""
+    placed = [decision for decision in decisions if decision.state.entry in paths]
     outcome.later += [decision for decision in decisions if decision.state.entry not in paths]
-    apart = await _with_others_folders(sides, known)
-    errands = [_errand(one, paths[one.state.entry], apart=one.state.entry in apart) for one in known]
+    apart = await _select_beside_folders(sides, placed)
+    errands = [
+        _errand_of(decision, paths[decision.state.entry], apart=decision.state.entry in apart) for decision in placed
+    ]
     walk = await asyncio.to_thread(
-        _walk, sides, [wish for errand in errands for wish in errand.wishes(sides.looker.index)]
+        _walk_steps, sides, [wish for errand in errands for wish in errand.wishes(sides.looker.index)]
     )
-    await _record(sides, errands, walk, outcome)
+    await _record_moves(sides, errands, walk, outcome)
 
 
-async def _with_others_folders(sides: Sides, decisions: Sequence[Decision]) -> set[EntryId]:
-    """Pages beside whose file there is a folder of its own, which got its name while the page was made."""
-    files = [(one.state.file, one.state.entry) for one in decisions]
+async def _select_beside_folders(sides: Sides, decisions: Sequence[Decision]) -> set[EntryId]:
+    """Pages with a folder entry of the same name beside their file, which got it while the page was made."""
+    files = [(decision.state.file, decision.state.entry) for decision in decisions]
     owners = {
         directory_of(file.path, Kind.PAGE): entry
         for file, entry in files
@@ -114,60 +116,60 @@ async def _with_others_folders(sides: Sides, decisions: Sequence[Decision]) -> s
     if not owners:
         return set()
     async with sides.database.transaction(sides.tenant) as connection:
-        found = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(list(owners)))
-    folders = {base.path: base.entry for base in found if base.kind is Kind.FOLDER}
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(list(owners)))
+    folders = {base.path: base.entry for base in bases if base.kind is Kind.FOLDER}
     return {entry for path, entry in owners.items() if folders.get(path, entry) != entry}
 
 
-def _errand(decision: Decision, target: str, *, apart: bool) -> _Errand:
+def _errand_of(decision: Decision, target: str, *, apart: bool) -> _Errand:
     file, row, base = decision.state.file, decision.state.row, decision.state.base
     assert isinstance(file, File)
     assert row is not None
     assert base is not None
-    if file.kind is not row.kind:  # a folder that is about to get its page, or the reverse: in the old form first
+    if file.kind is not row.kind:  # a folder that will get its page, or the reverse: moved in the old form first
         above = directory_above(target, row.kind, index=row.place.index)
         target = path_in(above, file.kind, replace(row.place, index=file.place.index))
     return _Errand(decision, file, row, base, target, apart)
 
 
-def _walk(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
-    """Plan with what is there now, then do one step after the other; what fails leaves the others alone."""
+def _walk_steps(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
+    """Plan with the tree as it is, then do one step after the other; a failed step does not stop the others."""
     walk = _Walk()
     try:
         with lock_for(sides.tree, [wish.source for wish in wishes]):
-            _take(sides, wishes, walk)
+            _plan_and_walk(sides, wishes, walk)
     except (Busy, Refused, OSError) as error:
         done = {step.key for step in walk.steps}
         walk.failed |= {wish.key: reason_of(error) for wish in wishes if wish.key not in done}
     return walk
 
 
-def _take(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
+def _plan_and_walk(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
     tree, journal = sides.tree, sides.journal
     wishes = [wish for wish in wishes if _is_within_reach(sides, wish, walk)]
-    sources = {wish.key: found for wish in wishes if (found := tree.stat(wish.source)) is not None}
-    walk.gone = {wish.key for wish in wishes} - sources.keys()
+    sources = {wish.key: stat for wish in wishes if (stat := tree.stat(wish.source)) is not None}
+    walk.missing = {wish.key for wish in wishes} - sources.keys()
     wishes = needed(wish for wish in wishes if wish.key in sources)
-    held, ignores_case = _held(sides, wishes, sources)
+    holders, ignores_case = _find_holders(sides, wishes, sources)
     ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
-    walk.plan = plan_moves(wishes, held, ground)
+    walk.plan = plan_moves(wishes, holders, ground)
     sides.check_lease()
-    with _safely(sides, walk.plan.steps, sources):
+    with _journal_steps(sides, walk.plan.steps, sources):
         for step in walk.plan.steps:
             try:
-                _do(sides, step, sources[step.key])
+                _do_step(sides, step, sources[step.key])
             except (Stale, Refused, OSError) as error:
                 walk.failed[step.key] = reason_of(error)
                 walk.unsure |= {step.source, step.target} if isinstance(error, OSError) else set()
             else:
                 walk.steps.append(step)
-                _tidy(sides, step)
+                _remove_empty_directory(sides, step)
         if walk.failed:
             journal.bring_back()
 
 
 def _is_within_reach(sides: Sides, wish: Wish, walk: _Walk) -> bool:
-    """Whether nothing is mounted where it comes from, nor where it goes: it alone waits then."""
+    """Whether nothing is mounted at source and target; else this wish alone fails."""
     try:
         for path in (wish.source, wish.target):
             sides.tree.stat(path)
@@ -178,8 +180,8 @@ def _is_within_reach(sides: Sides, wish: Wish, walk: _Walk) -> bool:
     return True
 
 
-def _tidy(sides: Sides, step: Step) -> None:
-    """The directory of a page that became a leaf goes if it is empty."""
+def _remove_empty_directory(sides: Sides, step: Step) -> None:
+    """Remove the directory of a page that became a leaf, if it is empty."""
     spot = spot_of_file(step.source) or spot_of_directory(step.source)
     if step.act is not Act.RENAME or spot is None:
         return
@@ -192,8 +194,8 @@ def _tidy(sides: Sides, step: Step) -> None:
             sides.looker.index.forget(above)
 
 
-def _safely(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:
-    """Where half of the steps would be worse than none, a crash must not end them."""
+def _journal_steps(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:
+    """Journal the steps if half of them would be worse than none, so that they are finished after a crash."""
     owners = Counter(entry for entry, _ in {step.key for step in steps})
     if all(step.act is Act.RENAME for step in steps) and max(owners.values(), default=0) < 2:
         return nullcontext()
@@ -201,25 +203,27 @@ def _safely(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) ->
     return sides.journal.intending(redos)
 
 
-def _held(sides: Sides, wishes: Sequence[Wish], sources: Mapping[Key, Stat]) -> tuple[dict[Key, Key | None], bool]:
-    """Whose targets are taken, by whom; and whether the file system takes two spellings for one name."""
-    source = {wish.key: wish.source for wish in wishes}
-    owner = {(stat.device, stat.inode): key for key, stat in sources.items() if key in source}
-    held: dict[Key, Key | None] = {}
+def _find_holders(
+    sides: Sides, wishes: Sequence[Wish], sources: Mapping[Key, Stat]
+) -> tuple[dict[Key, Key | None], bool]:
+    """The wishes whose target is occupied, with the holder; and whether the file system ignores case."""
+    source_of = {wish.key: wish.source for wish in wishes}
+    key_of = {(stat.device, stat.inode): key for key, stat in sources.items() if key in source_of}
+    holders: dict[Key, Key | None] = {}
     ignores_case = False
     for key, path in landings(wishes).items():
-        if (found := sides.tree.stat(path)) is not None:
-            holder = held[key] = owner.get((found.device, found.inode))
-            if holder is not None and source[holder] != path and name_key(source[holder]) == name_key(path):
+        if (stat := sides.tree.stat(path)) is not None:
+            holder = holders[key] = key_of.get((stat.device, stat.inode))
+            if holder is not None and source_of[holder] != path and name_key(source_of[holder]) == name_key(path):
                 ignores_case = True
-    return held, ignores_case
+    return holders, ignores_case
 
 
-def _do(sides: Sides, step: Step, expected: Stat) -> None:
+def _do_step(sides: Sides, step: Step, expected: Stat) -> None:
     tree, journal = sides.tree, sides.journal
     parked = step.act is Act.UNPARK
-    found = None if parked else tree.stat(step.source)
-    if not parked and (found is None or found.inode != expected.inode):
+    stat = None if parked else tree.stat(step.source)
+    if not parked and (stat is None or stat.inode != expected.inode):
         raise Stale(f"{printable(step.source)!r} is no longer what was there.")
     if step.act is Act.EXCHANGE:
         tree.exchange(step.source, step.target)
@@ -239,29 +243,29 @@ def _do(sides: Sides, step: Step, expected: Stat) -> None:
     sides.looker.index.rename(step.source, step.target)
 
 
-async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome: Outcome) -> None:
-    """Bases follow what was renamed; entries that got all they wished for agree with their rows."""
+async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome: Outcome) -> None:
+    """Record the renames in the bases; entries whose wishes all came true agree with their rows."""
     outcome.unsure |= walk.unsure
     waiting = {wish.key: wish for wish in walk.plan.waiting}
-    statements = [statement for step in walk.steps for statement in _repathed(sides, step)]
+    statements = [statement for step in walk.steps for statement in _repath_statements(sides, step)]
     arrived = await _directories_of_parents(sides, errands)
-    for errand in sorted(errands, key=lambda one: by_depth(one.target)):
+    for errand in sorted(errands, key=lambda errand: by_depth(errand.target)):
         entry, index = errand.row.entry, sides.looker.index
         keys, wishes = {(entry, True), (entry, False)}, list(errand.wishes(index))
         if errand.is_in_place and errand.row.place.parent is not None and errand.above not in arrived:
-            outcome.stale.append(errand.decision)  # its directory is another page's until its parent comes to it
-        elif wishes[-1].key in walk.gone:
+            outcome.stale.append(errand.decision)  # its directory is another page's until its parent arrives there
+        elif wishes[-1].key in walk.missing:
             outcome.stale.append(errand.decision)
         elif hindered := keys & waiting.keys():
             target = waiting[hindered.pop()].target
-            _list(errand, f"something that is not about to move is at {printable(target)!r}.", outcome)
+            _report_blocked(errand, f"something that is not about to move is at {printable(target)!r}.", outcome)
             holders = map(index.get, (target, page_path("", target, index=True)))
             outcome.beside[entry] = {holder.entry for holder in holders if holder is not None}
         elif failed := keys & walk.failed.keys():
             outcome.barred |= {entry} if keys & walk.barred else set()
-            _list(errand, walk.failed[failed.pop()], outcome)
+            _report_blocked(errand, walk.failed[failed.pop()], outcome)
         else:
-            agreed = _agreed(errand)
+            agreed = _agreed_base(errand)
             statements += [sides.writer.yield_path(agreed), sides.writer.record(agreed)]
             outcome.done.append(errand.decision)
             arrived.add((entry, directory_of(errand.target, errand.file.kind)))
@@ -272,24 +276,24 @@ async def _record(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome
 
 
 async def _directories_of_parents(sides: Sides, errands: Sequence[_Errand]) -> set[tuple[EntryId | None, str]]:
-    """Of those that do not move themselves, where only the parent of what is below changes."""
+    """Parents that do not move themselves, with their directories, of errands that only change the parent."""
     moving = {errand.row.entry for errand in errands}
     parents = {errand.row.place.parent for errand in errands if errand.is_in_place} - moving
-    if not (wanted := [parent for parent in parents if parent is not None]):
+    if not (unmoved := [parent for parent in parents if parent is not None]):
         return set()
     async with sides.database.transaction(sides.tenant) as connection:
-        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(entries=wanted))
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(entries=unmoved))
     return {(base.entry, directory_of(base.path, base.kind)) for base in bases if base.path is not None}
 
 
-def _list(errand: _Errand, why: str, outcome: Outcome) -> None:
+def _report_blocked(errand: _Errand, why: str, outcome: Outcome) -> None:
     path, target = errand.file.path, errand.target
     sentence = f"{path!r} cannot move to {target!r} yet: {why}"
     outcome.troubles.append(Problem(path, "in-the-way", sentence, errand.row.entry))
     outcome.later.append(errand.decision)
 
 
-def _repathed(sides: Sides, step: Step) -> list[Statement]:
+def _repath_statements(sides: Sides, step: Step) -> list[Statement]:
     writer = sides.writer
     if step.act is not Act.EXCHANGE:
         return [writer.vacate(step.target), writer.repath(step.source, step.target)]
@@ -301,7 +305,7 @@ def _repathed(sides: Sides, step: Step) -> list[Statement]:
     ]
 
 
-def _agreed(errand: _Errand) -> Base:
+def _agreed_base(errand: _Errand) -> Base:
     file, row = errand.file, errand.row
     index = file.place.index if file.kind is not row.kind else row.place.index
     place = Place(row.place.parent, row.place.name, index)

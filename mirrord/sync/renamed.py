@@ -1,4 +1,4 @@
-"""Files that were renamed while another program has them open for writing: nobody can read yet whose they are."""
+"""Files that were renamed while another program has them open for writing, so that their ids cannot be read yet."""
 
 from dataclasses import dataclass, field
 
@@ -11,10 +11,10 @@ from mirrord.mirror.tree import Tree
 @dataclass(slots=True)
 class Renamed:
     """
-    Where each of these files was, and is now.
+    The old and new path of each of these files.
 
-    The page of the old path is not gone, but waits: an app that edits its row meanwhile would have the old file written
-    anew, and there would be two pages.
+    The page of the old path is not gone, it waits: else an edit of its row would write the old file again, and there
+    would be two pages.
     """
 
     tree: Tree
@@ -22,7 +22,7 @@ class Renamed:
     _new_paths: dict[str, str] = field(default_factory=dict)
 
     def remember(self, path: str, stat: Stat) -> Unknown | None:
-        """What waits because the file at *path* cannot be read; None where it was at no other path before."""
+        """The old path as unknown, because the file at *path* cannot be read; None: it was at no other path before."""
         inode = stat.device, stat.inode
         old, changed_ns = self.index.path_of(inode), self.index.changed_ns(inode)
         if old is None or old == path or path in self.index or changed_ns is None:
@@ -33,7 +33,7 @@ class Renamed:
         return self.waiting(old)
 
     def waiting(self, path: str) -> Unknown | None:
-        """What waits at *path*, where nothing is; None: its file is nowhere else, or was read there."""
+        """*path*, where no file is, as unknown; None: its file was not renamed, or was read at its new path."""
         new = self._new_paths.get(path)
         if new is None:
             return None

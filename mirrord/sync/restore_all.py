@@ -1,4 +1,4 @@
-"""A whole tenant as it was at a moment: planned first, then made so, every change an ordinary new version."""
+"""Restore a whole tenant to a moment: planned first, then carried out, every change as an ordinary new version."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ROUNDS = 5
 
 
 class Act(StrEnum):
-    """What has to be done with an entry."""
+    """The action of a restore on one entry."""
 
     REVIVE = "lives again"
     CHANGE = "gets its text of then"
@@ -28,32 +28,32 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry that is not what it was."""
+    """One entry that differs from its state at the moment."""
 
     then: Then
     act: Act
 
 
 def plan(entries: Iterable[Then], *, delete_newer: bool) -> list[Change]:
-    """What is to be done so that every one of *entries* is what it was. delete_newer: also what was made since."""
-    changes = [(one, _act(one, delete_newer=delete_newer)) for one in entries]
-    return [Change(one, act) for one, act in changes if act is not None]
+    """The changes that restore *entries* to the moment. delete_newer: delete entries made since."""
+    changes = [(entry, _act_for(entry, delete_newer=delete_newer)) for entry in entries]
+    return [Change(entry, act) for entry, act in changes if act is not None]
 
 
-def _act(one: Then, *, delete_newer: bool) -> Act | None:
-    if one.then is None or one.was_deleted:
-        if one.is_deleted:
+def _act_for(entry: Then, *, delete_newer: bool) -> Act | None:
+    if entry.then is None or entry.was_deleted:
+        if entry.is_deleted:
             return None
         return Act.DELETE if delete_newer else Act.LEAVE
-    if one.is_deleted:
+    if entry.is_deleted:
         return Act.REVIVE
-    if one.changed:
+    if entry.changed:
         return Act.CHANGE
-    return Act.MOVE if one.moved else None
+    return Act.MOVE if entry.moved else None
 
 
 async def look(database: Database, tenant: TenantId, moment: datetime, *, delete_newer: bool) -> list[Change]:
-    """What a restore to *moment* would do."""
+    """The changes that a restore to *moment* would make."""
     async with database.transaction(tenant) as connection:
         return plan(await restores.at_moment(connection, tenant, moment), delete_newer=delete_newer)
 
@@ -62,37 +62,37 @@ async def restore_tenant(
     database: Database, tenant: TenantId, moment: datetime, actor: Actor, *, delete_newer: bool
 ) -> list[Change]:
     """
-    Let every entry be what it was at *moment*; what is left to do, because somebody goes on writing.
+    Restore every entry to *moment*; returns the changes left because of writes that went on meanwhile.
 
-    Whatever is in the way of one round, as a folder that lives again because of what is in it, is not in the next's.
+    What hinders one round, for instance a folder that lives again because of its pages, does not hinder the next.
     """
-    left: list[Change] = []
+    remaining: list[Change] = []
     for _ in range(ROUNDS):
-        left = await look(database, tenant, moment, delete_newer=delete_newer)
-        left = await carry_out(database, tenant, left, actor)
-        if not left:
+        remaining = await look(database, tenant, moment, delete_newer=delete_newer)
+        remaining = await carry_out(database, tenant, remaining, actor)
+        if not remaining:
             break
-    return left
+    return remaining
 
 
 async def carry_out(database: Database, tenant: TenantId, changes: Sequence[Change], actor: Actor) -> list[Change]:
-    """Do it; those that were not done, because somebody changed the entry since it was looked at."""
-    todo = [one for one in changes if one.act is not Act.LEAVE]
+    """Carry out *changes*; returns those not done because the entry changed since it was read."""
+    todo = [change for change in changes if change.act is not Act.LEAVE]
     missed: list[Change] = []
     for start in range(0, len(todo), BATCH):
         async with database.transaction(tenant, actor=actor) as connection:
             await set_no_cascade(connection)
             for change in todo[start : start + BATCH]:
-                if not await _carry_out(connection, tenant, change):
+                if not await _carry_out_change(connection, tenant, change):
                     missed.append(change)
     return missed
 
 
-async def _carry_out(connection: Connection, tenant: TenantId, change: Change) -> bool:
-    one = change.then
+async def _carry_out_change(connection: Connection, tenant: TenantId, change: Change) -> bool:
+    then = change.then
     if change.act is Act.DELETE:
-        return await restores.delete(connection, tenant, one)
-    if one.kind in (Kind.ATTACHMENT, Kind.RECORD):
-        return await restores.restore(connection, tenant, one, None)
-    markdown = await restores.text_then(connection, tenant, one)
-    return await restores.restore(connection, tenant, one, text_of(markdown) if markdown is not None else Text(None))
+        return await restores.delete(connection, tenant, then)
+    if then.kind in (Kind.ATTACHMENT, Kind.RECORD):
+        return await restores.restore(connection, tenant, then, None)
+    markdown = await restores.text_then(connection, tenant, then)
+    return await restores.restore(connection, tenant, then, text_of(markdown) if markdown is not None else Text(None))

@@ -1,4 +1,4 @@
-"""An earlier version of a page made its newest one: an ordinary write of the row, undone in the same way."""
+"""Restore an earlier version of a page as its newest: an ordinary write of the row, undone in the same way."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from mirrord.sync.bodies import text_of
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came of it. version: of the page now; revived: it was deleted; changed False: it was so already."""
+    """The result. version: of the page now; revived: it was deleted; changed False: it was like this already."""
 
     version: int
     revived: bool
@@ -26,7 +26,7 @@ async def restore(
     database: Database, tenant: TenantId, page: EntryId, version: int, actor: Actor, *, place: bool
 ) -> Restored:
     """
-    Give *page* the text of *version*; a deleted page lives again. place: also put it where it was then.
+    Give *page* the text of *version*; a deleted page lives again. place: also give it its place of that version.
 
     Raises:
         UserError: there is no such version.
@@ -35,35 +35,35 @@ async def restore(
     """
     async with database.transaction(tenant) as connection:
         current = (await entries.load(connection, tenant, [page])).get(page)
-        then = await _revision(connection, tenant, page, version)
+        then = await _load_revision(connection, tenant, page, version)
         text = await revisions.text_of(connection, tenant, page, version)
     if current is None or then is None:
         raise UserError(f"There is no version {version} of it; `mirrord history` lists the versions.")
     if text is None:
         raise Refused(f"Version {version} has no text: it was a folder then, or its text was never rendered.")
-    where = Place(then.parent, then.name) if place else current.place
-    if not _differs(current, text, where):
+    target = Place(then.parent, then.name) if place else current.place
+    if not _differs(current, text, target):
         return Restored(current.version, revived=False, changed=False)
-    return Restored(await _write(database, tenant, current, then, text, where, actor), current.deleted, True)
+    return Restored(await _write_version(database, tenant, current, then, text, target, actor), current.deleted, True)
 
 
-async def _revision(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> Revision | None:
-    found = await revisions.history(connection, tenant, page)
-    return next((one for one in found if one.version == version), None)
+async def _load_revision(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> Revision | None:
+    history = await revisions.history(connection, tenant, page)
+    return next((revision for revision in history if revision.version == version), None)
 
 
-def _differs(current: Current, text: str, where: Place) -> bool:
-    moves = (current.place.parent, current.place.name) != (where.parent, where.name)
+def _differs(current: Current, text: str, target: Place) -> bool:
+    moves = (current.place.parent, current.place.name) != (target.parent, target.name)
     return moves or current.deleted or current.unrendered or current.text != text
 
 
-async def _write(
-    database: Database, tenant: TenantId, current: Current, then: Revision, text: str, where: Place, actor: Actor
+async def _write_version(
+    database: Database, tenant: TenantId, current: Current, then: Revision, text: str, target: Place, actor: Actor
 ) -> int:
     try:
         async with database.transaction(tenant, actor=actor) as connection:
             await set_parents(connection, [current.version, then.version])
-            written = await entries.put_text(connection, tenant, current, text_of(text), where)
+            written = await entries.put_text(connection, tenant, current, text_of(text), target)
             if written is None:
                 raise Stale("The page was changed at this moment; look at it, then try again.")
             return written

@@ -1,4 +1,4 @@
-"""Restraint: entries in a livelock are stopped and listed, so that they hold up nobody else."""
+"""Restraint: entries in a livelock are stopped and listed, so that they do not hold up the others."""
 
 import logging
 import time
@@ -20,31 +20,31 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-ANSWER_SECONDS = 5.0  # at most, until mirrord sees what a trigger wrote in its own transaction
-MAX_FOLLOWED = 10_000  # entries; of more only those that moved last
-_CLASHES = frozenset({Move.MERGE, Move.SIBLING})
+ANSWER_SECONDS = 5.0  # at most, until mirrord sees a trigger's write in its own transaction
+MAX_FOLLOWED = 10_000  # entries; beyond that only those that moved last
+_CONFLICT_MOVES = frozenset({Move.MERGE, Move.SIBLING})
 _PLACE_WAYS = {PlaceMove.TO_ROW: Way.TO_ROW, PlaceMove.TO_FILE: Way.TO_FILE}
 
 
 class Restraint:
-    """Follows the moves of one mirror's entries. Losing what it knows lets those that are stopped try again."""
+    """Follows the moves of one mirror's entries. Its state may be lost: then stopped entries try again."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._courses: OrderedDict[EntryId, Course] = OrderedDict()
 
     def release(self) -> list[EntryId]:
-        """Let those that are stopped try again."""
+        """Let stopped entries try again; returns them."""
         stopped = [entry for entry, course in self._courses.items() if course.is_stopped]
         self._courses.clear()
         return stopped
 
     async def restrain(self, decisions: Sequence[Decision], troubles: list[Problem]) -> list[Decision]:
-        """*decisions*, of which those of stopped entries do nothing; such an entry is added to *troubles*."""
+        """*decisions*, but nothing for stopped entries; each of these is added to *troubles*."""
         turns = await self._turns_of(decisions)
-        return [self._restrained(one, turns.get(one.state.entry), troubles) for one in decisions]
+        return [self._restrain_one(decision, turns.get(decision.state.entry), troubles) for decision in decisions]
 
-    def _restrained(self, decision: Decision, turn: Turn | None, troubles: list[Problem]) -> Decision:
+    def _restrain_one(self, decision: Decision, turn: Turn | None, troubles: list[Problem]) -> Decision:
         entry = decision.state.entry
         if turn is None:
             self._forget_at_rest(decision)
@@ -55,14 +55,14 @@ class Restraint:
             self._courses.popitem(last=False)
         if not course.is_stopped:
             return decision
-        problem = _problem(decision, course)
+        problem = _problem_of(decision, course)
         troubles.append(problem)
         if not before.is_stopped:
             log.warning("entry_stopped", extra={"tenant": self._sides.name, "path": problem.path})
         return Decision(decision.state, Step.NOTHING, decision.move, decision.place)
 
     def _forget_at_rest(self, decision: Decision) -> None:
-        """A stopped entry whose sides became equal, or that is to be deleted, begins anew."""
+        """Forget the course of a stopped entry whose sides became equal, and of any entry that will be deleted."""
         is_equal = decision.step is Step.NOTHING and decision.move is Move.NOTHING
         if decision.step is Step.DELETE or (is_equal and self._is_stopped(decision.state.entry)):
             self._courses.pop(decision.state.entry, None)
@@ -72,15 +72,18 @@ class Restraint:
         return course is not None and course.is_stopped
 
     async def _turns_of(self, decisions: Sequence[Decision]) -> dict[EntryId, Turn]:
-        """The turns that count. A text to be rendered is known afterwards; of a stopped entry it is read before."""
-        moving = [one for one in decisions if one.step in (Step.ROW, Step.FILE) and one.move is not Move.INSERT]
-        unready = [one for one in decisions if one.step is Step.PREPARE and self._is_stopped(one.state.entry)]
-        digests = await load_digests(self._sides, [row for one in unready if (row := one.state.row)]) if unready else {}
+        """The turns that count. Rendering comes later, so of stopped entries the texts to be rendered are read here."""
+        carried = [decision for decision in decisions if decision.step in (Step.ROW, Step.FILE)]
+        moving = [decision for decision in carried if decision.move is not Move.INSERT]
+        prepared = [decision for decision in decisions if decision.step is Step.PREPARE]
+        unready = [decision for decision in prepared if self._is_stopped(decision.state.entry)]
+        rows = [row for decision in unready if (row := decision.state.row)]
+        digests = await load_digests(self._sides, rows) if unready else {}
         now = time.monotonic()
-        moving += [one for one in unready if one.state.entry in digests]
-        turns = {one.state.entry: _turn(one, now, digests) for one in moving}
-        asked = [entry for entry, turn in turns.items() if self._may_be_ours(entry, turn)]
-        for entry in await self._written_by_us(asked) if asked else ():
+        moving += [decision for decision in unready if decision.state.entry in digests]
+        turns = {decision.state.entry: _turn_of(decision, now, digests) for decision in moving}
+        suspects = [entry for entry, turn in turns.items() if self._may_be_ours(entry, turn)]
+        for entry in await self._select_written_by_us(suspects) if suspects else ():
             turns[entry] = replace(turns[entry], is_foreign=False)
         return turns
 
@@ -92,28 +95,28 @@ class Restraint:
         last = course.turns[-1]
         return course.is_stopped or (turn.version > last.version and turn.at - last.at < ANSWER_SECONDS)
 
-    async def _written_by_us(self, entries: Sequence[EntryId]) -> frozenset[EntryId]:
+    async def _select_written_by_us(self, entries: Sequence[EntryId]) -> frozenset[EntryId]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await authors.changed_by_triggers(connection, self._sides.tenant, entries)
 
 
-def _turn(decision: Decision, at: float, digests: Mapping[EntryId, Digest]) -> Turn:
-    """digests: of texts that are not rendered yet."""
+def _turn_of(decision: Decision, at: float, digests: Mapping[EntryId, Digest]) -> Turn:
+    """The turn of *decision*. digests: of texts that are not rendered yet."""
     file, row, entry = decision.state.file, decision.state.row, decision.state.entry
-    shown = Shown(file.digest, file.path) if isinstance(file, File) else NOWHERE
-    said = Shown(digests.get(entry, row.digest), row.place) if row is not None and not row.deleted else NOWHERE
-    return Turn(at, _way(decision), shown, said, row.version if row is not None else 0)
+    file_shown = Shown(file.digest, file.path) if isinstance(file, File) else NOWHERE
+    row_shown = Shown(digests.get(entry, row.digest), row.place) if row is not None and not row.deleted else NOWHERE
+    return Turn(at, _way_of(decision), file_shown, row_shown, row.version if row is not None else 0)
 
 
-def _way(decision: Decision) -> Way:
+def _way_of(decision: Decision) -> Way:
     if decision.place in _PLACE_WAYS:
         return _PLACE_WAYS[decision.place]
-    if decision.move in _CLASHES:
+    if decision.move in _CONFLICT_MOVES:
         return Way.BOTH
     return Way.TO_ROW if decision.step is Step.ROW else Way.TO_FILE
 
 
-def _problem(decision: Decision, course: Course) -> Problem:
+def _problem_of(decision: Decision, course: Course) -> Problem:
     path = where(decision)
     moves = ", ".join(turn.words for turn in course.turns)
     sentence = (

@@ -1,14 +1,14 @@
-"""Has a side gone back in time? What the tree acknowledged against what the database remembers. Pure (SYNC 1.1)."""
+"""Has a side gone back in time? Compares the counters of tree and database (docs/design/sync.md, Rewind). Pure."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Rewind(Enum):
-    """Which side is an earlier one than this mirror has worked with."""
+    """The side that is older than this mirror has seen it."""
 
     NONE = "none"
-    UNKNOWN = "unknown"  # the tree does not remember: a new one, or its state was lost
+    UNKNOWN = "unknown"  # the tree has no counters: it is new, or its state was lost
     MOVED = "moved"  # the database is on another cluster or timeline, and has everything
     TREE = "tree-rewind"
     DATABASE = "database-rewind"
@@ -17,10 +17,10 @@ class Rewind(Enum):
 @dataclass(frozen=True, slots=True)
 class Seen:
     """
-    What the two sides say.
+    The counters of both sides.
 
-    tree_acks: None: the tree remembers nothing of this mirror. remembered: the database still has the newest version
-    of a page that the tree knows. same_epoch: the cluster, its timeline and its number are those the tree knows.
+    tree_acks: None: the tree has none of this mirror. remembered: the database still has the newest version of a page
+    that the tree knows. same_epoch: the cluster, its timeline and its number are those that the tree knows.
     """
 
     tree_acks: int | None
@@ -33,10 +33,10 @@ class Seen:
 
 def compare(seen: Seen) -> Rewind:
     """
-    Which side went back.
+    The side that went back.
 
     The tree is written first, so a crash between the two leaves it one ahead, never behind. A database that has the
-    acknowledgement had the page before: where that is missing all the same, somebody removed it.
+    acknowledgement had the page before: if the page is missing nevertheless, it was removed on purpose.
     """
     if seen.tree_acks is None:
         return Rewind.UNKNOWN
@@ -54,13 +54,13 @@ _SENTENCES = {
         "again, and bytes no version ever had were taken as edits. Nothing was deleted, and no deletion spreads."
     ),
     Rewind.DATABASE: (
-        "The database was put back to an earlier state: {count} pages and files were settled anew, texts that "
+        "The database was put back to an earlier state: {count} pages and files were compared again, and texts that "
         "only the tree still had became versions again. Nothing was deleted, and no deletion spreads."
     ),
 }
 
 
 def sentence(rewind: Rewind, count: int) -> str | None:
-    """What to tell a person; None: nothing was lost, so there is nothing to decide."""
+    """The sentence for a person; None: nothing was lost, so there is nothing to decide."""
     text = _SENTENCES.get(rewind)
     return text.format(count=count) if text else None

@@ -1,4 +1,4 @@
-"""The root of a tree: is it still the directory this mirror was started on?"""
+"""The root of a tree: is it still the directory that this mirror was started on?"""
 
 import asyncio
 import logging
@@ -19,60 +19,62 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-PAUSE = "PAUSE"  # a file of that name in the root: sync pauses until it is removed
-LOOKED = 0.02  # seconds for which an answer holds: one edit asks twice
-OWN_STATE = 1.0  # seconds between looks at our own files in the tree
+PAUSE = "PAUSE"  # while a file of that name is in the root, sync pauses
+LOOKED = 0.02  # seconds for which an answer is valid: one edit asks twice
+OWN_STATE = 1.0  # seconds between checks of our own files in the tree
 
 
 class Root:
-    """Watches over the root. suspended: why nothing is read or written now, a pause too; None: all is well."""
+    """Watches over the root. suspended: why nothing is read or written now, also during a pause; None: all is well."""
 
     def __init__(self, sides: Sides, problems: ProblemList, handshake: Handshake) -> None:
         self._sides = sides
         self._problems = problems
         self._handshake = handshake
         self.suspended: str | None = None
-        self._kept = 0.0
-        self._marker: Stat | None = None  # of the marker when it was read last, and was ours
-        self._looked = -LOOKED
-        self._told: tuple[bool, bool] | None = None  # whether it is listed: suspended, crowded; None: not known
+        self._checked_at = 0.0
+        self._marker: Stat | None = None  # of the marker at its last reading, if it was ours
+        self._looked_at = -LOOKED
+        self._listed_state: tuple[bool, bool] | None = (
+            None  # whether it is listed as (suspended, crowded); None: not known
+        )
 
     async def is_sound(self) -> bool:
         """Whether work may go on."""
-        if time.monotonic() - self._looked < LOOKED:
+        if time.monotonic() - self._looked_at < LOOKED:
             return self.suspended is None
-        alarm = await asyncio.to_thread(self._look)
+        alarm = await asyncio.to_thread(self._check)
         crowded = self._sides.crowded
         if alarm is not None and self.suspended != alarm:
             log.error("suspended", extra={"tenant": self._sides.name, "reason": alarm})
-        if self._told != (alarm is not None, crowded is not None) or self.suspended != alarm:
+        if self._listed_state != (alarm is not None, crowded is not None) or self.suspended != alarm:
             self.suspended = alarm
-            await self._tell({"root": alarm, "disk": crowded})
-            self._told = (alarm is not None, crowded is not None)
-        self._looked = time.monotonic()
+            await self._list_troubles({"root": alarm, "disk": crowded})
+            self._listed_state = (alarm is not None, crowded is not None)
+        self._looked_at = time.monotonic()
         return alarm is None
 
-    async def _tell(self, sentences: dict[str, str | None]) -> None:
-        """List what is wrong, by code; what an earlier daemon listed and is over goes, too."""
+    async def _list_troubles(self, sentences: dict[str, str | None]) -> None:
+        """List the problems by code; those that an earlier daemon listed and that are over are removed, too."""
         fresh = [Problem("", code, sentence) for code, sentence in sentences.items() if sentence is not None]
         over = [("", code) for code, sentence in sentences.items() if sentence is None]
         await self._problems.change(fresh, over)
 
-    def _look(self) -> str | None:
+    def _check(self) -> str | None:
         tree = self._sides.tree
         identity = tree.identity()
         alarm = check_root(exists=identity is not None, same=identity == tree.opened_as)
-        if alarm is None and (paused := _paused(tree)) is not None:
+        if alarm is None and (paused := _pause_sentence(tree)) is not None:
             return paused
-        if alarm is None and time.monotonic() - self._kept > OWN_STATE:
+        if alarm is None and time.monotonic() - self._checked_at > OWN_STATE:
             self._keep_own_state()
             short = check_space(*tree.space())
             self._sides.crowded = short.sentence if short is not None else None
-            self._kept = time.monotonic()
+            self._checked_at = time.monotonic()
         return alarm.sentence if alarm is not None else None
 
     def _keep_own_state(self) -> None:
-        """Somebody deleted `.mirrord` under us: it is still our tree, the very directory we hold the lock of."""
+        """Restore a deleted `.mirrord`: the tree is still ours, because we hold the lock of this very directory."""
         sides = self._sides
         self._keep_marker()
         if not sides.state.is_in_place():
@@ -81,26 +83,26 @@ class Root:
             self._handshake.take_state()
 
     def _keep_marker(self) -> None:
-        sides, found, stat = self._sides, None, None
+        sides, current, stat = self._sides, None, None
         with suppress(MirrordError):
             stat = sides.tree.stat(marker.PATH)
             if stat is not None and stat == self._marker:
                 return
-            found = marker.read(sides.tree)
-        if found is None or found.mirror != sides.mirror:
+            current = marker.read(sides.tree)
+        if current is None or current.mirror != sides.mirror:
             marker.write(sides.tree, marker.Marker(sides.name, sides.tenant, sides.mirror))
             log.warning("marker_rewritten", extra={"tenant": sides.name})
-        self._marker = stat if found is not None and found.mirror == sides.mirror else None
+        self._marker = stat if current is not None and current.mirror == sides.mirror else None
 
 
-def _paused(tree: Tree) -> str | None:
-    """Why sync pauses: a person asked for it with a file; None: nobody did."""
-    found = None
+def _pause_sentence(tree: Tree) -> str | None:
+    """Why sync pauses: a person put the file PAUSE into the root; None: it does not pause."""
+    stat = None
     with suppress(OSError, Refused):
-        found = tree.stat(PAUSE)
-    if found is None or not found.is_file:
+        stat = tree.stat(PAUSE)
+    if stat is None or not stat.is_file:
         return None
     since = ""
     with suppress(ValueError, OverflowError, OSError):  # a time stamp may be anything
-        since = datetime.fromtimestamp(found.mtime_ns // 1_000_000_000, UTC).strftime(" since %Y-%m-%d %H:%M:%S UTC")
+        since = datetime.fromtimestamp(stat.mtime_ns // 1_000_000_000, UTC).strftime(" since %Y-%m-%d %H:%M:%S UTC")
     return f"Sync is paused{since}: nothing is lost meanwhile. To go on remove {tree.root / PAUSE}."

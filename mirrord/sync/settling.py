@@ -1,4 +1,4 @@
-"""A person settles a conflict: which text the page has, and that the sibling goes."""
+"""Resolve a conflict as a person chose: set the page's text, and delete the sibling."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,7 +23,7 @@ from mirrord.sync.threeway import is_marked
 
 
 class Choice(StrEnum):
-    """What is taken."""
+    """The content that wins."""
 
     FILE = "took-file"
     ROW = "took-row"
@@ -33,9 +33,9 @@ class Choice(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Dispute:
     """
-    A conflict with both entries as they are now; None: purged, or a record's sibling, which there never was.
+    A conflict with both entries as they are now; None: purged, or the sibling of a record, which never exists.
 
-    sibling_changed: its content is not any more what the file held. parts: numbers of conflicts about the sibling.
+    sibling_changed: its content is no longer the file's. parts: numbers of conflicts about the sibling.
     """
 
     conflict: Conflict
@@ -52,7 +52,7 @@ class Dispute:
 
     @property
     def entry_changed(self) -> bool:
-        """Whether the page or attachment is not any more what it was when the conflict arose."""
+        """Whether the page or attachment changed since the conflict arose."""
         conflict, entry = self.conflict, self.entry
         if entry is None or entry.version == conflict.row_version:
             return False
@@ -65,7 +65,7 @@ class Dispute:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What is to be the page's or attachment's content. data: bytes that are not stored yet."""
+    """The chosen content of the page or attachment. data: bytes that are not stored yet."""
 
     text: str | None = None
     digest: Digest | None = None
@@ -77,16 +77,16 @@ async def load(connection: Connection, tenant: TenantId, number: int) -> Dispute
     conflict = await conflicts.load(connection, tenant, number)
     if conflict is None:
         raise UserError(f"There is no open conflict {number}; `mirrord conflicts` lists them.")
-    beside = [conflict.sibling] if conflict.sibling is not None else []
-    now = await entries.load(connection, tenant, [conflict.entry, *beside])
-    sibling = now.get(conflict.sibling) if conflict.sibling is not None else None
+    siblings = [conflict.sibling] if conflict.sibling is not None else []
+    current = await entries.load(connection, tenant, [conflict.entry, *siblings])
+    sibling = current.get(conflict.sibling) if conflict.sibling is not None else None
     return Dispute(
         conflict,
-        now.get(conflict.entry),
+        current.get(conflict.entry),
         sibling,
-        await _is_changed(connection, tenant, conflict, sibling),
-        any([await entries.has_children(connection, tenant, one) for one in beside]),
-        tuple([number for one in beside for number in await conflicts.about(connection, tenant, one)]),
+        await _is_sibling_changed(connection, tenant, conflict, sibling),
+        any([await entries.has_children(connection, tenant, entry) for entry in siblings]),
+        tuple([number for entry in siblings for number in await conflicts.about(connection, tenant, entry)]),
     )
 
 
@@ -101,26 +101,26 @@ async def settle(
     seen: str | None = None,
 ) -> Dispute:
     """
-    Carry out a person's choice, all or nothing; what there was before.
+    Carry out a person's choice, all or nothing; returns the conflict as it was before.
 
-    data: the merged content, where that is the choice. seen: the versions the person looked at, as Dispute.seen
-    spells them; None: those of the moment when the conflict arose.
+    data: the merged content, if that is the choice. seen: the versions the person looked at, as Dispute.seen
+    spells them; None: those at the time when the conflict arose.
 
     Raises:
         UserError: there is no such open conflict.
-        Refused: something changed that the person has not seen, or must be decided first.
-        Stale: something changed at this very moment.
+        Refused: there are changes that the person has not seen, or another conflict must be resolved first.
+        Stale: an entry changed at this very moment.
         Damaged: the merged content is not text.
     """
     async with database.transaction(tenant, actor=actor) as connection:
         dispute = await load(connection, tenant, number)
         if (why := objection(dispute, choice, seen)) is not None:
             raise Refused(why)
-        content = _content(dispute, choice, data)
-        # first, so that no trigger takes the deletion of the sibling for the answer
+        content = _choose_content(dispute, choice, data)
+        # first, so that no trigger takes the deletion of the sibling for the person's choice
         written = await conflicts.resolve(connection, tenant, number, choice)
         if content is not None:
-            written = written and await _put(connection, tenant, dispute, content)
+            written = written and await _store_content(connection, tenant, dispute, content)
         if dispute.sibling is not None and not dispute.sibling.deleted:
             written = written and await entries.delete(connection, tenant, dispute.sibling)
         if not written:
@@ -129,44 +129,44 @@ async def settle(
 
 
 def objection(dispute: Dispute, choice: Choice, seen: str | None) -> str | None:
-    """Why *choice* is not carried out, as a sentence; None: nothing speaks against it."""
+    """Why *choice* is not carried out, as a sentence; None: it can be."""
     number, path = dispute.conflict.id, dispute.conflict.path
-    look = f"`mirrord conflicts show {number}` shows how it is now"
+    hint = f"`mirrord conflicts show {number}` shows how it is now"
     if dispute.parts:
         listed = ", ".join(map(str, dispute.parts))
         return f"The sibling of {path!r} is in a conflict itself: settle {listed} first."
     if dispute.has_children:
         return f"There are pages below the sibling of {path!r}; move them away first, or they would be deleted with it."
     if choice is not Choice.ROW and dispute.entry is None and dispute.conflict.kind is Kind.RECORD:
-        return f"{path!r} is gone for good; {look}, and you may save the text there as a new file."
+        return f"{path!r} is gone for good; {hint}, and you may save the text there as a new file."
     if choice is not Choice.ROW and dispute.entry is None:
         return f"{path!r} is gone for good. Rename the sibling: then it is a page of its own, and this is settled."
     if seen is not None:
-        same = seen == dispute.seen
-        return None if same else f"{path!r} or its sibling changed since {seen} (now {dispute.seen}); {look}."
-    how = f"{look}; if you still mean it, add `--seen {dispute.seen}`."
+        is_current = seen == dispute.seen
+        return None if is_current else f"{path!r} or its sibling changed since {seen} (now {dispute.seen}); {hint}."
+    retry_hint = f"{hint}; if you still mean it, add `--seen {dispute.seen}`."
     if choice is not Choice.ROW and dispute.entry_changed:
-        return f"{path!r} changed since the conflict arose; {how}"
+        return f"{path!r} changed since the conflict arose; {retry_hint}"
     if dispute.sibling_changed:
-        return f"The sibling of {path!r} changed since the conflict arose; {how}"
+        return f"The sibling of {path!r} changed since the conflict arose; {retry_hint}"
     return None
 
 
 def file_text(dispute: Dispute) -> str:
-    """The text that `take-file` gives the page: the file's, or the sibling's where somebody went on editing that."""
+    """The text that `take-file` gives the page: the file's, or the sibling's if that was edited since."""
     conflict, sibling = dispute.conflict, dispute.sibling
     if not dispute.sibling_changed or sibling is None or sibling.text is None:
         return conflict.file_text or ""
-    return _as_the_pages(sibling.text, conflict, shown=conflict.file_text or "")
+    return _restore_id(sibling.text, conflict, page_text=conflict.file_text or "")
 
 
-def _content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content | None:
+def _choose_content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content | None:
     if choice is Choice.ROW:
         return None
     attachment = dispute.conflict.kind is Kind.ATTACHMENT
     if choice is Choice.FILE:
-        held = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
-        return _Content(digest=held) if attachment else _Content(text=file_text(dispute))
+        file_digest = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
+        return _Content(digest=file_digest) if attachment else _Content(text=file_text(dispute))
     assert data is not None
     if len(data) > LIMIT:
         raise Refused(f"The content has {len(data)} bytes; more than {LIMIT} are not synced.")
@@ -177,38 +177,38 @@ def _content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content |
 
 def merged_text(dispute: Dispute, text: str) -> str:
     """
-    A merged text as the entry's; it keeps the id that the page's text shows where the person dropped it.
+    A merged text as the entry's; it keeps the id that the page's text shows if the person dropped it.
 
-    Raises Refused for a text that nobody finished.
+    Raises Refused for a text with conflict markers.
     """
     if is_marked(text):
         raise Refused("There are conflict markers left in the text; nothing was written.")
     conflict = dispute.conflict
     if conflict.kind is Kind.RECORD:
-        if why := _fault(dispute, text):
+        if why := _fault_of(dispute, text):
             raise Refused(f"The text cannot be read: {why}; nothing was written.")
         return text
-    text = _as_the_pages(text, conflict, shown=conflict.row_text or "")
+    text = _restore_id(text, conflict, page_text=conflict.row_text or "")
     has_id = parse_id(views_of(conflict.row_text or "").id) == conflict.entry
     return with_id(text, conflict.entry) if has_id and views_of(text).id is None else text
 
 
-def _fault(dispute: Dispute, text: str) -> str | None:
+def _fault_of(dispute: Dispute, text: str) -> str | None:
     return fault_in(dispute.entry.place.name, text) if dispute.entry is not None else None
 
 
-def _as_the_pages(text: str, conflict: Conflict, *, shown: str) -> str:
-    """*text* without the sibling's id: with the one that *shown* shows, or none."""
+def _restore_id(text: str, conflict: Conflict, *, page_text: str) -> str:
+    """*text* with the id of the text *page_text*, or none, in place of the sibling's id."""
     if parse_id(views_of(text).id) != conflict.sibling:
         return text
-    own = views_of(shown).id
+    shown_id = views_of(page_text).id
     try:
-        return with_keys(text, {"id": REMOVED if own is None else own})
+        return with_keys(text, {"id": REMOVED if shown_id is None else shown_id})
     except Damaged:
         return text
 
 
-async def _put(connection: Connection, tenant: TenantId, dispute: Dispute, content: _Content) -> bool:
+async def _store_content(connection: Connection, tenant: TenantId, dispute: Dispute, content: _Content) -> bool:
     entry = dispute.entry
     assert entry is not None
     if content.text is not None and entry.kind is Kind.RECORD:
@@ -231,8 +231,10 @@ async def _put_record(connection: Connection, tenant: TenantId, entry: Current, 
         raise Refused(f"Meanwhile there is another record called {path!r}; delete or rename that first.") from error
 
 
-async def _is_changed(connection: Connection, tenant: TenantId, conflict: Conflict, sibling: Current | None) -> bool:
-    """Whether somebody went on editing the sibling; its own text differs from the file's by its id only."""
+async def _is_sibling_changed(
+    connection: Connection, tenant: TenantId, conflict: Conflict, sibling: Current | None
+) -> bool:
+    """Whether the sibling was edited since it was made; at first its text differs from the file's by the id only."""
     if sibling is None:
         return False
     if conflict.kind is Kind.ATTACHMENT:

@@ -17,7 +17,7 @@ from mirrord.sync.old_buffers import OldBuffers
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
 
-FRESH = 10.0  # seconds after its renewal in which a lease lets files be written; it lasts longer in Postgres
+FRESH = 10.0  # seconds after its renewal for which a lease allows writes of files; it lasts longer in Postgres
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Sides:
     """
     Everything an engine acts on, for one tenant's tree.
 
-    lease None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
+    lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
     """
 
     name: str
@@ -40,39 +40,39 @@ class Sides:
     crowded: str | None = None
     old_buffers: OldBuffers = field(default_factory=OldBuffers)
     copies: KnownCopies = field(default_factory=KnownCopies)
-    _renewed: float = field(default_factory=lambda: _running())
+    _renewed: float = field(default_factory=lambda: _clock_seconds())
 
     def hold(self, lease: Lease) -> None:
-        """The lease was taken just now."""
+        """Note that the lease was taken just now."""
         self.lease = lease
         self.renewed()
 
     def renewed(self) -> None:
-        """The lease was prolonged just now."""
-        self._renewed = _running()
+        """Note that the lease was renewed just now."""
+        self._renewed = _clock_seconds()
 
     def check_lease(self) -> None:
         """
-        Call before a file is written: files cannot ask Postgres whether another daemon has taken over meanwhile.
+        Check that the lease is fresh; call this before a file is written, because a file has no fence of its own.
 
         Raises Fenced when the last renewal is too old, as after a long stop of this process or its machine.
         """
-        if _running() - self._renewed > FRESH:
+        if _clock_seconds() - self._renewed > FRESH:
             raise Fenced("The lease on this mirror was not renewed lately; files are left as they are.")
 
     @property
     def fence(self) -> Lease:
-        """The lease, which every write of rows names. Raises Fenced when it is not held any more."""
+        """The lease, which every write of rows names. Raises Fenced when it is no longer held."""
         if self.lease is None:
             raise Fenced("The lease on this mirror was lost; rows are left as they are.")
         return self.lease
 
     @property
     def writer(self) -> Writer:
-        """Makes the statements of this mirror."""
+        """The maker of this mirror's statements."""
         return Writer(self.tenant, self.mirror)
 
 
-def _running() -> float:
-    """Seconds that pass while the machine sleeps, too, whatever its wall clock is set to."""
+def _clock_seconds() -> float:
+    """A clock in seconds that goes on while the machine sleeps, independent of the wall clock."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,8 +1,8 @@
 """
-Stale buffers, pure: an editor still shows the text before the row's last change, and saves that with its own edits.
+Stale buffers: an editor still shows the text before the row's last change, and saves that with edits of its own. Pure.
 
-The save then does two things: it takes back what the row's change brought to the file, and it changes something else.
-Read as an edit of what was in the file, it would undo the row's change without anybody wanting that.
+Such a save does two things: it takes back the row's change, and it changes something else. Read as an edit of the text
+in the file, it would undo the row's change although no person wanted that.
 """
 
 import re
@@ -15,11 +15,11 @@ from mirrord.codec.text import unix
 
 _TOKEN = re.compile(r"\n|[^\S\n]+|\S+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_MOST = 20_000  # characters of a passage within which words are compared; beyond that it has changed as a whole
+_MAX_COMPARED_CHARS = 20_000  # of a passage compared by words; a longer one counts as changed as a whole
 
 
 class _Change(NamedTuple):
-    """What took the place of the characters from start to stop."""
+    """The text that replaced the characters from start to stop."""
 
     start: int
     stop: int
@@ -28,9 +28,9 @@ class _Change(NamedTuple):
 
 def merge_base(previous: Sequence[str], current: str, saved: str) -> str | None:
     """
-    The text an editor had when it made *saved*, if that was not *current*; None: an ordinary edit, or a wanted undo.
+    The text that *saved* was made from, if that was not *current*; None: an ordinary edit, or a wanted undo.
 
-    previous: what the file held before *current* since a person saved it last, oldest first.
+    previous: the texts that the file had before *current*, since a person saved it last, oldest first.
     """
     if saved == current or saved in previous:
         return None
@@ -38,42 +38,46 @@ def merge_base(previous: Sequence[str], current: str, saved: str) -> str | None:
 
 
 def _is_made_from(previous: str, current: str, saved: str) -> bool:
-    """Whether *saved* has nothing of what led from *previous* to *current*, and something of its own."""
-    brought, own = (list(_changes(unix(previous), unix(text))) for text in (current, saved))
-    if not brought or not own:
+    """Whether *saved* has nothing of the change from *previous* to *current*, and a change of its own."""
+    brought, edits = (list(_find_changes(unix(previous), unix(text))) for text in (current, saved))
+    if not brought or not edits:
         return False
-    return not any(_meet(one, other) or _keeps(one, other) for one in brought for other in own)
+    return not any(_overlaps(change, edit) or _is_kept_elsewhere(change, edit) for change in brought for edit in edits)
 
 
-def _meet(brought: _Change, own: _Change) -> bool:
-    """Whether both changed the same characters, or put something between the same two."""
-    if brought.start == brought.stop and own.start == own.stop:
-        return brought.start == own.start
-    return max(brought.start, own.start) < min(brought.stop, own.stop) or _splits(brought, own) or _splits(own, brought)
+def _overlaps(brought: _Change, edit: _Change) -> bool:
+    """Whether both changed the same characters, or inserted text at the same position."""
+    if brought.start == brought.stop and edit.start == edit.stop:
+        return brought.start == edit.start
+    return (
+        max(brought.start, edit.start) < min(brought.stop, edit.stop)
+        or _is_inside(brought, edit)
+        or _is_inside(edit, brought)
+    )
 
 
-def _splits(one: _Change, other: _Change) -> bool:
-    return one.start == one.stop and other.start < one.start < other.stop
+def _is_inside(insertion: _Change, change: _Change) -> bool:
+    return insertion.start == insertion.stop and change.start < insertion.start < change.stop
 
 
-def _keeps(brought: _Change, own: _Change) -> bool:
-    """Whether what was brought is still there, in another place. A single word says nothing."""
+def _is_kept_elsewhere(brought: _Change, edit: _Change) -> bool:
+    """Whether the text brought in is still there, in another place. A single word is no evidence."""
     text = brought.text.strip()
-    return len(text.split()) > 1 and text in own.text
+    return len(text.split()) > 1 and text in edit.text
 
 
-def _changes(old: str, new: str) -> Iterator[_Change]:
-    """What leads from *old* to *new*: by lines, and within lines by words."""
-    for change in _differences(_LINE.findall(old), _LINE.findall(new)):
+def _find_changes(old: str, new: str) -> Iterator[_Change]:
+    """The changes from *old* to *new*: by lines, and within lines by words."""
+    for change in _find_differences(_LINE.findall(old), _LINE.findall(new)):
         was = old[change.start : change.stop]
-        if was and change.text and max(len(was), len(change.text)) <= _MOST:
-            for part in _differences(_TOKEN.findall(was), _TOKEN.findall(change.text)):
+        if was and change.text and max(len(was), len(change.text)) <= _MAX_COMPARED_CHARS:
+            for part in _find_differences(_TOKEN.findall(was), _TOKEN.findall(change.text)):
                 yield _Change(change.start + part.start, change.start + part.stop, part.text)
         else:
             yield change
 
 
-def _differences(old: list[str], new: list[str]) -> Iterator[_Change]:
+def _find_differences(old: list[str], new: list[str]) -> Iterator[_Change]:
     at = [0, *accumulate(map(len, old))]
     for kind, start, stop, new_start, new_stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":

@@ -1,4 +1,4 @@
-"""Whose tree is this? DESIGN §3 "Start of a tree" as a pure decision."""
+"""Which mirror is this tree? The rules of docs/design/sync.md, Start of a tree, as a pure decision."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -8,14 +8,14 @@ from mirrord.mirror.marker import Marker
 
 
 class Start(Enum):
-    """How a tree and its mirror row come together."""
+    """The ways a tree and its mirror row come together."""
 
     RESUME = auto()  # rule 1: the id matches
     MOVED = auto()  # rule 2: the same mirror at another path
     COPIED = auto()  # rule 2: the other path still carries it; a new mirror
     NEW = auto()  # rule 3: neither id nor mirror row
     RECLAIM = auto()  # rule 4: the id is lost, the tree is recognised
-    HALT = auto()  # rules 2, 5: cannot be told
+    HALT = auto()  # rules 2, 5: it cannot be decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Known:
     mirror: MirrorId
     host: str | None
     root: str | None
-    leased: bool  # somebody holds it now
+    leased: bool  # a daemon holds its lease now
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
     """
-    What can be seen at start.
+    The facts that can be seen at start.
 
     host, root: of this tree. old_root_carries: whether the recorded root still has the same id; None: cannot be seen.
     recognised: share (0 to 1) of the recorded mirror's base paths that exist in this tree.
@@ -46,7 +46,7 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """mirror is None where a new id is made. adopting: the first pass deletes nothing."""
+    """mirror: None: a new id is made. adopting: the first pass deletes nothing."""
 
     start: Start
     mirror: MirrorId | None
@@ -57,29 +57,29 @@ class Decision:
 def decide(marker: Marker | None, known: list[Known], seen: Circumstances) -> Decision:
     """How to start on this tree."""
     if marker is not None and marker.tenant_id == seen.tenant:
-        return _with_marker(marker, known, seen)
-    here = next((row for row in known if (row.host, row.root) == (seen.host, seen.root)), None)
-    if here is None and marker is None:
+        return _decide_with_marker(marker, known, seen)
+    at_root = next((row for row in known if (row.host, row.root) == (seen.host, seen.root)), None)
+    if at_root is None and marker is None:
         return Decision(Start.NEW, None, adopting=True)
-    if here is not None and seen.recognised >= 0.5:
-        return Decision(Start.RECLAIM, here.mirror, adopting=True)
-    if here is None:
+    if at_root is not None and seen.recognised >= 0.5:
+        return Decision(Start.RECLAIM, at_root.mirror, adopting=True)
+    if at_root is None:
         sentence = "This tree's .mirrord/id belongs to another tenant."
     else:
         sentence = "This tree has no .mirrord/id and is not the one that was mirrored here: an unmounted disk?"
     return Decision(Start.HALT, None, adopting=True, sentence=sentence)
 
 
-def _with_marker(marker: Marker, known: list[Known], seen: Circumstances) -> Decision:
-    row = next((row for row in known if row.mirror == marker.mirror), None)
+def _decide_with_marker(marker: Marker, mirrors: list[Known], circumstances: Circumstances) -> Decision:
+    row = next((row for row in mirrors if row.mirror == marker.mirror), None)
     if row is None:
         # The database does not know this mirror (restored from before it): nothing may be deleted.
         return Decision(Start.NEW, marker.mirror, adopting=True)
-    if (row.host, row.root) == (seen.host, seen.root):
+    if (row.host, row.root) == (circumstances.host, circumstances.root):
         return Decision(Start.RESUME, row.mirror, adopting=False)
-    if seen.old_root_carries is False and not row.leased:
+    if circumstances.old_root_carries is False and not row.leased:
         return Decision(Start.MOVED, row.mirror, adopting=False)
-    if seen.old_root_carries:
+    if circumstances.old_root_carries:
         return Decision(Start.COPIED, None, adopting=True)
     return Decision(
         Start.HALT,

@@ -1,4 +1,4 @@
-"""Work that takes so long that people want to know how far it is."""
+"""Progress of long work: imports, and scans of a whole tree."""
 
 import time
 from dataclasses import dataclass
@@ -6,40 +6,44 @@ from dataclasses import dataclass
 from mirrord.domain.measures import Work
 
 MANY = 200  # entries waiting: an import
-LONG = 1.0  # seconds after which a look at the whole tree is worth a word
+LONG = 1.0  # seconds after which a scan is reported
 
 
 @dataclass(slots=True)
 class Stretch:
-    """A time in which many entries wait."""
+    """The progress of an import: a time in which many entries wait."""
 
-    _before: int = 0  # how many were done when it began
+    _done_before: int = 0  # entries done when it began
 
     def look(self, waiting: int, done: int) -> Work | None:
-        """How far it is; None: few wait. done: since the start of the daemon. Ask often: else it began long ago."""
+        """
+        The progress; None: few entries wait. done: since the start of the daemon.
+
+        Poll every few seconds: the import is taken to begin at the first poll that finds many.
+        """
         if waiting < MANY:
-            self._before = done
+            self._done_before = done
             return None
-        return Work("import", done - self._before, done - self._before + waiting)
+        return Work("import", done - self._done_before, done - self._done_before + waiting)
 
 
 @dataclass(slots=True)
 class Scanning:
-    """A look at a whole tree. expected: how many files and directories there probably are; seen: so far."""
+    """A scan of a whole tree. expected: the probable number of files and directories; seen: their number so far."""
 
     expected: int
     seen: int = 0
-    _began: float = 0.0
+    _started_at: float = 0.0
 
     def __post_init__(self) -> None:
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
 
     def tell(self, seen: int) -> None:
-        """So many were seen; called by the thread that looks."""
+        """Set the number seen so far; called by the thread that scans."""
         self.seen = seen
 
     def look(self) -> Work | None:
-        """How far it is; None: it began just now, and is mostly over soon."""
-        if time.monotonic() - self._began < LONG:
+        """The progress; None: the scan began just now, and is probably over soon."""
+        if time.monotonic() - self._started_at < LONG:
             return None
         return Work("scan", self.seen, self.expected if self.expected >= self.seen > 0 else None)

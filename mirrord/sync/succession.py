@@ -1,4 +1,4 @@
-"""PURE: names that change hands: swaps, rotations, chains of renames, and new pages under the names of others."""
+"""Names that change hands: swaps, rotations, chains of renames, and new pages under the names of others. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,171 +13,175 @@ MOST = 100  # pages whose texts are compared in one pass
 
 def names_handed_on(founds: Iterable[Found], memory: Memory) -> dict[str, Base]:
     """
-    Files that took over the names of others: by their paths, the bases of which they are.
+    Files that took over the names of others: their own bases, by path.
 
-    A swap, a rotation, a chain of renames, or one file whose old name a new page has. The path is no evidence there,
-    although a base knows it. An editor's save also gives a path a new inode, maybe one that another file had before: so
-    the file that had the name has to be found elsewhere itself, and the bytes of one at least must have come along.
+    A swap, a rotation, a chain of renames, or one file whose old name a new page has. The path is no evidence then,
+    although a base has it. An editor's save also gives a path a new inode, possibly one that another file had before:
+    so the former file of the name must be found elsewhere, and the bytes of at least one file must have come along.
     """
-    here = {found.path: found for found in founds}
-    came = _movers(here, memory)
-    chains = _chains({path: base.path for path, base in came.items()})
-    proof = {path for path, base in came.items() if _is_proof(here[path], base, memory)}
-    proven = [chain for chain in chains if len(chain) > 1 and _is_proven(chain, came, proof)]
-    followed = {path for path in proof if _is_other(here.get(came[path].path or ""), here[path], came[path], memory)}
-    return {path: came[path] for path in followed.union(*proven)}
+    files = {file.path: file for file in founds}
+    moved = _find_moved(files, memory)
+    chains = _join_chains({path: base.path for path, base in moved.items()})
+    proof = {path for path, base in moved.items() if _is_proof(files[path], base, memory)}
+    proven = [chain for chain in chains if len(chain) > 1 and _is_proven(chain, moved, proof)]
+    followed = {
+        path for path in proof if _is_other_page(files.get(moved[path].path or ""), files[path], moved[path], memory)
+    }
+    return {path: moved[path] for path in followed.union(*proven)}
 
 
 def unproven(founds: Iterable[Found], memory: Memory) -> dict[EntryId, Digest]:
-    """Pages whose text has to tell whether the names of their files changed hands: of each what its base said."""
-    here = {found.path: found for found in founds if found.spot.kind is Kind.PAGE}
-    movers, rewritten = _movers(here, memory), _rewritten(here, memory)
+    """Pages whose texts are needed to see whether names changed hands, each with the digest of its base."""
+    files = {file.path: file for file in founds if file.spot.kind is Kind.PAGE}
+    movers, rewritten = _find_moved(files, memory), _find_rewritten(files, memory)
     bases: list[Base] = list(rewritten.values()) if 1 < len(movers) + len(rewritten) <= MOST else []
     for path, base in movers.items():
-        if (path in memory.at_path or base.path in here) and here[path].digest != base.digest:
+        if (path in memory.at_path or base.path in files) and files[path].digest != base.digest:
             bases += [base, *([memory.at_path[path]] if path in memory.at_path else [])]
     return {base.entry: base.digest for base in bases[:MOST]}
 
 
-def _movers(here: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
-    """Where files came from other paths, as far as inodes and bytes tell; the one that was there went elsewhere too."""
-    alike = _alike(here, memory)
-    known = ((found.path, _came_from(found, memory) or alike.get(found.path)) for found in here.values())
-    came = {path: base for path, base in known if base is not None and not _is_in_place(base, here, memory)}
-    while replaced := _replaced(came, memory):
+def _find_moved(files: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
+    """Files that came from other paths, by inode or bytes, with their bases; only if the former file moved as well."""
+    by_text = _match_texts(files, memory)
+    origins = ((file.path, _origin_of(file, memory) or by_text.get(file.path)) for file in files.values())
+    moved = {path: base for path, base in origins if base is not None and not _is_in_place(base, files, memory)}
+    while replaced := _unplaced_paths(moved, memory):
         for path in replaced:
-            del came[path]
-    return came
+            del moved[path]
+    return moved
 
 
-def _rewritten(here: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
-    """Pages whose paths have new files with new texts: after that only a text can tell of a swap before it."""
-    known = ((found, memory.at_path.get(path)) for path, found in here.items() if found.inode not in memory.old_path)
+def _find_rewritten(files: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
+    """Pages whose paths have new files with new texts: an earlier swap can be seen in their texts only."""
+    bases = ((file, memory.at_path.get(path)) for path, file in files.items() if file.inode not in memory.old_path)
     return {
-        found.path: base
-        for found, base in known
-        if base is not None and base.kind is Kind.PAGE and found.spot.kind is Kind.PAGE and found.digest != base.digest
+        file.path: base
+        for file, base in bases
+        if base is not None and base.kind is Kind.PAGE and file.spot.kind is Kind.PAGE and file.digest != base.digest
     }
 
 
-def _alike(here: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
-    """Of those, and of what they may have changed places with, which has the text of another."""
-    rewritten = _rewritten(here, memory)
-    texts = {path: text for path in rewritten if (text := _text(here[path])) is not None}
-    made = made_of(memory.texts, texts) if memory.texts else {}
-    bases = {path: memory.of_entry[entry] for path, entry in made.items() if entry in memory.of_entry}
+def _match_texts(files: Mapping[str, Found], memory: Memory) -> dict[str, Base]:
+    """Rewritten pages whose files have the text of another page, with that page's base."""
+    rewritten = _find_rewritten(files, memory)
+    texts = {path: text for path in rewritten if (text := _text_of(files[path])) is not None}
+    owners = made_of(memory.texts, texts) if memory.texts else {}
+    bases = {path: memory.of_entry[entry] for path, entry in owners.items() if entry in memory.of_entry}
     return {
         path: base
         for path, base in bases.items()
-        if base.path != path and (base.claimed == here[path].claimed or parse_id(here[path].claimed) is None)
+        if base.path != path and (base.claimed == files[path].claimed or parse_id(files[path].claimed) is None)
     }
 
 
 def overtaken(founds: Iterable[Found], memory: Memory, owners: Mapping[str, EntryId]) -> frozenset[str]:
     """
-    Paths that hold the file of another path, whole, and are known by their path all the same.
+    Paths that hold the unchanged file of another path, but were identified by their own path.
 
-    That file was renamed over the one that was here; or the one that was here was renamed too, and is not found yet.
+    That file was renamed over the former one; or the former one was renamed too, and is not found yet.
     """
-    here = {found.path: found for found in founds}
-    known = ((found, base) for found in here.values() if (base := memory.at_path.get(found.path)) is not None)
-    stayed = [found for found, base in known if owners[found.path] == base.entry]
-    came = ((found, base) for found in stayed if (base := _came_from(found, memory)) is not None)
-    moved = ((found, base) for found, base in came if not _is_in_place(base, here, memory))
-    return frozenset(found.path for found, base in moved if _is_proof(found, base, memory))
+    files = {file.path: file for file in founds}
+    known_files = ((file, base) for file in files.values() if (base := memory.at_path.get(file.path)) is not None)
+    stayed = [file for file, base in known_files if owners[file.path] == base.entry]
+    with_origin = ((file, base) for file in stayed if (base := _origin_of(file, memory)) is not None)
+    moved = ((file, base) for file, base in with_origin if not _is_in_place(base, files, memory))
+    return frozenset(file.path for file, base in moved if _is_proof(file, base, memory))
 
 
 def successors(founds: Iterable[Found], handed_on: Mapping[str, Base], memory: Memory) -> set[str]:
-    """Paths that other files have taken, since those that had them went elsewhere."""
-    here = {found.path: found for found in founds}
-    left = {base.path: here[path] for path, base in handed_on.items() if base.path not in handed_on}
+    """Paths that other files took after their former files went elsewhere."""
+    files = {file.path: file for file in founds}
+    former_files = {base.path: files[path] for path, base in handed_on.items() if base.path not in handed_on}
     return {
         path
-        for path, gone in left.items()
-        if path is not None and _is_other(here.get(path), gone, handed_on[gone.path], memory)
+        for path, former in former_files.items()
+        if path is not None and _is_other_page(files.get(path), former, handed_on[former.path], memory)
     }
 
 
-def _is_other(found: Found | None, gone: Found, base: Base, memory: Memory) -> bool:
+def _is_other_page(file: Found | None, former: Found, base: Base, memory: Memory) -> bool:
     """
-    Whether *found*, at the path of *base*, is another page than *gone*, which was there.
+    Whether *file*, at the path of *base*, is another page than *former*, the former file of that path.
 
-    An editor may leave what was there as a copy, and save what it has: that has most of the old text.
+    An editor may keep the former file as a copy, and save its own text: that has most of the old text.
     """
-    if found is None or found.spot.kind is not Kind.PAGE:
+    if file is None or file.spot.kind is not Kind.PAGE:
         return False
-    if parse_id(found.claimed) is not None and found.claimed == base.claimed:
+    if parse_id(file.claimed) is not None and file.claimed == base.claimed:
         return False
-    old, new = _text(gone) if gone.digest == base.digest else memory.texts.get(base.entry), _text(found)
+    old, new = _text_of(former) if former.digest == base.digest else memory.texts.get(base.entry), _text_of(file)
     return old is not None and new is not None and is_unlike(old, new)
 
 
-def _text(found: Found) -> str | None:
-    return found.data.decode(errors="replace") if found.data is not None else None
+def _text_of(file: Found) -> str | None:
+    return file.data.decode(errors="replace") if file.data is not None else None
 
 
-def _replaced(came: Mapping[str, Base], memory: Memory) -> list[str]:
-    """Paths that had a file which is found nowhere else."""
-    left = {base.path for base in came.values()}
-    return [path for path in came if path in memory.at_path and path not in left]
+def _unplaced_paths(moved: Mapping[str, Base], memory: Memory) -> list[str]:
+    """Paths whose former file is found nowhere else."""
+    origins = {base.path for base in moved.values()}
+    return [path for path in moved if path in memory.at_path and path not in origins]
 
 
-def _came_from(found: Found, memory: Memory) -> Base | None:
+def _origin_of(file: Found, memory: Memory) -> Base | None:
     """The base of another path that had this inode; of an inode never seen, the only one that had these bytes."""
-    old = memory.old_path.get(found.inode)
+    old = memory.old_path.get(file.inode)
     if old is not None:
-        base = memory.at_inode(found) if old != found.path else None
-    elif found.digest in (EMPTY, NO_TEXT):
+        base = memory.at_inode(file) if old != file.path else None
+    elif file.digest in (EMPTY, NO_TEXT):
         base = None
     else:
-        base, *others = memory.of_digest.get(found.digest, [None])
-        base = None if others or base is None or base.path in (None, found.path) else base
-    if base is None or not fits(base, found):
+        base, *others = memory.of_digest.get(file.digest, [None])
+        base = None if others or base is None or base.path in (None, file.path) else base
+    if base is None or not fits(base, file):
         return None
-    return base if base.claimed == found.claimed or parse_id(found.claimed) is None else None
+    return base if base.claimed == file.claimed or parse_id(file.claimed) is None else None
 
 
-def _is_in_place(base: Base, here: Mapping[str, Found], memory: Memory) -> bool:
-    """Whether the file of *base* is where it was, with its text: then its old inode was given to another file."""
+def _is_in_place(base: Base, files: Mapping[str, Found], memory: Memory) -> bool:
+    """Whether the file of *base* is at its path with its text: then another file got its old inode."""
     if base.path is None or base.digest in (EMPTY, NO_TEXT):
         return False
-    held = here.get(base.path)
-    return held.digest == base.digest if held is not None else base.path not in memory.missing
+    file = files.get(base.path)
+    return file.digest == base.digest if file is not None else base.path not in memory.missing
 
 
-def _chains(came: Mapping[str, str | None]) -> list[set[str]]:
-    """Paths of which each came from the next."""
-    chain_of: dict[str, set[str]] = {path: {path} for path in came}
-    for path, source in came.items():
+def _join_chains(origin_paths: Mapping[str, str | None]) -> list[set[str]]:
+    """Sets of paths linked by renames: each path came from another one of its set."""
+    chain_of: dict[str, set[str]] = {path: {path} for path in origin_paths}
+    for path, source in origin_paths.items():
         if source in chain_of and chain_of[source] is not chain_of[path]:
             joined = chain_of[source] | chain_of[path]
             chain_of.update(dict.fromkeys(joined, joined))
     return list({id(chain): chain for chain in chain_of.values()}.values())
 
 
-def _is_proof(found: Found, base: Base, memory: Memory) -> bool:
+def _is_proof(file: Found, base: Base, memory: Memory) -> bool:
     """
-    Whether the bytes came along with the inode: inodes are given again, and what is known of them may be old.
+    Whether the bytes came along with the inode: inodes are reused, and the cache of them may be old.
 
-    Where they were edited since: whether the file has most of that page's text, and more of it than of its path's page.
+    If the bytes changed: whether the file has most of the page's text, and more of it than of the page at its path.
     """
-    here = memory.at_path.get(found.path)
-    if found.digest == base.digest:
-        return found.digest not in (EMPTY, NO_TEXT) and (here is None or here.digest != found.digest)
-    old, new = memory.texts.get(base.entry), _text(found)
+    path_base = memory.at_path.get(file.path)
+    if file.digest == base.digest:
+        return file.digest not in (EMPTY, NO_TEXT) and (path_base is None or path_base.digest != file.digest)
+    old, new = memory.texts.get(base.entry), _text_of(file)
     if old is None or new is None:
         return False
-    stayed = share(memory.texts.get(here.entry, ""), new) if here is not None else None
-    return (share(old, new) or 0.0) > max(0.5, stayed or 0.0)
+    path_share = share(memory.texts.get(path_base.entry, ""), new) if path_base is not None else None
+    return (share(old, new) or 0.0) > max(0.5, path_share or 0.0)
 
 
-def _is_proven(chain: set[str], came: Mapping[str, Base], proof: set[str]) -> bool:
-    """A directory has no bytes of its own, but files that came along in it."""
+def _is_proven(chain: set[str], moved: Mapping[str, Base], proof: set[str]) -> bool:
+    """Whether a file of the chain is proof, or, for a directory, a file that came along in it."""
     if not chain.isdisjoint(proof):
         return True
-    return any(came[path].path == f"{came[above].path}{path[len(above) :]}" for path, above in _below(proof, chain))
+    return any(
+        moved[path].path == f"{moved[above].path}{path[len(above) :]}" for path, above in _pairs_below(proof, chain)
+    )
 
 
-def _below(paths: Iterable[str], chain: set[str]) -> Iterator[tuple[str, str]]:
-    """Each path with those of the chain that it is below."""
+def _pairs_below(paths: Iterable[str], chain: set[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of a path and a path of the chain above it."""
     return ((path, above) for path in paths for above in lineage(parent_of(path)) if above in chain)

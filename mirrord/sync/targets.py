@@ -1,4 +1,4 @@
-"""Where files belong that rows tell of."""
+"""The paths where the files of rows belong."""
 
 from collections.abc import Mapping
 
@@ -11,25 +11,25 @@ from mirrord.sync.assembly import owner_paths
 from mirrord.sync.paths import path_in
 from mirrord.sync.sides import Sides
 
-DEEPEST = 200  # directories above each other, of one batch, whose moves are followed
+DEEPEST = 200  # nested directories of one batch whose moves are followed
 
 
 async def target_paths(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row]) -> dict[EntryId, str]:
-    """The path of every row; those whose parent is nowhere yet are left out."""
+    """The path of every row; rows whose parent has no path yet are left out."""
     parents = {row.place.parent for row in rows.values() if row.place.parent is not None}
-    wanted = states.Wanted(entries=list(parents | rows.keys()))
-    bases = await states.load_bases(connection, sides.tenant, sides.mirror, wanted)
+    query = states.Wanted(entries=list(parents | rows.keys()))
+    bases = await states.load_bases(connection, sides.tenant, sides.mirror, query)
     return resolve_paths(rows, {base.entry: base for base in bases})
 
 
 async def without_guests(sides: Sides, rows: Mapping[EntryId, Row], paths: Mapping[EntryId, str]) -> dict[EntryId, str]:
     """
-    *paths* without those in directories that are another page's still: what it gives its name to has no file yet.
+    *paths* without those in directories that another page still owns.
 
-    They wait until the other one has moved; before, they would go with it.
+    They wait until that page has moved: else they would move with it.
     """
-    above = {row.place.parent for row in rows.values()} & paths.keys()
-    directories = {entry: directory_of(paths[entry], rows[entry].kind) for entry in above if entry is not None}
+    parents = {row.place.parent for row in rows.values()} & paths.keys()
+    directories = {entry: directory_of(paths[entry], rows[entry].kind) for entry in parents if entry is not None}
     if not directories:
         return dict(paths)
     pages = [path for directory in directories.values() for path in owner_paths(directory)[:2]]
@@ -37,44 +37,48 @@ async def without_guests(sides: Sides, rows: Mapping[EntryId, Row], paths: Mappi
         bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(pages))
     owners = {(directory_of(base.path, base.kind), base.entry) for base in bases if base.path is not None}
     owned = {directory for directory, _ in owners}
-    hosted = {one for one, directory in directories.items() if directory in owned and (directory, one) not in owners}
-    return {entry: path for entry, path in paths.items() if not _is_below(entry, hosted, rows)}
+    hosted = {
+        entry for entry, directory in directories.items() if directory in owned and (directory, entry) not in owners
+    }
+    return {entry: path for entry, path in paths.items() if not _is_below_any(entry, hosted, rows)}
 
 
-def _is_below(entry: EntryId, hosts: set[EntryId], rows: Mapping[EntryId, Row]) -> bool:
-    seen = {entry}
-    while entry in rows and (parent := rows[entry].place.parent) is not None and parent not in seen:
+def _is_below_any(entry: EntryId, hosts: set[EntryId], rows: Mapping[EntryId, Row]) -> bool:
+    visited = {entry}
+    while entry in rows and (parent := rows[entry].place.parent) is not None and parent not in visited:
         if parent in hosts:
             return True
-        seen.add(parent)
+        visited.add(parent)
         entry = parent
     return False
 
 
 def resolve_paths(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
     """
-    The path of every row whose chain of parents is known: those of this batch by their rows, others by bases.
+    The path of every row whose chain of parents is known: parents of this batch by their rows, others by bases.
 
-    A directory known by its base is where it will be when those of this batch that are above it have moved. One whose
-    page's path another page of this batch gets is that page's from then on: what belongs in it waits until its own page
-    is somewhere. So does what belongs in a directory that is still below it: rows are no circle, but that directory's
-    own move is not of this batch.
+    A directory known by its base has the path after the moves of this batch above it. If another page of this batch
+    gets the path of its page, the directory becomes that page's: its own children wait until their page has a path.
+    So do children of a directory that is still below it: rows form no circle, but that directory's own move is not of
+    this batch.
     """
-    paths = _resolved(rows, bases)
-    whose = {path: entry for entry, path in paths.items()}
-    staying = {
-        entry: base for entry, base in bases.items() if entry in rows or whose.get(base.path or "", entry) == entry
+    paths = _resolve(rows, bases)
+    owner_of = {path: entry for entry, path in paths.items()}
+    still_owning = {
+        entry: base for entry, base in bases.items() if entry in rows or owner_of.get(base.path or "", entry) == entry
     }
-    return paths if len(staying) == len(bases) else _resolved(rows, staying)
+    return paths if len(still_owning) == len(bases) else _resolve(rows, still_owning)
 
 
-def _resolved(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
+def _resolve(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict[EntryId, str]:
     paths: dict[EntryId, str] = {}
-    shown = {entry: directory_of(base.path, base.kind) for entry, base in bases.items() if base.path is not None}
-    moving = {path: entry for entry, path in shown.items() if entry in rows}
+    base_directories = {
+        entry: directory_of(base.path, base.kind) for entry, base in bases.items() if base.path is not None
+    }
+    moving = {path: entry for entry, path in base_directories.items() if entry in rows}
     under_way: set[EntryId] = set()
 
-    def taken_along(path: str) -> str | None:
+    def after_moves(path: str) -> str | None:
         above = parent_of(path)
         while above and above not in moving:
             above = parent_of(above)
@@ -90,8 +94,8 @@ def _resolved(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dic
         if row is not None and len(under_way) < DEEPEST:
             path = resolve(entry, row)
             return directory_of(path, row.kind) if path is not None else None
-        path = shown.get(entry)
-        return taken_along(path) if path is not None and row is None else path
+        path = base_directories.get(entry)
+        return after_moves(path) if path is not None and row is None else path
 
     def resolve(entry: EntryId, row: Row) -> str | None:
         if entry not in paths:

@@ -1,4 +1,4 @@
-"""Three texts shown to a person: what each side changed, and both in one text with marks. Pure."""
+"""Three texts for a person: the difference of each side, and one text with conflict markers. Pure."""
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher, unified_diff
@@ -11,33 +11,33 @@ ROW_MARK = "<<<<<<< the row's text"
 MIDDLE_MARK = "======="
 FILE_MARK = ">>>>>>> the file's text"
 
-_UNENDED = "\\ No newline at end of file"
+_NO_NEWLINE = "\\ No newline at end of file"
 
 
 def difference(before: str, after: str, name_before: str, name_after: str) -> list[str]:
-    """A unified diff, line by line without endings; [] for equal texts."""
-    found = []
+    """A unified diff as lines without endings; [] for equal texts."""
+    diff = []
     for number, line in enumerate(unified_diff(lines(before), lines(after), name_before, name_after, lineterm="")):
         bare = line.rstrip("\r\n")
-        found.append(bare + line[len(bare) :].replace("\n", "").replace("\r", "␍"))
+        diff.append(bare + line[len(bare) :].replace("\n", "").replace("\r", "␍"))
         if number > 1 and not line.startswith("@@") and bare == line:
-            found.append(_UNENDED)
-    return found
+            diff.append(_NO_NEWLINE)
+    return diff
 
 
 def marked(base: str | None, file: str, row: str) -> str:
-    """Both texts in one, with conflict markers where they differ; with a base, what one side alone changed is taken."""
+    """Both texts in one, with conflict markers where they differ; with a base, changes of one side alone are merged."""
     ending = newline(row)
-    theirs, mine = (_ended(text, ending) for text in (row, file))
+    theirs, mine = (_lines_with_endings(text, ending) for text in (row, file))
     if base is None:
-        return "".join(_without_base(theirs, mine, ending))
-    merged = Merge3(_ended(base, ending), theirs, mine).merge_lines(
+        return "".join(_mark_without_base(theirs, mine, ending))
+    merged = Merge3(_lines_with_endings(base, ending), theirs, mine).merge_lines(
         start_marker=ROW_MARK, mid_marker=MIDDLE_MARK, end_marker=FILE_MARK, reprocess=True
     )
     return "".join(merged)
 
 
-def _without_base(theirs: list[str], mine: list[str], ending: str) -> Iterator[str]:
+def _mark_without_base(theirs: list[str], mine: list[str], ending: str) -> Iterator[str]:
     for tag, start, end, start_mine, end_mine in SequenceMatcher(None, theirs, mine, False).get_opcodes():
         if tag == "equal":
             yield from theirs[start:end]
@@ -47,10 +47,10 @@ def _without_base(theirs: list[str], mine: list[str], ending: str) -> Iterator[s
 
 
 def is_marked(text: str) -> bool:
-    """Whether a conflict marker of ours is left."""
+    """Whether a conflict marker of mirrord is left."""
     return any(line.rstrip("\r\n") in (ROW_MARK, FILE_MARK) for line in lines(text))
 
 
-def _ended(text: str, ending: str) -> list[str]:
-    """Its lines; a marker may follow the last one too."""
+def _lines_with_endings(text: str, ending: str) -> list[str]:
+    """The lines of *text*, the last one with an ending too, because a marker may follow it."""
     return [line if line.endswith(("\n", "\r")) else line + ending for line in lines(text)]

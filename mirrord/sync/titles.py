@@ -1,4 +1,4 @@
-"""What pages are called that an app gave a text, and neither a name nor a title."""
+"""Titles for pages to which an app gave a text, but neither a name nor a title."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,25 +11,25 @@ from mirrord.domain.batches import batches
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.state import Row
 
-_AT_ONCE = 500  # texts
+_BATCH_TEXTS = 500  # texts of one query
 
 
 def is_nameless(row: Row) -> bool:
-    """Whether only its text can say what a page is called."""
+    """Whether a page has neither name nor title, so that only its text can give one."""
     return row.kind is Kind.PAGE and not row.place.name and not row.title
 
 
 async def with_titles(connection: Connection, tenant: TenantId, rows: Iterable[Row]) -> dict[EntryId, Row]:
-    """Those of *rows* that have neither name nor title, with the title that their text has, or its first heading."""
+    """Those of *rows* that have neither name nor title, with the title of their text, or its first heading."""
     nameless = [row for row in rows if is_nameless(row)]
-    found: dict[EntryId, Row] = {}
-    for some in batches(nameless, lambda _: 1, size=_AT_ONCE):
-        texts = await views.load_texts(connection, tenant, [row.entry for row in some])
-        for row in some:
+    titled: dict[EntryId, Row] = {}
+    for batch in batches(nameless, lambda _: 1, size=_BATCH_TEXTS):
+        texts = await views.load_texts(connection, tenant, [row.entry for row in batch])
+        for row in batch:
             _, text = texts.get(row.entry, (0, None))
             if text is not None:
-                found[row.entry] = replace(row, title=_title_of(text))
-    return found
+                titled[row.entry] = replace(row, title=_title_of(text))
+    return titled
 
 
 def _title_of(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Tasks that end together."""
+"""Tasks that run until all of them have to stop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -8,15 +8,19 @@ from typing import Any
 
 @asynccontextmanager
 async def together(coroutines: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> AsyncIterator[None]:
-    """Run all; if one fails all stop, and its error is raised. Leaving the block waits until all have ended."""
-    tasks = [asyncio.ensure_future(one) for one in coroutines]
+    """
+    Run all coroutines; leaving the block waits until they have ended.
 
-    def failed(task: asyncio.Future[None]) -> None:
+    If one fails *stop* is set, and its error is raised.
+    """
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+
+    def stop_on_failure(task: asyncio.Future[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             stop.set()
 
     for task in tasks:
-        task.add_done_callback(failed)
+        task.add_done_callback(stop_on_failure)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Texts that somebody wrote into rows behind the triggers: they have no version, so nothing tells of them."""
+"""Texts that were written into rows with the triggers off: they have no version, so the feed does not report them."""
 
 import logging
 
@@ -13,18 +13,18 @@ log = logging.getLogger(__name__)
 
 async def give_versions(sides: Sides) -> int:
     """
-    Make every such text a version, after the one it was written over; how many those were. The feed tells of them then.
+    Make every such text a version, after the one it replaced; returns their number. Then the feed reports them.
 
     Reads all texts of the tenant, in Postgres.
     """
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-        found = await comparison.unversioned(connection, sides.tenant)
-        for one in found:
-            steps = [(one.version, one.known), (one.version + 1, one.written)]
-            for version, text in steps:  # the first gives the row back what its version says
+        pages = await comparison.unversioned(connection, sides.tenant)
+        for page in pages:
+            steps = [(page.version, page.known), (page.version + 1, page.written)]
+            for version, text in steps:  # the first gives the row the text of its version back
                 await run(
-                    connection, [sides.writer.rewrite(one.entry, version, digest_of(text.encode()), text_of(text))]
+                    connection, [sides.writer.rewrite(page.entry, version, digest_of(text.encode()), text_of(text))]
                 )
-    if found:
-        log.warning("unversioned_texts", extra={"tenant": sides.name, "entries": len(found)})
-    return len(found)
+    if pages:
+        log.warning("unversioned_texts", extra={"tenant": sides.name, "entries": len(pages)})
+    return len(pages)

@@ -1,4 +1,4 @@
-"""What a worker process does first: it is nice, and it dies with the daemon, however that dies."""
+"""The start of a worker process: it lowers its priority, and makes sure to die with the daemon."""
 
 import ctypes
 import os
@@ -10,9 +10,9 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def begin(parent: int, nice: int) -> None:
-    """Called once in every worker. parent: the daemon's process id."""
+    """Prepare the worker; called once in every process. parent: the daemon's process id."""
     os.nice(nice)
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above
+    if os.getppid() != parent:  # the daemon died before the line above
         os._exit(1)
     prepare_process()

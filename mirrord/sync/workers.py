@@ -1,4 +1,4 @@
-"""Processes that parse: what people wait for is never held up by it, and what a text does to a parser stays there."""
+"""Worker processes for parsing: it never delays edits, and a text that breaks a parser breaks only its process."""
 
 import asyncio
 import multiprocessing
@@ -17,77 +17,77 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 PATIENCE = 20.0  # seconds for one piece of work
-IDLE = 20.0  # seconds after which the workers go home and give their memory back
-NICE = 10  # of the workers: people's edits go first
+IDLE = 20.0  # seconds after which the workers end and give their memory back
+NICE = 10  # priority of the workers: people's edits go first
 
 
 class Workers:
-    """Started when there is something to do, sent home when there is not."""
+    """A pool of worker processes, started when there is work and ended when there is none."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
-        self._used = 0.0
+        self._used_at = 0.0
 
     async def run(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         """
-        What *work*, a function of the codec, makes in another process.
+        Run *work*, a function of the codec, in another process, and return its result.
 
-        Raises TimeoutError after PATIENCE, and BrokenProcessPool when the worker died or was sent home: perhaps for
-        what another text did to it. The next work has new ones.
+        Raises TimeoutError after PATIENCE, and BrokenProcessPool when the worker died or was ended, perhaps because of
+        another text. The next call has new workers.
         """
-        self._used = time.monotonic()
-        pool = self._pool = self._pool or _started()
-        with _uninterrupted():
+        self._used_at = time.monotonic()
+        pool = self._pool = self._pool or _start_pool()
+        with _block_interrupts():
             future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
         done, _ = await asyncio.wait([future], timeout=PATIENCE)
         if not done:
-            future.add_done_callback(asyncio.Future.exception)  # nobody waits for it any more
-            self._end(pool)
+            future.add_done_callback(asyncio.Future.exception)  # its result is not awaited any more
+            self._end_pool(pool)
             raise TimeoutError
         if future.cancelled():
             raise BrokenProcessPool("The workers were sent home.")
         try:
             return future.result()
         except BrokenProcessPool:
-            self._end(pool)
+            self._end_pool(pool)
             raise
 
     def rest(self) -> None:
-        """Send the workers home if nothing came for a while."""
-        if self._pool is not None and time.monotonic() - self._used > IDLE:
+        """End the workers if there was no work for a while."""
+        if self._pool is not None and time.monotonic() - self._used_at > IDLE:
             self.close()
 
     def close(self) -> None:
-        """Let the workers go home after what they are doing."""
+        """Let the workers end after their present work."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
     def end(self) -> None:
         """
-        End the workers, hanging ones too, and return when they are gone.
+        End the workers, hanging ones too, and return when they have ended.
 
-        The pool has a thread of its own, which the end of the process would meet amid its work.
+        The pool has a thread of its own, which would still be at work when the process ends.
         """
         if self._pool is not None:
-            self._end(self._pool, wait=True)
+            self._end_pool(self._pool, wait=True)
 
-    def _end(self, pool: ProcessPoolExecutor, *, wait: bool = False) -> None:
+    def _end_pool(self, pool: ProcessPoolExecutor, *, wait: bool = False) -> None:
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=wait, cancel_futures=True)
-        if self._pool is pool:  # others may have begun with new ones
+        if self._pool is pool:  # else another call has started a new pool
             self._pool = None
 
 
-def _started() -> ProcessPoolExecutor:
+def _start_pool() -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(max_workers=2, mp_context=context, initializer=begin, initargs=(os.getpid(), NICE))
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Workers started here inherit that SIGINT is blocked: Ctrl-C is the daemon's to handle."""
+def _block_interrupts() -> Iterator[None]:
+    """Block SIGINT while workers are started; they inherit that, so only the daemon handles Ctrl-C."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

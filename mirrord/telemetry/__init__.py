@@ -1,1 +1,1 @@
-"""What a running mirrord tells others about itself: logs, and messages to a service manager."""
+"""Reports of a running mirrord about itself: logs, measurements, and messages to a service manager."""

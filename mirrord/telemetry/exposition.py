@@ -1,6 +1,6 @@
 """
-Serving on a loopback port or a Unix socket, and nowhere else; above all what monitoring asks for: `/metrics`,
-`/healthz` and `/readyz`.
+HTTP on a loopback port or a Unix socket, and nowhere else; above all for monitoring: `/metrics`, `/healthz` and
+`/readyz`.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from starlette.routing import Route
 from mirrord.domain.measures import Endpoint
 from mirrord.errors import Unavailable
 
-GRACE = 1  # seconds that an answer under way may take when the daemon stops
+GRACE = 1  # seconds that a response under way may take when the daemon stops
 MODE = 0o660  # of a Unix socket: the daemon's user and group
 
 Reasons = Callable[[], Awaitable[list[str]]]
@@ -40,17 +40,17 @@ def answering(registry: CollectorRegistry, reasons: Reasons, endpoint: Endpoint)
         return PlainTextResponse("ok\n")
 
     async def readyz(_: Request) -> Response:
-        found = await reasons()
-        return JSONResponse({"ready": not found, "reasons": found}, status_code=503 if found else 200)
+        sentences = await reasons()
+        return JSONResponse({"ready": not sentences, "reasons": sentences}, status_code=503 if sentences else 200)
 
     routes = [Route("/metrics", metrics), Route("/healthz", healthz), Route("/readyz", readyz)]
-    # a page in a browser may let its own name mean 127.0.0.1; no browser reaches a Unix socket
+    # a web page may resolve its own name to 127.0.0.1; no browser reaches a Unix socket
     hosts = ["*"] if isinstance(endpoint, str) else ["localhost", "127.0.0.1", "::1", "[::1]", endpoint[0]]
     return Starlette(routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)])
 
 
-class _Beside(uvicorn.Server):
-    """Signals are the daemon's."""
+class _ServerWithoutSignals(uvicorn.Server):
+    """A server that leaves signals to the daemon."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -61,11 +61,11 @@ async def serve(
     application: Starlette, endpoint: Endpoint, stop: asyncio.Event, told: Callable[[int], None] = lambda _: None
 ) -> None:
     """
-    Answer at *endpoint* until *stop*. told: hears the port once it is had, which matters where 0 was asked for.
+    Serve at *endpoint* until *stop*. told: called with the port once it is bound, which matters for port 0.
 
-    Raises Unavailable if it cannot be had.
+    Raises Unavailable if it cannot be bound.
     """
-    with _listening(endpoint) as listener:
+    with _open_listener(endpoint) as listener:
         if not isinstance(endpoint, str):
             told(listener.getsockname()[1])
         config = uvicorn.Config(
@@ -77,7 +77,7 @@ async def serve(
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE,
         )
-        server = _Beside(config)
+        server = _ServerWithoutSignals(config)
         serving = asyncio.ensure_future(server.serve([listener]))
         stopping = asyncio.ensure_future(stop.wait())
         try:
@@ -89,9 +89,9 @@ async def serve(
 
 
 @contextmanager
-def _listening(endpoint: Endpoint) -> Iterator[socket.socket]:
+def _open_listener(endpoint: Endpoint) -> Iterator[socket.socket]:
     try:
-        listener = _unix(Path(endpoint)) if isinstance(endpoint, str) else _loopback(*endpoint)
+        listener = _unix_listener(Path(endpoint)) if isinstance(endpoint, str) else _loopback_listener(*endpoint)
     except OSError as error:
         where = endpoint if isinstance(endpoint, str) else f"{endpoint[0]}:{endpoint[1]}"
         raise Unavailable(f"{where} cannot be had ({error.strerror or error}).") from error
@@ -103,7 +103,7 @@ def _listening(endpoint: Endpoint) -> Iterator[socket.socket]:
             Path(endpoint).unlink(missing_ok=True)
 
 
-def _loopback(host: str, port: int) -> socket.socket:
+def _loopback_listener(host: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -114,25 +114,25 @@ def _loopback(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _unix(path: Path) -> socket.socket:
-    """A socket that a killed daemon left is replaced; anything else that lies there stays."""
+def _unix_listener(path: Path) -> socket.socket:
+    """A listener at *path*. A socket that a killed daemon left is replaced; any other file there stays."""
     with suppress(FileNotFoundError):
-        if stat.S_ISSOCK(path.lstat().st_mode) and not _is_answered(path):
+        if stat.S_ISSOCK(path.lstat().st_mode) and not _is_listening(path):
             path.unlink()
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(str(path))
-        path.chmod(MODE)  # before anybody listens there
+        path.chmod(MODE)  # before the socket listens
     except OSError:
         listener.close()
         raise
     return listener
 
 
-def _is_answered(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as asking:
+def _is_listening(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
         try:
-            asking.connect(str(path))
+            client.connect(str(path))
         except OSError:
             return False
     return True

@@ -1,4 +1,4 @@
-"""Logs: one event a line, a constant name first, facts after it; never the text of a page."""
+"""Logs: one event per line, a constant name and then its facts; never the text of a page."""
 
 import json
 import logging
@@ -8,17 +8,17 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from traceback import format_tb
 
-_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-LINE = 300  # characters of what an error says
+_STANDARD_FIELDS = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+LINE = 300  # characters of an error's message
 LOG_BYTES = 5_000_000  # of one log file; one older file is kept
 
 
-class _Lines(logging.Formatter):
-    """JSON, one object a line."""
+class _JsonLines(logging.Formatter):
+    """Formats records as JSON, one object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The event with its facts; a traceback only where mirrord itself failed."""
-        facts = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        facts = {key: value for key, value in vars(record).items() if key not in _STANDARD_FIELDS}
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -32,31 +32,31 @@ class _Lines(logging.Formatter):
 
 def _traceback(error: BaseException) -> str:
     """
-    Where *error* and what led to it were raised, and the first line of what each says.
+    The tracebacks of *error* and its causes, each with the first line of its message.
 
-    Further lines quote what was worked on: a row that Postgres refuses, the YAML that cannot be read.
+    Further lines of a message quote content: a row that Postgres refuses, the YAML that cannot be read.
     """
-    said = (str(error).splitlines() or [""])[0][:LINE]
-    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    earlier = f"{_traceback(before)}\n\n" if before is not None else ""
-    return f"{earlier}{''.join(format_tb(error.__traceback__))}{type(error).__qualname__}: {said}"
+    message = (str(error).splitlines() or [""])[0][:LINE]
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    cause_text = f"{_traceback(cause)}\n\n" if cause is not None else ""
+    return f"{cause_text}{''.join(format_tb(error.__traceback__))}{type(error).__qualname__}: {message}"
 
 
 def log_to(*places: Path | None) -> None:
     """Send logs to each of *places*: a file, which is kept short, or None, standard error."""
-    logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the engines say it once, in a sentence
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the engines log its errors once, in a sentence
     root = logging.getLogger("mirrord")
-    root.handlers[:] = [_handler(place) for place in places]
+    root.handlers[:] = [_handler_for(place) for place in places]
     root.setLevel(logging.INFO)
     root.propagate = False
 
 
-def _handler(file: Path | None) -> logging.Handler:
+def _handler_for(file: Path | None) -> logging.Handler:
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
     else:
         file.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
-    handler.setFormatter(_Lines())
+    handler.setFormatter(_JsonLines())
     return handler

@@ -1,4 +1,4 @@
-"""What mirrors say of themselves in their rows: with every renewal of a lease, and about once a second in long work."""
+"""States of mirrors in their rows: written with every renewal of a lease, and about once a second during long work."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,60 +13,60 @@ from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
 from mirrord.telemetry.pulses import state_of
 
-BEAT = 1.0  # seconds between two looks at how far long work is
+BEAT = 1.0  # seconds between two looks at the progress of long work
 
 
 class AtWork(Protocol):
-    """One mirror at work."""
+    """One running mirror."""
 
     @property
     def engine(self) -> Engine: ...
 
     def long_work(self) -> list[Work]:
-        """What takes long now."""
+        """The long work under way."""
 
 
 class States:
-    """Those of one daemon. A lease that is lost and taken again has another token: then all is said anew."""
+    """The states of one daemon's mirrors. A lease taken again has a new token: then its state is written again."""
 
     def __init__(self) -> None:
-        self._told: dict[Lease, str] = {}
-        self._busy: set[Lease] = set()  # what was told of them last is that long work goes on
-        self._under_way: set[Lease] = set()
+        self._written: dict[Lease, str] = {}
+        self._with_long_work: set[Lease] = set()  # leases whose last written state has long work
+        self._being_written: set[Lease] = set()
 
     @contextmanager
-    def telling(self, worked: Iterable[AtWork]) -> Iterator[dict[Lease, str]]:
+    def telling(self, running: Iterable[AtWork]) -> Iterator[dict[Lease, str]]:
         """
-        What mirrors are to say that they did not say yet, as JSON; they have said it when the block ends well.
+        The new states of mirrors as JSON, to be written in the block; they count as written if it ends without error.
 
-        What another block is about to write is left out: the later of two would not be the newer one.
+        States that another block is writing are left out: the later write would not have the newer state.
         """
-        said = {lease: _said(one) for one in worked if (lease := one.engine.sides.lease) is not None}
+        states = {lease: _state_json(mirror) for mirror in running if (lease := mirror.engine.sides.lease) is not None}
         news = {
             lease: state
-            for lease, state in said.items()
-            if self._told.get(lease) != state and lease not in self._under_way
+            for lease, state in states.items()
+            if self._written.get(lease) != state and lease not in self._being_written
         }
-        self._under_way |= news.keys()
+        self._being_written |= news.keys()
         try:
             yield news
-            self._note(news)
+            self._note_written(news)
         finally:
-            self._under_way -= news.keys()
+            self._being_written -= news.keys()
 
-    async def tell(self, database: Database, worked: Iterable[AtWork]) -> None:
-        """Say how far long work is, and when it is over; where there is none, nothing, until the next renewal."""
-        busy = [one for one in worked if one.long_work() or one.engine.sides.lease in self._busy]
-        for one in busy:  # who waits for one mirror's row must not hold up another mirror
-            with suppress(Unavailable), self.telling([one]) as news:
+    async def tell(self, database: Database, running: Iterable[AtWork]) -> None:
+        """Write the progress of long work, and its end; other mirrors write nothing until the next renewal."""
+        busy = [mirror for mirror in running if mirror.long_work() or mirror.engine.sides.lease in self._with_long_work]
+        for mirror in busy:  # a wait for one mirror's row must not delay another mirror
+            with suppress(Unavailable), self.telling([mirror]) as news:
                 for lease, state in news.items():
                     await leases.tell(database, lease, state)
 
-    def _note(self, told: Mapping[Lease, str]) -> None:
-        self._told.update(told)
-        for lease, state in told.items():
-            (self._busy.add if orjson.loads(state)["work"] else self._busy.discard)(lease)
+    def _note_written(self, states: Mapping[Lease, str]) -> None:
+        self._written.update(states)
+        for lease, state in states.items():
+            (self._with_long_work.add if orjson.loads(state)["work"] else self._with_long_work.discard)(lease)
 
 
-def _said(one: AtWork) -> str:
-    return orjson.dumps(state_of(one.engine, one.long_work())).decode()
+def _state_json(mirror: AtWork) -> str:
+    return orjson.dumps(state_of(mirror.engine, mirror.long_work())).decode()

@@ -12,9 +12,9 @@ MICROSECONDS = 1_000_000  # of a second; service managers count in them
 @dataclass(frozen=True, slots=True)
 class Supervisor:
     """
-    The service manager that started this process and waits to hear of it.
+    The service manager that started this process and expects messages from it.
 
-    address: of a Unix socket, a path, or `@name` in the abstract name space. patience: seconds without a sign of life
+    address: of a Unix socket, a path, or `@name` in the abstract name space. patience: seconds without a message
     after which it restarts the process; None: it does not watch.
     """
 
@@ -23,9 +23,9 @@ class Supervisor:
 
     def tell(self, *messages: str) -> None:
         """
-        Send `READY=1`, `STATUS=…` and their like, in one datagram; never waits.
+        Send messages such as `READY=1` or `STATUS=…` in one datagram; never waits.
 
-        A manager that does not listen misses it: nothing that it may miss stops the work.
+        A manager that does not listen misses it, and no error is raised.
         """
         address = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
@@ -37,7 +37,7 @@ def supervisor_of(environment: Mapping[str, str] = os.environ) -> Supervisor | N
     address = environment.get("NOTIFY_SOCKET", "")
     if address[:1] not in ("/", "@"):
         return None
-    span = environment.get("WATCHDOG_USEC", "")
-    meant = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-    is_watched = meant and span.isdigit() and int(span) > 0
-    return Supervisor(address, int(span) / MICROSECONDS if is_watched else None)
+    microseconds = environment.get("WATCHDOG_USEC", "")
+    is_for_us = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    is_watched = is_for_us and microseconds.isdigit() and int(microseconds) > 0
+    return Supervisor(address, int(microseconds) / MICROSECONDS if is_watched else None)
