@@ -1,4 +1,4 @@
-"""Looks at a whole tree, or a part of it, without following links: what is there, and what cannot be known."""
+"""Scan a whole tree, or a part of it, without following links: entries, troubles, and paths with unknown content."""
 
 import os
 import stat as modes
@@ -28,15 +28,15 @@ _NOT_UTF_8 = "has a name that is not UTF-8; rename it"
 @dataclass(slots=True)
 class Scan:
     """
-    What a look at the tree found. Keys are paths.
+    The result of a scan. Keys are paths.
 
-    files: pages, attachments and records; without those that are
-    same: as they were when last seen, where that is known.
-    directories: folders, `assets` and what is below it, those of records; the scanned directory itself is left out.
-    ignored: files and directories `.mirrorignore` keeps out, unless they are synced already.
+    files: pages, attachments and records, without those in *same*.
+    same: files that are unchanged since the last look, if the caller knows them.
+    directories: folders, `assets` and everything below it, those of records; without the scanned directory itself.
+    ignored: files and directories that `.mirrorignore` excludes, unless they are synced already.
     strangers: files that are neither pages nor attachments, unless they are synced already.
-    untaken: of those that `.mirrorignore` does not keep out, how many have which ending, and one of them.
-    others: how many visible files are of no kind that is synced.
+    untaken: strangers that `.mirrorignore` does not exclude: their number by ending, with one example.
+    others: number of visible files of kinds that are not synced.
     troubles: printable path, and the rest of a sentence that begins with it.
     unknown: paths at and below which absence proves nothing.
     """
@@ -52,7 +52,7 @@ class Scan:
     unknown: set[str] = field(default_factory=set)
 
     def shows_absent(self, path: str) -> bool:
-        """Whether *path*, which is below the scanned directory, is known not to be there."""
+        """Whether *path*, below the scanned directory, is certainly absent."""
         if path in self.files or path in self.same or path in self.directories or path in self.ignored:
             return False
         if path in self.strangers:
@@ -68,11 +68,11 @@ def scan(
     known: Callable[[str, Stat], str | None] = lambda _path, _stat: None,
 ) -> Scan:
     """
-    Look at everything below the directory *under*; one that is gone holds nothing.
+    Scan everything below the directory *under*; a missing one is empty.
 
-    seen: is told again and again how many files and directories were found.
-    known: a file's path, as the caller has it, if the file is as it was when last seen: of a large tree whose files are
-        all the same so nothing is kept twice.
+    seen: called repeatedly with the number of files and directories so far.
+    known: returns the caller's own string for the path of an unchanged file, else None: so the paths of a large
+        unchanged tree are not in memory twice.
     Raises:
         Unavailable: the tree's root cannot be listed.
         Refused: *under* is reached through a symbolic link.
@@ -86,7 +86,7 @@ def scan(
 
 
 def describe_special(mode: int) -> str:
-    """Why what is neither a file nor a directory is not synced: the rest of a sentence that begins with its path."""
+    """Why an entry that is neither file nor directory is not synced: the rest of a sentence after its path."""
     return _SPECIAL.get(modes.S_IFMT(mode), "is of an unknown kind")
 
 
@@ -101,9 +101,9 @@ class _Directory:
 
 
 class _Walk:
-    def __init__(self, tree: Tree, ignore: Ignore, known: Callable[[str, Stat], str | None]) -> None:
+    def __init__(self, tree: Tree, ignore: Ignore, stored_path: Callable[[str, Stat], str | None]) -> None:
         self.tree = tree
-        self.known = known
+        self.known = stored_path
         self.ignore = ignore
         self.selective = not ignore.is_empty
         self.device = tree.opened_as[0]
@@ -121,7 +121,7 @@ class _Walk:
         except OSError as error:
             if not under:
                 raise Unavailable(f"The root {self.tree.root} cannot be listed: {error.strerror}.") from error
-            self._trouble(under, f"cannot be listed: {error.strerror}", ignored)
+            self._report_trouble(under, f"cannot be listed: {error.strerror}", ignored)
 
     def look(self, directory: _Directory) -> None:
         path = directory.path
@@ -130,17 +130,17 @@ class _Walk:
                 stat = stat_of(os.fstat(descriptor))
                 (self.found.ignored if directory.ignored else self.found.directories)[path] = stat
                 if stat.device != self.device:
-                    self._trouble(path, why_not_mirrored(path), directory.ignored)
+                    self._report_trouble(path, why_not_mirrored(path), directory.ignored)
                 else:
                     self._list(descriptor, directory)
         except FileNotFoundError:
             pass
         except Mounted:
-            self._trouble(path, why_not_mirrored(path), directory.ignored)
+            self._report_trouble(path, why_not_mirrored(path), directory.ignored)
         except (Refused, NotADirectoryError):
-            self.found.unknown.add(path)  # swapped for something else since it was listed
+            self.found.unknown.add(path)  # replaced since it was listed
         except OSError as error:
-            self._trouble(path, f"cannot be listed: {error.strerror}", directory.ignored)
+            self._report_trouble(path, f"cannot be listed: {error.strerror}", directory.ignored)
 
     def _list(self, descriptor: int, directory: _Directory) -> None:
         with os.scandir(descriptor) as entries:
@@ -158,13 +158,13 @@ class _Walk:
                     continue
                 except OSError as error:
                     path = directory.child(entry.name)
-                    self._trouble(path, f"cannot be looked at: {error.strerror}", directory.ignored)
+                    self._report_trouble(path, f"cannot be looked at: {error.strerror}", directory.ignored)
 
     def _see_file(self, entry: os.DirEntry[str], directory: _Directory) -> None:
         name = entry.name
         path = directory.child(name)
         if not name.isascii() and not is_text(name):
-            self._trouble(path, _NOT_UTF_8, directory.ignored)
+            self._report_trouble(path, _NOT_UTF_8, directory.ignored)
         elif directory.path in DIRECTORIES:
             self._see_record(path, entry)
         elif is_temporary(name):
@@ -174,7 +174,7 @@ class _Walk:
         elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
             self.found.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
         else:
-            self._note(path, entry)
+            self._note_file(path, entry)
 
     def _pass_over(self, path: str, directory: _Directory) -> None:
         self.found.others += 1
@@ -182,16 +182,16 @@ class _Walk:
         if not directory.ignored and not (self.selective and self.ignore.matches(path, False)):
             self.found.untaken.add(path)
 
-    def _note(self, path: str, entry: os.DirEntry[str]) -> None:
+    def _note_file(self, path: str, entry: os.DirEntry[str]) -> None:
         stat = stat_of(entry.stat(follow_symlinks=False))
-        if (same := self.known(path, stat)) is not None:
-            self.found.same.add(same)
+        if (unchanged_path := self.known(path, stat)) is not None:
+            self.found.same.add(unchanged_path)
         else:
             self.found.files[path] = stat
 
     def _see_record(self, path: str, entry: os.DirEntry[str]) -> None:
         if spot_of_file(path) is not None:
-            self._note(path, entry)
+            self._note_file(path, entry)
         elif is_temporary(entry.name):
             self.found.others += 1
         else:
@@ -200,16 +200,16 @@ class _Walk:
     def _see_other(self, entry: os.DirEntry[str], directory: _Directory) -> None:
         path = directory.child(entry.name)
         if not is_text(entry.name):
-            self._trouble(path, _NOT_UTF_8, directory.ignored)
+            self._report_trouble(path, _NOT_UTF_8, directory.ignored)
         elif directory.path in DIRECTORIES and entry.is_dir(follow_symlinks=False):
             self.found.others += 1
         elif entry.is_dir(follow_symlinks=False):
             ignored = directory.ignored or (path[0] != "." and self.ignore.matches(path, True))
             self.pending.append(_Directory(path, directory.in_assets or entry.name == ASSETS, ignored))
         else:
-            self._trouble(path, describe_special(entry.stat(follow_symlinks=False).st_mode), directory.ignored)
+            self._report_trouble(path, describe_special(entry.stat(follow_symlinks=False).st_mode), directory.ignored)
 
-    def _trouble(self, path: str, sentence: str, ignored: bool) -> None:
+    def _report_trouble(self, path: str, sentence: str, is_ignored: bool) -> None:
         self.found.unknown.add(path)
-        if not ignored:
+        if not is_ignored:
             self.found.troubles.append((printable(path), sentence))
