@@ -59,21 +59,21 @@ def pandoc() -> str:
     spec = importlib.util.find_spec("pypandoc")
     program = Path(spec.origin).parent / "files" / "pandoc" if spec and spec.origin else None
     if program is None or not program.is_file():
-        raise Unavailable(f"Documents are converted by packages that lack here: {_INSTALL}.")
+        raise Unavailable(f"The packages that convert documents are missing: {_INSTALL}.")
     return str(program)
 
 
-def _as_it_is(source: Path, place: Path, _: Progress) -> Path:
-    return _link(source, place)
+def _link_unchecked(source: Path, place: Path, _: Progress) -> Path:
+    return _link_document(source, place)
 
 
 def _link_archive(source: Path, place: Path, _: Progress) -> Path:
     with source.open("rb") as stream:
         archive.check(stream)
-    return _link(source, place)
+    return _link_document(source, place)
 
 
-def _link(source: Path, place: Path) -> Path:
+def _link_document(source: Path, place: Path) -> Path:
     """Link the document under a name that cannot look like an option."""
     target = place / "document"
     target.symlink_to(source)
@@ -94,7 +94,7 @@ def _rewriter(change: Callable[[bytes], bytes]) -> Callable[[Path, Path, Progres
 
 def _convert_pdf(source: Path, place: Path, progress: Progress) -> Path:
     if importlib.util.find_spec("pdfplumber") is None:
-        raise Unavailable(f"PDF is read by packages that lack here: {_INSTALL}.")
+        raise Unavailable(f"The packages that read PDF are missing: {_INSTALL}.")
     target = place / "document"
     code = run([sys.executable, "-P", "-m", "mirrord.convert.pdf", str(source), target.name], place, progress)
     if code == LOCKED:

@@ -148,13 +148,18 @@ def _split_unruled_tables(lines: Sequence[Line]) -> tuple[list[Line], list[Table
 
 
 def _to_runs(lines: Sequence[Line], sizes: Sizes) -> list[_Run]:
-    right = max((line.right for line in lines), default=0.0)
-    left = min((line.left for line in lines), default=0.0)
+    right_edge = max((line.right for line in lines), default=0.0)
+    left_edge = min((line.left for line in lines), default=0.0)
     runs: list[_Run] = []
     for line in lines:
         level = sizes.level(line)
         marker = None if level else _list_tag(line.text)
-        if runs and marker is None and level == runs[-1].level and _continues_paragraph(runs[-1], line, left, right):
+        if (
+            runs
+            and marker is None
+            and level == runs[-1].level
+            and _continues_paragraph(runs[-1], line, left_edge, right_edge)
+        ):
             runs[-1].lines.append(line)
         else:
             number = _NUMBER.match(line.text)
@@ -162,7 +167,7 @@ def _to_runs(lines: Sequence[Line], sizes: Sizes) -> list[_Run]:
     return runs
 
 
-def _continues_paragraph(run: _Run, line: Line, left: float, right: float) -> bool:
+def _continues_paragraph(run: _Run, line: Line, left_edge: float, right_edge: float) -> bool:
     """Whether *line* belongs to the same paragraph as *run*."""
     last = run.lines[-1]
     gap, height = line.top - last.bottom, max(last.bottom - last.top, 1.0)
@@ -170,7 +175,7 @@ def _continues_paragraph(run: _Run, line: Line, left: float, right: float) -> bo
         return False
     if run.level:
         return True
-    is_short = last.right - left < _SHORT_LINE_SHARE * (right - left)
+    is_short = last.right - left_edge < _SHORT_LINE_SHARE * (right_edge - left_edge)
     hangs = run.marker is not None and line.left > run.lines[0].left + 2
     return not is_short and (hangs or run.marker is None)
 

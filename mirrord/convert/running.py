@@ -35,7 +35,7 @@ def run(arguments: Sequence[str], place: Path, progress: Progress = unobserved, 
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env=_environment(place),
+        env=_build_environment(place),
     )
     try:
         _report_progress(process, progress)
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str], place: Path, progress: Progress = unobserved, 
     except (TimeoutError, subprocess.TimeoutExpired):
         raise Damaged("it takes too long to convert") from None
     finally:
-        _kill(process)
+        _kill_process(process)
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         raise Damaged("it takes too long to convert")
     if code == -signal.SIGXFSZ:
@@ -51,7 +51,7 @@ def run(arguments: Sequence[str], place: Path, progress: Progress = unobserved, 
     return code
 
 
-def _environment(place: Path) -> dict[str, str]:
+def _build_environment(place: Path) -> dict[str, str]:
     """A minimal environment: that of this process may hold secrets."""
     package_root = str(Path(mirrord.__file__).parents[1])
     return {
@@ -81,7 +81,7 @@ def _report_progress(process: "subprocess.Popen[bytes]", progress: Progress) -> 
         remainder = remainder[-4096:]
 
 
-def _kill(process: "subprocess.Popen[bytes]") -> None:
+def _kill_process(process: "subprocess.Popen[bytes]") -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -30,7 +30,7 @@ class Agreed:
     def close(self) -> None:
         """Close the file; the next query opens it again."""
         with self._guard:
-            self._close()
+            self._close_database()
 
     def of(self, paths: Sequence[str]) -> dict[str, Seen]:
         """
@@ -44,7 +44,7 @@ class Agreed:
                 return dict(_read_rows(database, paths)) if database is not None else {}
             except (sqlite3.Error, OSError, Refused, ValueError) as error:
                 log.debug("state_not_read", extra={"error": str(error)})
-                self._close()
+                self._close_database()
                 return {}
 
     def at_inodes(self, inodes: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[str, Seen]]]:
@@ -57,14 +57,14 @@ class Agreed:
                     rows_by_inode[row.device, row.inode].append((path, row))
             except (sqlite3.Error, OSError, Refused, ValueError) as error:
                 log.debug("state_not_read", extra={"error": str(error)})
-                self._close()
+                self._close_database()
         return rows_by_inode
 
     def _open_current(self) -> sqlite3.Connection | None:
         stat = self._tree.stat(PATH)
         identity = (stat.device, stat.inode) if stat is not None and stat.is_file else None
         if identity != self._file:
-            self._close()
+            self._close_database()
         if self._database is None and identity is not None:
             name = f"file:{quote(str(self._tree.root / PATH))}?mode=ro"
             self._database = sqlite3.connect(
@@ -73,7 +73,7 @@ class Agreed:
             self._file = identity
         return self._database
 
-    def _close(self) -> None:
+    def _close_database(self) -> None:
         if self._database is not None:
             self._database.close()
         self._database = self._file = None

@@ -69,7 +69,7 @@ class Backups:
         """
         with self._translate_errors(), contextlib.ExitStack() as undone:
             self._make_directories()
-            undone.callback(os.close, self._lock(fcntl.LOCK_EX))
+            undone.callback(os.close, self._acquire_lock(fcntl.LOCK_EX))
             self._empty_incoming()
             undone.callback(self._empty_incoming)
             yield
@@ -80,7 +80,7 @@ class Backups:
         if not (self.directory / "backups").is_dir():
             raise UserError(f"{self.directory} holds no backups.")
         with self._translate_errors():
-            lock = self._lock(fcntl.LOCK_SH)
+            lock = self._acquire_lock(fcntl.LOCK_SH)
         try:
             yield
         finally:
@@ -105,7 +105,7 @@ class Backups:
         """Make the objects added since the last call durable, then publish them."""
         if not self._fresh:
             return
-        self._sync()
+        self._sync_file_system()
         for directory in {name[:2] for name in self._fresh}:
             (self.directory / "objects" / directory).mkdir(_DIRECTORY_MODE, exist_ok=True)
         for name in self._fresh:
@@ -139,15 +139,15 @@ class Backups:
     def commit(self, manifest: Manifest) -> Path:
         """Write the manifest of a backup, all of whose objects were added, and return its path."""
         self.settle()
-        self._sync()
+        self._sync_file_system()
         data = spelled(manifest)
         directory = self.directory / "backups" / manifest.tenant
         directory.mkdir(_DIRECTORY_MODE, exist_ok=True)
         self._write_incoming("manifest", data)
-        self._sync()
+        self._sync_file_system()
         path = directory / f"{manifest.number:06}-{digest_of(data).hex()[:32]}.json"
         (self.directory / "incoming" / "manifest").rename(path)
-        self._sync()
+        self._sync_file_system()
         return path
 
     def listed(self, tenant: str | None = None) -> list[Listed]:
@@ -168,7 +168,7 @@ class Backups:
         """Remove the manifests of backups; their objects stay."""
         for backup in backups:
             backup.path.unlink()
-        self._sync()
+        self._sync_file_system()
 
     def remove_unnamed(self, named: set[bytes]) -> int:
         """Remove objects whose digest is not among *named* and return their number."""
@@ -210,7 +210,7 @@ class Backups:
         except OSError as error:
             raise Damaged(f"{self._object_path(name)} cannot be read: {error.strerror}.") from error
 
-    def _sync(self) -> None:
+    def _sync_file_system(self) -> None:
         descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             kernel.syncfs(descriptor)
@@ -230,14 +230,14 @@ class Backups:
         shutil.rmtree(self.directory / "incoming")
         (self.directory / "incoming").mkdir(_DIRECTORY_MODE)
 
-    def _lock(self, kind: int) -> int:
+    def _acquire_lock(self, kind: int) -> int:
         """A descriptor that holds the lock of the directory until it is closed, or the process ends."""
         descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise Refused(f"Another backup, or a look at one, is going on in {self.directory}. Wait for it.") from None
+            raise Refused(f"Another backup, or a check of one, is going on in {self.directory}. Wait for it.") from None
         return descriptor
 
     @contextlib.contextmanager
@@ -248,7 +248,7 @@ class Backups:
         except OSError as error:
             if error.errno in kernel.DISK_FULL:
                 raise Unavailable(
-                    f"The disk of {self.directory} is full; no new backup was made, those that were there are whole. "
+                    f"The disk of {self.directory} is full; no new backup was made, earlier backups are complete. "
                     "Free some space, or keep fewer with --keep."
                 ) from error
             raise UserError(f"{error.filename or self.directory} cannot be used: {error.strerror}.") from error

@@ -110,7 +110,7 @@ def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
     """The card of a page; *data*: its bytes, or the first of them."""
     text = _decode_or_none(data, is_whole=is_whole)
     head = head_of(text) if text is not None else Head()
-    title = head.title or _name(path)
+    title = head.title or _page_name(path)
     is_text = True if is_whole and text is not None else None if text is not None else False
     return Card(
         *(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text),
@@ -119,7 +119,7 @@ def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
     )
 
 
-def _name(path: str) -> str:
+def _page_name(path: str) -> str:
     spot = spot_of_file(path)
     return spot.name if spot is not None else path
 

@@ -57,7 +57,7 @@ class Catalogue:
                 cards[path] = reading.card
             else:
                 unread[parent_of(path)].append(path)
-        for reading in self._read(unread):
+        for reading in self._read_cards(unread):
             cards[reading.card.path] = reading.card
         return {path: cards[path] for path in stats if path in cards} if unread else cards
 
@@ -101,7 +101,7 @@ class Catalogue:
         reading = self._readings.get(card.path)
         return reading is not None and reading.card is card
 
-    def _read(self, unread: Mapping[str, list[str]]) -> Iterator[Reading]:
+    def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[Reading]:
         for directory, paths in unread.items():
             try:
                 with self.tree.directory(directory) as descriptor:
@@ -144,13 +144,13 @@ class Snapshot:
     @cached_property
     def walk(self) -> Walk:
         """The whole tree: the one of the previous look if nothing changed."""
-        sights = {"": self._sight("")}
+        sights = {"": self._list_with_stats("")}
         pending = [""]
         for directory in pending:
             listing = sights[directory].glance
             for name in sorted([*listing.directories, *([ASSETS] if listing.has_assets else [])]):
                 below = join(directory, name)
-                sights[below] = self._sight(below)
+                sights[below] = self._list_with_stats(below)
                 pending.append(below)
         return self._catalogue.walked(sights)
 
@@ -198,13 +198,13 @@ class Snapshot:
         if not path:
             return None
         index = join(path, INDEX_FILE)
-        return self.page(path) or self.page(index) or self.page(path + SUFFIX) or self._folder(path)
+        return self.page(path) or self.page(index) or self.page(path + SUFFIX) or self._find_folder(path)
 
     def cards(self, paths: Iterable[str]) -> dict[str, Card]:
         """The cards of existing pages, in the order of *paths*."""
         paths = list(paths)
         missing = [path for path in paths if path not in self._cards]
-        stats = {path: stat for path in missing if (stat := self._stat(path)) is not None}
+        stats = {path: stat for path in missing if (stat := self._stat_page(path)) is not None}
         self._cards |= self._catalogue.cards(stats)
         return {path: self._cards[path] for path in paths if path in self._cards}
 
@@ -212,11 +212,11 @@ class Snapshot:
         """The pages and folders directly below *directory*, in sidebar order: by position, then by title."""
         if is_in_assets(directory):
             return []
-        listing = self._glance(directory)
+        listing = self._list_names(directory)
         pages = [name for name in listing.files if name != INDEX_FILE or not directory]
         folders = []
         for name in listing.directories:
-            if INDEX_FILE in self._glance(join(directory, name)).files:
+            if INDEX_FILE in self._list_names(join(directory, name)).files:
                 pages.append(f"{name}/{INDEX_FILE}")
             elif not self._has_page(join(directory, name)):
                 folders.append(folder_card(join(directory, name)))
@@ -226,13 +226,13 @@ class Snapshot:
     def has_directory(self, card: Card) -> bool:
         """Whether the directory for the children of a page or folder exists."""
         directory = directory_of(card.path, card.kind)
-        return directory.rpartition("/")[2] in self._glance(parent_of(directory)).directories
+        return directory.rpartition("/")[2] in self._list_names(parent_of(directory)).directories
 
     def has_children(self, card: Card) -> bool:
         """Whether a page or folder holds pages or folders."""
         if not self.has_directory(card):
             return False
-        listing = self._glance(directory_of(card.path, card.kind))
+        listing = self._list_names(directory_of(card.path, card.kind))
         return bool(listing.directories) or any(name != INDEX_FILE for name in listing.files)
 
     def has_file(self, path: str) -> bool:
@@ -271,26 +271,26 @@ class Snapshot:
 
     def _is_same(self, path: str, record: Seen) -> bool:
         """Whether the daemon's record matches the current file; always for a folder."""
-        stat = self._stat(path)
+        stat = self._stat_page(path)
         return stat is None or record.matches(stat)
 
     def read(self, path: str) -> Whole | None:
         """The current text of a page; see card.read_whole()."""
         return read_whole(self._tree, path)
 
-    def _folder(self, path: str) -> Card | None:
-        listing = self._glance(parent_of(path))
+    def _find_folder(self, path: str) -> Card | None:
+        listing = self._list_names(parent_of(path))
         return folder_card(path) if path.rpartition("/")[2] in listing.directories and not is_in_assets(path) else None
 
     def _has_page(self, directory: str) -> bool:
-        return has_page(directory, self._glance(directory), self._glance(parent_of(directory)))
+        return has_page(directory, self._list_names(directory), self._list_names(parent_of(directory)))
 
-    def _stat(self, path: str) -> Stat | None:
+    def _stat_page(self, path: str) -> Stat | None:
         directory, _, name = path.rpartition("/")
         stats = self._stats.get(directory)
-        return (self._sight(directory).stats if stats is None else stats).get(name)
+        return (self._list_with_stats(directory).stats if stats is None else stats).get(name)
 
-    def _glance(self, directory: str) -> Glance:
+    def _list_names(self, directory: str) -> Glance:
         listing = self._glances.get(directory)
         if listing is None:
             is_open = self._is_open(directory)
@@ -298,7 +298,7 @@ class Snapshot:
             self._glances[directory] = listing
         return listing
 
-    def _sight(self, directory: str) -> Sight:
+    def _list_with_stats(self, directory: str) -> Sight:
         if directory in self._stats:
             return Sight(self._glances[directory], self._stats[directory])
         sight = self._catalogue.sight(directory, self._patterns) if self._is_open(directory) else NOTHING

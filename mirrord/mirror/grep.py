@@ -65,11 +65,11 @@ class Grep:
 
         The future raises Damaged with a sentence for an invalid *pattern*, Busy without an answer.
         """
-        return self._threads.submit(self._files, pattern, limit)
+        return self._threads.submit(self._search_files, pattern, limit)
 
     def lines(self, pattern: str, paths: Sequence[str]) -> Future[dict[str, Line]]:
         """The first matching line of each of *paths* that has one; raises as files() does."""
-        return self._threads.submit(self._lines, pattern, paths)
+        return self._threads.submit(self._search_lines, pattern, paths)
 
     def left_out(self, snapshot: Snapshot) -> frozenset[str]:
         """Pages that files() skips because of ignore files for other programs. Raises as files() does."""
@@ -90,13 +90,13 @@ class Grep:
         if self._worker is not None:
             self._worker.end()
 
-    def _files(self, pattern: str, limit: int | None) -> Matching:
-        answer = self._ask({"pattern": pattern, "limit": limit})
+    def _search_files(self, pattern: str, limit: int | None) -> Matching:
+        answer = self._ask_worker({"pattern": pattern, "limit": limit})
         paths = frozenset(path.removeprefix(_PATH_PREFIX) for path in answer)
         return Matching(paths, limit is None or len(answer) < limit)
 
-    def _lines(self, pattern: str, paths: Sequence[str]) -> dict[str, Line]:
-        answer = self._ask({"pattern": pattern, "files": [_PATH_PREFIX + path for path in paths]})
+    def _search_lines(self, pattern: str, paths: Sequence[str]) -> dict[str, Line]:
+        answer = self._ask_worker({"pattern": pattern, "files": [_PATH_PREFIX + path for path in paths]})
         return {file.removeprefix(_PATH_PREFIX): _parse_line(line.removeprefix(file + ":")) for file, line in answer}
 
     def _live_worker(self) -> "_Worker":
@@ -107,7 +107,7 @@ class Grep:
             self._worker = _Worker(self._tree)
         return self._worker
 
-    def _ask(self, request: dict[str, object]) -> list[Any]:
+    def _ask_worker(self, request: dict[str, object]) -> list[Any]:
         answer = self._live_worker().ask(json.dumps(request).encode() + b"\n")
         if "error" in answer:
             raise Damaged(answer["error"])
@@ -144,7 +144,7 @@ class _Worker:
             assert self._process.stdin is not None
             self._process.stdin.write(request)
             self._process.stdin.flush()
-            answer: dict[str, Any] = json.loads(self._receive())
+            answer: dict[str, Any] = json.loads(self._receive_answer())
         except (OSError, ValueError) as error:
             self.end()
             sentence = f"The search did not answer within {PATIENCE:.0f} seconds; search for something rarer."
@@ -161,7 +161,7 @@ class _Worker:
             with contextlib.suppress(OSError):  # unwritten data
                 pipe.close()  # type: ignore[union-attr]  # both are pipes
 
-    def _receive(self) -> bytes:
+    def _receive_answer(self) -> bytes:
         assert self._process.stdout is not None
         descriptor, deadline, data = self._process.stdout.fileno(), time.monotonic() + PATIENCE, bytearray()
         while not data.endswith(b"\n"):

@@ -58,15 +58,15 @@ def ask_flush(mirror: Path, patience: float, watch: Callable[[], None] = lambda:
 
     Raises Unavailable if no daemon runs, TimeoutError after *patience* seconds.
     """
-    _ask(mirror, patience, FLUSH, watch)
+    _send_request(mirror, patience, FLUSH, watch)
 
 
 def ask_compare(mirror: Path, patience: float) -> None:
     """Like ask_flush(), after the daemon has read every file and row again."""
-    _ask(mirror, patience, COMPARE, lambda: None)
+    _send_request(mirror, patience, COMPARE, lambda: None)
 
 
-def _ask(mirror: Path, patience: float, request: str, watch: Callable[[], None]) -> None:
+def _send_request(mirror: Path, patience: float, request: str, watch: Callable[[], None]) -> None:
     heartbeat = Heartbeat(mirror)
     if not heartbeat.alive():
         raise Unavailable("No daemon is running on this mirror. Start it with `mirrord up`.")

@@ -88,7 +88,7 @@ def signing_key(data: Path, keyring: Keyring, file: Path | None = None) -> Ed255
     private_key = _read_private_key(file)
     if private_key is None or id_of(private_key.public_key()) in keyring.revoked():
         if given_file is not None:
-            raise UserError(f"The key {given_file} was revoked, or is gone: hand over another one.")
+            raise UserError(f"The key {given_file} was revoked, or is missing: pass another one.")
         private_key = Ed25519PrivateKey.generate()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _write_file(file, private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)

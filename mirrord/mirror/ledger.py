@@ -106,7 +106,7 @@ class Ledger:
             return None
         except Damaged as error:
             raise Damaged(
-                f"{error} Delete {self._tree.root / DIRECTORY} and export with --force: what is equal is recognised."
+                f"{error} Delete {self._tree.root / DIRECTORY} and export with --force: equal files are recognised."
             ) from None
 
     def _read_list(self) -> dict[str, tuple[Digest, ...]]:

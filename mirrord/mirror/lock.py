@@ -49,7 +49,7 @@ class Lock:
         except BlockingIOError:
             os.close(descriptor)
             raise Refused(
-                f"{self.directory} is already mirrored by {self._holder()}; only one daemon works on a root."
+                f"{self.directory} is already mirrored by {self._describe_holder()}; only one daemon works on a root."
             ) from None
         self._descriptor = descriptor
         _write_pid(descriptor)
@@ -67,7 +67,7 @@ class Lock:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def _holder(self) -> str:
+    def _describe_holder(self) -> str:
         try:
             return f"process {int((self.directory / MACHINE / _PID).read_text(encoding='ascii'))}"
         except (OSError, ValueError):
@@ -82,7 +82,7 @@ def write_lock(tree: Tree, patience: float = PATIENCE) -> Iterator[None]:
     Raises:
         Busy: another command did not end within *patience* seconds.
     """
-    descriptor = _retry(lambda: _try_write_lock(tree), patience)
+    descriptor = _retry_until(lambda: _try_write_lock(tree), patience)
     try:
         yield
     finally:
@@ -122,7 +122,7 @@ def records_lock(tree: Tree, patience: float = RECORDS_PATIENCE) -> Iterator[Non
     """
     tree.make_directories(RECORDS)
     with tree.directory(RECORDS) as descriptor:
-        _retry(lambda: _try_flock(descriptor), patience)
+        _retry_until(lambda: _try_flock(descriptor), patience)
         yield
 
 
@@ -132,7 +132,7 @@ def lock_for(tree: Tree, paths: Iterable[str]) -> contextlib.AbstractContextMana
     return records_lock(tree) if has_record else contextlib.nullcontext()
 
 
-def _retry(attempt: Callable[[], int | None], patience: float) -> int:
+def _retry_until(attempt: Callable[[], int | None], patience: float) -> int:
     end = time.monotonic() + patience
     while (descriptor := attempt()) is None:
         if time.monotonic() > end:

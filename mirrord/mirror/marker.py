@@ -60,7 +60,7 @@ def read(tree: Tree) -> Marker | None:
         return Marker(str(raw["tenant"]), TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(
-            f"{tree.root / PATH} does not say which mirror this is; restore it, or delete it to adopt the tree anew."
+            f"{tree.root / PATH} does not say which mirror this is; restore it, or delete it to adopt the tree again."
         ) from error
 
 

@@ -86,9 +86,9 @@ class Outlet:
         """Remove files of exports that are not among *files* any more, and directories that become empty."""
         others = [path for path in self._ledger.known if path not in files]
         for path in others:
-            is_removed = self._withdraw(path)
+            is_removed = self._withdraw_file(path)
             if is_removed is False:
-                self.leave(path, "is none of the tenant's files any more, but was changed since the export; it stays")
+                self.leave(path, "is no longer a file of the tenant, but was changed since the export; it stays")
             self.tally.removed += is_removed is True
         emptied = {*map(parent_of, others), *(self._earlier_folders - set(self._facts.folders))}
         if emptied:
@@ -146,7 +146,7 @@ class Outlet:
         self._ledger.write()
         self._landing.seal()
         for path in self._replaced:
-            self._withdraw(path)
+            self._withdraw_file(path)
         for path, error in self._landing.land().items():
             self.tally.written -= 1
             self._handle_failed_landing(path, self._exported_digests.pop(path), error)
@@ -204,7 +204,7 @@ class Outlet:
             return stat is not None and stat.is_file
         return False
 
-    def _withdraw(self, path: str) -> bool | None:
+    def _withdraw_file(self, path: str) -> bool | None:
         """Remove a file that is unchanged since an export. False: it is changed, and stays; None: no file is there."""
         return withdraw(self._tree, path, self._ledger.known[path], self._ledger.building)
 
@@ -241,7 +241,7 @@ def opened(root: Path, facts: Manifest, *, force: bool) -> Iterator[Outlet]:
         if not (is_empty or force or tree.stat(DIRECTORY) is not None):
             raise Refused(
                 f"{root} is not empty, and not of an earlier export. Choose another directory, or add --force: "
-                "then everything in it stays, and what lacks is added."
+                "then everything in it stays, and missing files are added."
             )
         ledger = Ledger(tree)
         try:

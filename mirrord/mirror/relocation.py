@@ -52,7 +52,7 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
     _note(journal, plan)
     try:
         if plan.removal is not None:
-            _remove(tree, journal, plan.removal)
+            _remove_file(tree, journal, plan.removal)
         _rename_all(tree, plan.renames)
     except _UndoFailed:  # half done: left to the next attempt
         raise
@@ -109,7 +109,7 @@ class _UndoFailed(OSError):
     """A rename failed, and so did the undoing of those before it."""
 
 
-def _remove(tree: Tree, journal: Journal, removal: Removal) -> None:
+def _remove_file(tree: Tree, journal: Journal, removal: Removal) -> None:
     """Remove the file, unless it is gone already. Raises Stale if another file is there."""
     if tree.stat(removal.path) is None:
         return
@@ -134,7 +134,7 @@ def _remove_follower(tree: Tree, journal: Journal, removal: Removal) -> bool:
     """Remove a follower and return whether it is gone. A file saved at this moment stays."""
     for _ in range(_TRIES):
         try:
-            _remove(tree, journal, removal)
+            _remove_file(tree, journal, removal)
         except Busy:
             time.sleep(_PAUSE_SECONDS)
             continue

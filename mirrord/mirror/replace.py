@@ -140,7 +140,7 @@ def remove(
         return None
 
 
-def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None, beside: Beside) -> Written:
+def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None, also_sync: Beside) -> Written:
     if place.tree.stat(place.path):
         raise Stale(f"{printable(place.path)!r} exists already.")
 
@@ -157,7 +157,7 @@ def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int
             if isinstance(error, FileExistsError):
                 raise Stale(f"{printable(place.path)!r} exists already.") from None
             raise
-        aside.sync(place, journal, *beside())
+        aside.sync(place, journal, *also_sync())
     return Written(_stat_if_unchanged(place, stat))
 
 
@@ -168,7 +168,7 @@ def _replace(
     data: bytes,
     mode: int | None,
     earlier: Stat | None,
-    beside: Beside,
+    also_sync: Beside,
 ) -> Written:
     assert label.expected is not None
     with ExitStack() as stack:
@@ -181,10 +181,10 @@ def _replace(
 
         name, stat = stack.enter_context(journal.put(label, data, 0o600, dress))
         swap = _exchange if place.tree.can_exchange else _replace_stepwise
-        return swap(place, journal, label, name, stat, beside)
+        return swap(place, journal, label, name, stat, also_sync)
 
 
-def _exchange(place: Place, journal: Journal, label: Label, name: str, stat: Stat, beside: Beside) -> Written:
+def _exchange(place: Place, journal: Journal, label: Label, name: str, stat: Stat, also_sync: Beside) -> Written:
     try:
         kernel.exchange(journal.descriptor, name, place.directory, place.name)
     except OSError as error:
@@ -195,7 +195,7 @@ def _exchange(place: Place, journal: Journal, label: Label, name: str, stat: Sta
     if not stat_of(os.stat(name, dir_fd=journal.descriptor, follow_symlinks=False)).is_file:
         _swap_back(place, journal, label, name)
     save = aside.displaced(journal, label, name)
-    aside.sync(place, journal, *(beside() if save is None else ()))
+    aside.sync(place, journal, *(also_sync() if save is None else ()))
     if save is None:
         journal.settle(name, keep=True)  # out of the journal only when the new text is durable
     return Written(_stat_if_unchanged(place, stat), save)
@@ -209,7 +209,9 @@ def _swap_back(place: Place, journal: Journal, label: Label, name: str) -> None:
     raise Stale(f"{printable(place.path)!r} is no longer a regular file.")
 
 
-def _replace_stepwise(place: Place, journal: Journal, label: Label, name: str, stat: Stat, beside: Beside) -> Written:
+def _replace_stepwise(
+    place: Place, journal: Journal, label: Label, name: str, stat: Stat, also_sync: Beside
+) -> Written:
     """Without exchange of names: move the old file aside, verify it, then rename the new text to the free path."""
     assert label.expected is not None
     with journal.aside(label, place.path) as old_name:
@@ -226,7 +228,7 @@ def _replace_stepwise(place: Place, journal: Journal, label: Label, name: str, s
         journal.settle(old_name, keep=True)
         if not has_arrived:
             raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
-        kernel.fsync_all(*beside())
+        kernel.fsync_all(*also_sync())
     return Written(_stat_if_unchanged(place, stat) if has_arrived else None, save)
 
 

@@ -80,9 +80,9 @@ def scan(
     walk = _Walk(tree, ignore, known)
     walk.start(under)
     while walk.pending:
-        walk.look(walk.pending.pop())
-        seen(len(walk.found.files) + len(walk.found.same) + len(walk.found.directories))
-    return walk.found
+        walk.scan_directory(walk.pending.pop())
+        seen(len(walk.result.files) + len(walk.result.same) + len(walk.result.directories))
+    return walk.result
 
 
 def describe_special(mode: int) -> str:
@@ -107,14 +107,14 @@ class _Walk:
         self.ignore = ignore
         self.selective = not ignore.is_empty
         self.device = tree.opened_as[0]
-        self.found = Scan()
+        self.result = Scan()
         self.pending: list[_Directory] = []
 
     def start(self, under: str) -> None:
         ignored = any(self.ignore.matches(path, True) for path in lineage(under))
         try:
             with self.tree.directory(under) as descriptor:
-                self._list(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
+                self._list_entries(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
         except (FileNotFoundError, NotADirectoryError):
             if not under:
                 raise
@@ -123,26 +123,26 @@ class _Walk:
                 raise Unavailable(f"The root {self.tree.root} cannot be listed: {error.strerror}.") from error
             self._report_trouble(under, f"cannot be listed: {error.strerror}", ignored)
 
-    def look(self, directory: _Directory) -> None:
+    def scan_directory(self, directory: _Directory) -> None:
         path = directory.path
         try:
             with self.tree.directory(path) as descriptor:
                 stat = stat_of(os.fstat(descriptor))
-                (self.found.ignored if directory.ignored else self.found.directories)[path] = stat
+                (self.result.ignored if directory.ignored else self.result.directories)[path] = stat
                 if stat.device != self.device:
                     self._report_trouble(path, why_not_mirrored(path), directory.ignored)
                 else:
-                    self._list(descriptor, directory)
+                    self._list_entries(descriptor, directory)
         except FileNotFoundError:
             pass
         except Mounted:
             self._report_trouble(path, why_not_mirrored(path), directory.ignored)
         except (Refused, NotADirectoryError):
-            self.found.unknown.add(path)  # replaced since it was listed
+            self.result.unknown.add(path)  # replaced since it was listed
         except OSError as error:
             self._report_trouble(path, f"cannot be listed: {error.strerror}", directory.ignored)
 
-    def _list(self, descriptor: int, directory: _Directory) -> None:
+    def _list_entries(self, descriptor: int, directory: _Directory) -> None:
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 if entry.name[0] == "." and not (entry.name == RECORDS and not directory.path):
@@ -168,41 +168,41 @@ class _Walk:
         elif directory.path in DIRECTORIES:
             self._see_record(path, entry)
         elif is_temporary(name):
-            self.found.others += 1
+            self.result.others += 1
         elif not (name.endswith(SUFFIX) or directory.in_assets or self.ignore.rules.take(path)):
             self._pass_over(path, directory)
         elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
-            self.found.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
+            self.result.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
         else:
             self._note_file(path, entry)
 
     def _pass_over(self, path: str, directory: _Directory) -> None:
-        self.found.others += 1
-        self.found.strangers.add(path)
+        self.result.others += 1
+        self.result.strangers.add(path)
         if not directory.ignored and not (self.selective and self.ignore.matches(path, False)):
-            self.found.untaken.add(path)
+            self.result.untaken.add(path)
 
     def _note_file(self, path: str, entry: os.DirEntry[str]) -> None:
         stat = stat_of(entry.stat(follow_symlinks=False))
         if (unchanged_path := self.known(path, stat)) is not None:
-            self.found.same.add(unchanged_path)
+            self.result.same.add(unchanged_path)
         else:
-            self.found.files[path] = stat
+            self.result.files[path] = stat
 
     def _see_record(self, path: str, entry: os.DirEntry[str]) -> None:
         if spot_of_file(path) is not None:
             self._note_file(path, entry)
         elif is_temporary(entry.name):
-            self.found.others += 1
+            self.result.others += 1
         else:
-            self.found.troubles.append((path, why_no_record(path)))
+            self.result.troubles.append((path, why_no_record(path)))
 
     def _see_other(self, entry: os.DirEntry[str], directory: _Directory) -> None:
         path = directory.child(entry.name)
         if not is_text(entry.name):
             self._report_trouble(path, _NOT_UTF_8, directory.ignored)
         elif directory.path in DIRECTORIES and entry.is_dir(follow_symlinks=False):
-            self.found.others += 1
+            self.result.others += 1
         elif entry.is_dir(follow_symlinks=False):
             ignored = directory.ignored or (path[0] != "." and self.ignore.matches(path, True))
             self.pending.append(_Directory(path, directory.in_assets or entry.name == ASSETS, ignored))
@@ -210,6 +210,6 @@ class _Walk:
             self._report_trouble(path, describe_special(entry.stat(follow_symlinks=False).st_mode), directory.ignored)
 
     def _report_trouble(self, path: str, sentence: str, is_ignored: bool) -> None:
-        self.found.unknown.add(path)
+        self.result.unknown.add(path)
         if not is_ignored:
-            self.found.troubles.append((printable(path), sentence))
+            self.result.troubles.append((printable(path), sentence))

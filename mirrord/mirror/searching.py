@@ -51,7 +51,7 @@ class Hits:
         self._grep = grep
         self._terms = terms
         self._rarest = sorted(terms, key=lambda term: -len(term.text))[:_MAX_TERMS]
-        self._few = _FEW if len(terms) > 1 else _FEW // _SINGLE_TERM_DIVISOR
+        self._max_files = _FEW if len(terms) > 1 else _FEW // _SINGLE_TERM_DIVISOR
         self._pending_answer: Future[Matching] | None = self._start_matching(
             self._rarest[0]
         )  # works while the tree is read
@@ -74,7 +74,7 @@ class Hits:
     def _search_texts(
         self, ordered: Sequence[Card], remaining: Sequence[int], with_name: Sequence[set[int]]
     ) -> Iterator[Hit]:
-        candidates = self._candidates(ordered, with_name) if remaining else None
+        candidates = self._find_candidates(ordered, with_name) if remaining else None
         for at in remaining:
             card = ordered[at]
             if candidates is not None and card.path not in candidates:
@@ -83,7 +83,7 @@ class Hits:
             if page is not None and page.text is not None and self._holds_all_terms(page.text, at, with_name):
                 yield self._best_hit(card, page.text)
 
-    def _candidates(self, ordered: Sequence[Card], with_name: Sequence[set[int]]) -> set[str] | None:
+    def _find_candidates(self, ordered: Sequence[Card], with_name: Sequence[set[int]]) -> set[str] | None:
         """A superset of the paths of all hits; None: too many."""
         for term in self._rarest:
             answer, self._pending_answer = self._pending_answer or self._start_matching(term), None
@@ -97,7 +97,7 @@ class Hits:
         return None
 
     def _start_matching(self, term: Term) -> Future[Matching]:
-        return self._grep.files(term.source, self._few)
+        return self._grep.files(term.source, self._max_files)
 
     def _holds_all_terms(self, text: str, at: int, with_name: Sequence[set[int]]) -> bool:
         return all(at in names or term.pattern.search(text) for term, names in zip(self._terms, with_name, strict=True))
@@ -118,7 +118,7 @@ class Hits:
         if not term_counts:
             return Hit(card, 1, card.title)
         best = max(term_counts, key=lambda line: (term_counts[line], -line))
-        return Hit(card, best + 1, _context(text, positions[best]))
+        return Hit(card, best + 1, _context_around(text, positions[best]))
 
 
 def lines_matching(
@@ -136,7 +136,7 @@ def lines_matching(
         lines = grep.lines(pattern, chunk).result()
         for path in chunk:
             if path in lines and _page_has_line(snapshot, path, lines[path]):
-                yield Hit(cards[path], lines[path].number, _context(lines[path].text, 0))
+                yield Hit(cards[path], lines[path].number, _context_around(lines[path].text, 0))
 
 
 def _page_has_line(snapshot: Snapshot, path: str, line: Line) -> bool:
@@ -154,7 +154,7 @@ def _skip_behind(cards: Sequence[Card], behind: Behind) -> tuple[Sequence[Card],
     return cards[at if at is not None else behind.number :], ""
 
 
-def _context(text: str, position: int) -> str:
+def _context_around(text: str, position: int) -> str:
     """The line at *position*, or the part of it around there."""
     start, end = text.rfind("\n", 0, position) + 1, text.find("\n", position)
     end = end if end >= 0 else len(text)

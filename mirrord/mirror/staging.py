@@ -33,7 +33,7 @@ def keep(tree: Tree, source: int, name: str) -> Digest:
         target = kernel.create(folder, unfinished, 0o600)
         undone.callback(kernel.unlink, folder, unfinished)
         try:
-            digest = _copy(source, target, name)
+            digest = _copy_bytes(source, target, name)
             kernel.fsync(target)
         finally:
             os.close(target)
@@ -54,7 +54,7 @@ def opened(tree: Tree, digest: Digest) -> Iterator[int | None]:
         with tempfile.TemporaryFile() as private_file:
             try:
                 with tree.file(f"{FOLDER}/{digest.hex()}") as source:
-                    copied_digest = _copy(source, private_file.fileno(), digest.hex())
+                    copied_digest = _copy_bytes(source, private_file.fileno(), digest.hex())
             except (FileNotFoundError, Refused, Damaged):
                 copied_digest = None
             # open it again, for reading only: files with a writer are not read
@@ -72,7 +72,7 @@ def sweep(tree: Tree, needed: Container[str]) -> None:
                     kernel.unlink(folder, name)
 
 
-def _copy(source: int, target: int, name: str) -> Digest:
+def _copy_bytes(source: int, target: int, name: str) -> Digest:
     state, offset = hashlib.blake2b(digest_size=32), 0
     while piece := os.pread(source, _PIECE_BYTES, offset):
         offset += len(piece)

@@ -52,7 +52,7 @@ def keep(tree: Tree, known: Collection[Digest], backups: Backups, unread: list[s
         try:
             with tree.file(path) as descriptor:
                 if contents.digest_now(descriptor) not in known:
-                    yield _store(descriptor, path, backups)
+                    yield _store_file(descriptor, path, backups)
         except FileNotFoundError:
             continue  # removed meanwhile
         except (Busy, Refused):
@@ -113,7 +113,7 @@ def put(tree: Tree, stray: Stray, backups: Backups) -> None:
         kernel.fsync(into)
 
 
-def _store(descriptor: int, path: str, backups: Backups) -> Stray:
+def _store_file(descriptor: int, path: str, backups: Backups) -> Stray:
     for _ in range(_TRIES):
         before = stat_of(os.fstat(descriptor))
         stray = _store_once(descriptor, path, backups)

@@ -72,11 +72,11 @@ async def _watch_once(
     forward: asyncio.Task[None] | None = None
     bursts: Bursts | None = None
     try:
-        span = await run(thread, _cover, root)
+        span = await run(thread, _measure_coverage, root)
         bursts = await run(thread, _start_bursts, span, told)
         forward = asyncio.create_task(_forward_stop(stop, bursts))
         report(span.problem)
-        is_outdated = _identity(root) != span.identity
+        is_outdated = _identity_of(root) != span.identity
         yield None
         while not (is_outdated or stop.is_set()):
             paths, is_outdated = await run(thread, _wait_for_changes, bursts, span)
@@ -108,8 +108,8 @@ class _Coverage:
     problem: str | None = None
 
 
-def _cover(root: Path) -> _Coverage:
-    identity = _identity(root)
+def _measure_coverage(root: Path) -> _Coverage:
+    identity = _identity_of(root)
     if identity is None:
         raise FileNotFoundError(root)
     directories, problem = _list_directories(root)
@@ -129,7 +129,7 @@ def _wait_for_changes(bursts: Bursts, span: _Coverage) -> tuple[set[str], bool]:
     while not (paths or is_outdated or bursts.ended):
         paths = bursts.next()
         has_new_directory = not span.recursive and any(_is_unwatched(span, str(span.root / path)) for path in paths)
-        is_outdated = has_new_directory or _identity(span.root) != span.identity
+        is_outdated = has_new_directory or _identity_of(span.root) != span.identity
     return paths, is_outdated
 
 
@@ -157,7 +157,7 @@ def _list_directories(root: Path) -> tuple[frozenset[str], str | None]:
     return frozenset(directories), problem
 
 
-def _identity(root: Path) -> tuple[int, int] | None:
+def _identity_of(root: Path) -> tuple[int, int] | None:
     try:
         status = root.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -175,7 +175,7 @@ def _is_unwatched(span: _Coverage, path: str) -> bool:
 
 def _refusal_sentence(root: Path, error: Exception) -> str:
     return (
-        f"{root} cannot be watched ({error}); it is looked through every {POLL_PAUSE:.0f} s instead. "
+        f"{root} cannot be watched ({error}); it is scanned every {POLL_PAUSE:.0f} s instead. "
         "Raising fs.inotify.max_user_watches or max_user_instances helps."
     )
 
