@@ -12,7 +12,7 @@ from mirrord.mirror.gathering import Gathering, Told
 from mirrord.mirror.waking import Sleeper
 
 STEP = 3  # milliseconds between two polls of the watcher
-INSTANT = 1  # millisecond without a signal, after which the first news are read
+INSTANT = 1  # millisecond without a signal, after which the first news is read
 FLURRY = 7  # milliseconds to wait for such an instant at most
 LOOKING = 6  # milliseconds after news in which most signals come from our own reading
 NAP = 8  # milliseconds; the longest sleep soon after news

@@ -52,9 +52,8 @@ class Hits:
         self._terms = terms
         self._rarest = sorted(terms, key=lambda term: -len(term.text))[:_MAX_TERMS]
         self._max_files = _FEW if len(terms) > 1 else _FEW // _SINGLE_TERM_DIVISOR
-        self._pending_answer: Future[Matching] | None = self._start_matching(
-            self._rarest[0]
-        )  # works while the tree is read
+        # the search runs while the tree is read
+        self._pending_answer: Future[Matching] | None = self._start_matching(self._rarest[0])
 
     def among(self, roll: Roll, behind: Behind | None) -> Iterator[Hit]:
         """The hits among the pages of *roll*, lazily."""
