@@ -111,9 +111,8 @@ def _ogg_kind(kind_by_magic: Kind, kind_by_name: Kind | None) -> Kind:
 def _text_kind(head: bytes, kind_by_name: Kind | None) -> Kind:
     start = head[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not is_text(head):
-        return (
-            kind_by_name if kind_by_name in (Kind.AUDIO, Kind.VIDEO) else Kind.UNKNOWN
-        )  # raw sound has no magic bytes
+        # raw sound has no magic bytes
+        return kind_by_name if kind_by_name in (Kind.AUDIO, Kind.VIDEO) else Kind.UNKNOWN
     if kind_by_name in (Kind.HTML, Kind.MARKDOWN):
         return kind_by_name
     if start.startswith(_MARKUP) or (start.startswith(b"<?xml") and b"<html" in start):

@@ -93,9 +93,8 @@ def _load_vault_rule(tree: Tree) -> VaultRule | None:
     try:
         data, _ = tree.read(SETTINGS, _MAX_SETTINGS_BYTES)
     except FileNotFoundError:
-        return (
-            _MEDIA_IN_ROOT if _is_vault(tree) else None
-        )  # Obsidian writes no file before the first change of a setting
+        # Obsidian writes no file before the first change of a setting
+        return _MEDIA_IN_ROOT if _is_vault(tree) else None
     except (Damaged, Refused, OSError):
         return None
     try:
