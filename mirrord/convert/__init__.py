@@ -1,1 +1,1 @@
-"""DISK: other kinds of files become Markdown: what a file is, what its text is, and converters kept in a process."""
+"""DISK: convert other kinds of files to Markdown: kinds, encodings, and converters in confined processes."""

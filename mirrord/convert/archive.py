@@ -1,4 +1,4 @@
-"""Documents that are archives: refused before a converter opens them if they are damaged, locked, or bombs."""
+"""Refuse documents in archives that are damaged, locked, or bombs, before a converter opens them."""
 
 import zipfile
 from typing import BinaryIO
@@ -6,30 +6,30 @@ from typing import BinaryIO
 from mirrord.errors import Damaged
 
 MOST_FILES = 20_000
-MOST_BYTES = 400 << 20  # unpacked, all together
+MOST_BYTES = 400 << 20  # unpacked, in total
 MOST_RATIO = 200  # of all bytes unpacked to packed; XML shrinks by 20 to 60
-_SMALL = 20 << 20  # bytes unpacked that are no bomb whatever their ratio
-_ENCRYPTED = 0x1
+_SMALL_BYTES = 20 << 20  # unpacked; never a bomb, at any ratio
+_ENCRYPTED_FLAG = 0x1
 
 
 def check(stream: BinaryIO) -> None:
-    """Raises Damaged, with a sentence, for an archive that is not to be opened."""
+    """Raise Damaged, with a sentence, for an archive that must not be opened."""
     stream.seek(0)
     try:
         with zipfile.ZipFile(stream) as archive:
-            found = archive.infolist()
-            manifest = _manifest(archive)
+            members = archive.infolist()
+            manifest = _read_manifest(archive)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError):
         raise Damaged("it is damaged or was not transferred completely") from None
-    if any(one.flag_bits & _ENCRYPTED for one in found) or b"manifest:encryption-data" in manifest:
+    if any(member.flag_bits & _ENCRYPTED_FLAG for member in members) or b"manifest:encryption-data" in manifest:
         raise Damaged("it is protected by a password; save it without one")
-    unpacked, packed = sum(one.file_size for one in found), sum(one.compress_size for one in found)
-    if len(found) > MOST_FILES or unpacked > MOST_BYTES or unpacked > max(_SMALL, MOST_RATIO * packed):
+    unpacked, packed = sum(member.file_size for member in members), sum(member.compress_size for member in members)
+    if len(members) > MOST_FILES or unpacked > MOST_BYTES or unpacked > max(_SMALL_BYTES, MOST_RATIO * packed):
         raise Damaged("it would unpack to far more than a document holds")
 
 
-def _manifest(archive: zipfile.ZipFile) -> bytes:
-    """Where an OpenDocument says that its files are encrypted."""
+def _read_manifest(archive: zipfile.ZipFile) -> bytes:
+    """The manifest of an OpenDocument, which lists encrypted files."""
     try:
         with archive.open("META-INF/manifest.xml") as stream:
             return stream.read(1 << 20)

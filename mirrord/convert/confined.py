@@ -1,5 +1,5 @@
 """
-A process that may use only so much, cannot reach the network, and then becomes a converter.
+A process with limited resources and without network access, which becomes a converter.
 
 Run as `python -m mirrord.convert.confined CPU ADDRESS FILE PROGRAM ARGUMENT…`: seconds, bytes, bytes.
 """
@@ -13,7 +13,7 @@ import sys
 
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-_FILES = 64
+_MAX_OPEN_FILES = 64
 
 
 def main(arguments: list[str]) -> None:
@@ -21,16 +21,16 @@ def main(arguments: list[str]) -> None:
     cpu, address, file = map(int, arguments[:3])
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)  # where that is forbidden the converters' own sandboxes remain
+    libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)  # if that is forbidden, the sandboxes of the converters remain
     limits = (
         (resource.RLIMIT_CPU, cpu),
         (resource.RLIMIT_AS, address),
         (resource.RLIMIT_FSIZE, file),
-        (resource.RLIMIT_NOFILE, _FILES),
+        (resource.RLIMIT_NOFILE, _MAX_OPEN_FILES),
         (resource.RLIMIT_CORE, 0),
     )
     for kind, limit in limits:
-        with contextlib.suppress(ValueError):  # it is lower already
+        with contextlib.suppress(ValueError):  # the hard limit is lower already
             resource.setrlimit(kind, (limit, limit))
     os.execv(arguments[3], arguments[3:])
 

@@ -1,4 +1,4 @@
-"""A document becomes Markdown, with its pictures as files: by pandoc, and before it what that does not read."""
+"""Convert documents to Markdown, with pictures as files: by pandoc, after preparation of what it cannot read."""
 
 import importlib.util
 import re
@@ -20,18 +20,18 @@ from mirrord.errors import Damaged, Unavailable
 
 MOST = 50 << 20  # bytes of a document
 _FILTER = str(Path(__file__).with_name("plain.lua"))
-_MEDIA = "media"
+_MEDIA_DIRECTORY = "media"
 _INSTALL = "pip install 'mirrord[documents]'"
 _TARGET = "gfm+footnotes+tex_math_dollars-tex_math_gfm-raw_html-smart-alerts-autolink_bare_uris-emoji"
-_LONGEST = 10 << 20  # characters of a page
-_SPELT = 250_000  # characters up to which a page is spelt anew, which takes up to 20 seconds a MB
+_MAX_CHARACTERS = 10 << 20  # characters of a page
+_SPELT = 250_000  # characters up to which a page is formatted again, which takes up to 20 seconds per MB
 _PICTURE = re.compile(r"\]\(((?:media/|picture-)[^()\s]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
     """
-    text: Markdown whose pictures are `PICTURES/NAME`. pictures: their files by NAME.
+    text: Markdown with pictures as `PICTURES/NAME`. pictures: their files by NAME.
     """
 
     text: str
@@ -40,47 +40,47 @@ class Converted:
 
 def convert(kind: Kind, source: Path, place: Path, progress: Progress = unobserved) -> Converted:
     """
-    The document *source* as Markdown.
+    Convert the document *source* to Markdown.
 
-    place: an empty directory to work in, where the pictures then are.
-    Raises Damaged, with the end of a sentence, if it cannot be; Unavailable if the converters are not installed.
+    place: an empty directory to work in, which has the pictures afterwards.
+    Raises Damaged, with the end of a sentence, if that fails; Unavailable if the converters are not installed.
     """
-    prepared = _PREPARED[kind](source, place, progress)
+    prepared = _PREPARATIONS[kind](source, place, progress)
     result = place / "result.md"
-    arguments = ["--sandbox", f"--extract-media={_MEDIA}", f"--lua-filter={_FILTER}", "--wrap=none"]
+    arguments = ["--sandbox", f"--extract-media={_MEDIA_DIRECTORY}", f"--lua-filter={_FILTER}", "--wrap=none"]
     formats = [f"--from={_FORMATS[kind]}", f"--to={_TARGET}", f"--output={result.name}"]
     if run([pandoc(), *arguments, *formats, "--", prepared.name], place) != 0 or not result.exists():
         raise Damaged("it is damaged, or is not what its name says")
-    return _converted(result.read_text(encoding="utf-8"), place)
+    return _to_converted(result.read_text(encoding="utf-8"), place)
 
 
 def pandoc() -> str:
-    """Where the converter is, without importing the package that brings it."""
-    found = importlib.util.find_spec("pypandoc")
-    program = Path(found.origin).parent / "files" / "pandoc" if found and found.origin else None
+    """The path of the converter, without an import of its package."""
+    spec = importlib.util.find_spec("pypandoc")
+    program = Path(spec.origin).parent / "files" / "pandoc" if spec and spec.origin else None
     if program is None or not program.is_file():
-        raise Unavailable(f"Documents are converted by packages that lack here: {_INSTALL}.")
+        raise Unavailable(f"The packages that convert documents are missing: {_INSTALL}.")
     return str(program)
 
 
-def _as_it_is(source: Path, place: Path, _: Progress) -> Path:
-    return _linked(source, place)
+def _link_unchecked(source: Path, place: Path, _: Progress) -> Path:
+    return _link_document(source, place)
 
 
-def _archive(source: Path, place: Path, _: Progress) -> Path:
+def _link_archive(source: Path, place: Path, _: Progress) -> Path:
     with source.open("rb") as stream:
         archive.check(stream)
-    return _linked(source, place)
+    return _link_document(source, place)
 
 
-def _linked(source: Path, place: Path) -> Path:
-    """The document under a name that no option looks like."""
+def _link_document(source: Path, place: Path) -> Path:
+    """Link the document under a name that cannot look like an option."""
     target = place / "document"
     target.symlink_to(source)
     return target
 
 
-def _rewritten(change: Callable[[bytes], bytes]) -> Callable[[Path, Path, Progress], Path]:
+def _rewriter(change: Callable[[bytes], bytes]) -> Callable[[Path, Path, Progress], Path]:
     def write(source: Path, place: Path, _: Progress) -> Path:
         target = place / "document"
         try:
@@ -92,9 +92,9 @@ def _rewritten(change: Callable[[bytes], bytes]) -> Callable[[Path, Path, Progre
     return write
 
 
-def _from_pdf(source: Path, place: Path, progress: Progress) -> Path:
+def _convert_pdf(source: Path, place: Path, progress: Progress) -> Path:
     if importlib.util.find_spec("pdfplumber") is None:
-        raise Unavailable(f"PDF is read by packages that lack here: {_INSTALL}.")
+        raise Unavailable(f"The packages that read PDF are missing: {_INSTALL}.")
     target = place / "document"
     code = run([sys.executable, "-P", "-m", "mirrord.convert.pdf", str(source), target.name], place, progress)
     if code == LOCKED:
@@ -104,14 +104,14 @@ def _from_pdf(source: Path, place: Path, progress: Progress) -> Path:
     return target
 
 
-_PREPARED: Mapping[Kind, Callable[[Path, Path, Progress], Path]] = MappingProxyType(
+_PREPARATIONS: Mapping[Kind, Callable[[Path, Path, Progress], Path]] = MappingProxyType(
     {
-        Kind.DOCX: _archive,
-        Kind.ODT: _archive,
-        Kind.EPUB: _archive,
-        Kind.RTF: _rewritten(rtf.prepared),
-        Kind.HTML: _rewritten(web.prepared),
-        Kind.PDF: _from_pdf,
+        Kind.DOCX: _link_archive,
+        Kind.ODT: _link_archive,
+        Kind.EPUB: _link_archive,
+        Kind.RTF: _rewriter(rtf.prepared),
+        Kind.HTML: _rewriter(web.prepared),
+        Kind.PDF: _convert_pdf,
     }
 )
 _FORMATS: Mapping[Kind, str] = MappingProxyType(
@@ -122,18 +122,18 @@ _FORMATS: Mapping[Kind, str] = MappingProxyType(
 )
 
 
-def _converted(markdown: str, place: Path) -> Converted:
-    """With pictures numbered as they appear, and spelt as this project spells Markdown unless that would take long."""
-    if len(markdown) > _LONGEST:
-        raise Damaged(f"its text has {len(markdown)} characters; a source has at most {_LONGEST}; split it")
+def _to_converted(markdown: str, place: Path) -> Converted:
+    """Number the pictures by appearance, and format the Markdown in the style of this project unless it is too long."""
+    if len(markdown) > _MAX_CHARACTERS:
+        raise Damaged(f"its text has {len(markdown)} characters; a source has at most {_MAX_CHARACTERS}; split it")
     pictures = dict[str, Path]()
 
-    def numbered(found: re.Match[str]) -> str:
-        file = _within(place, found[1])
+    def numbered(match: re.Match[str]) -> str:
+        file = _picture_file(place, match[1])
         if file is None:
-            return found[0]
-        known = next((name for name, one in pictures.items() if one == file), None)
-        name = known or f"image-{len(pictures) + 1}{file.suffix.lower()}"
+            return match[0]
+        existing_name = next((name for name, picture in pictures.items() if picture == file), None)
+        name = existing_name or f"image-{len(pictures) + 1}{file.suffix.lower()}"
         pictures[name] = file
         return f"]({PICTURES}/{name})"
 
@@ -142,7 +142,7 @@ def _converted(markdown: str, place: Path) -> Converted:
     return Converted(text, MappingProxyType(pictures))
 
 
-def _within(place: Path, src: str) -> Path | None:
-    """The file that a picture is, if a converter made it here; None: it is somewhere else."""
+def _picture_file(place: Path, src: str) -> Path | None:
+    """The file of a picture, if a converter created it here; None: it is elsewhere."""
     file = place / unquote(src)
     return file if file.resolve().is_relative_to(place.resolve()) and file.is_file() else None

@@ -1,9 +1,9 @@
-"""Which letters the bytes of a text mean, where nobody says so."""
+"""Guess the encoding of a text that does not declare it."""
 
 import codecs
 import re
 
-SAMPLE = 1 << 20  # bytes that are looked at
+SAMPLE = 1 << 20  # bytes that are examined
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -11,10 +11,10 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in cp1252, which programs call latin-1
+_UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in cp1252, which many programs call latin-1
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_FOREIGN = 0.4  # share of bytes beyond ASCII from which a text is in letters that are not Latin
-_ENOUGH = 30  # such bytes, below which nobody could tell which letters they are
+_MIN_FOREIGN_SHARE = 0.4  # of bytes beyond ASCII, from which a text counts as non-Latin
+_MIN_FOREIGN_BYTES = 30  # beyond ASCII; fewer are too few for a guess
 _FOREIGN_ENCODINGS = [
     *("cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
     *("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"),
@@ -23,15 +23,15 @@ _FOREIGN_ENCODINGS = [
 
 def encoding_of(sample: bytes, *, is_whole: bool) -> str:
     """
-    The name of the codec that reads a text of which *sample* is the beginning, or the whole.
+    The name of the codec for a text whose beginning, or whole, is *sample*.
 
-    By its mark if it has one; UTF-8 if it is that; UTF-16 if every other byte is zero; else what the share of letters
-    beyond ASCII makes likely: Western, unless they are many.
+    By the byte order mark if there is one; UTF-8 if it is valid; UTF-16 if every other byte is zero; else by the share
+    of bytes beyond ASCII: Western, unless they are many.
     """
     for mark, name in _MARKS:
         if sample.startswith(mark):
             return name
-    if (bare := _without_mark(sample)) is not None:
+    if (bare := _utf16_without_mark(sample)) is not None:
         return bare
     if _is_utf8(sample, is_whole=is_whole):
         return "utf-8"
@@ -50,20 +50,20 @@ def western(sample: bytes) -> str:
 
 
 def is_text(sample: bytes) -> bool:
-    """Whether the beginning of a file can be text at all."""
-    if any(sample.startswith(mark) for mark, _ in _MARKS) or _without_mark(sample) is not None:
+    """Whether the beginning of a file may be text."""
+    if any(sample.startswith(mark) for mark, _ in _MARKS) or _utf16_without_mark(sample) is not None:
         return True
     return not _CONTROL.search(sample)
 
 
 def text_of(data: bytes) -> str:
-    """*data* as text without a mark, lines ending with LF. Raises UnicodeDecodeError if it is cut or mixed."""
+    """*data* as text without a mark, lines ending with LF. Raises UnicodeDecodeError for truncated or mixed text."""
     text = data.decode(encoding_of(data[:SAMPLE], is_whole=len(data) <= SAMPLE))
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _without_mark(sample: bytes) -> str | None:
-    """UTF-16 without a mark: nearly all of a Western text's odd or even bytes are zero."""
+def _utf16_without_mark(sample: bytes) -> str | None:
+    """The codec of UTF-16 without a mark: nearly all odd or even bytes of a Western text are zero."""
     even, odd = sample[0:4096:2], sample[1:4096:2]
     if len(odd) < 2:
         return None
@@ -84,4 +84,4 @@ def _is_utf8(sample: bytes, *, is_whole: bool) -> bool:
 
 def _is_foreign(sample: bytes) -> bool:
     beyond = sum(byte > 127 for byte in sample)
-    return beyond >= _ENOUGH and beyond >= _FOREIGN * sum(byte > 32 for byte in sample)
+    return beyond >= _MIN_FOREIGN_BYTES and beyond >= _MIN_FOREIGN_SHARE * sum(byte > 32 for byte in sample)

@@ -1,4 +1,4 @@
-"""What a file is: by its first bytes, then, where many kinds begin alike, by what it holds and how it is called."""
+"""The kind of a file: by its first bytes, and where those are ambiguous, by content and name."""
 
 import zipfile
 from enum import Enum
@@ -8,12 +8,12 @@ from typing import BinaryIO
 from mirrord.convert.encoding import is_text
 from mirrord.domain.source import SourceType
 
-HEAD = 65_536  # bytes that are looked at
-PICTURES = "pictures-of-this-import"  # the directory of pictures in Markdown that does not know yet where it goes
+HEAD = 65_536  # bytes that are examined
+PICTURES = "pictures-of-this-import"  # the directory of pictures in Markdown before its final path is known
 
 
 class Kind(Enum):
-    """What can be made of a file; value: the source type, and the converter's name of a document."""
+    """The kind of a file; value: the source type, and the converter's name of a document."""
 
     TEXT = (SourceType.TEXT, "")
     MARKDOWN = (SourceType.TEXT, "md")
@@ -26,18 +26,18 @@ class Kind(Enum):
     AUDIO = (SourceType.AUDIO, "")
     VIDEO = (SourceType.VIDEO, "")
     IMAGE = (SourceType.IMAGE, "")
-    LOCKED = (SourceType.UNKNOWN, "locked")  # an office document behind a password
+    LOCKED = (SourceType.UNKNOWN, "locked")  # an office document with a password
     OLD = (SourceType.UNKNOWN, "doc")  # an office document of before 2007
     UNKNOWN = (SourceType.UNKNOWN, "")
 
     @property
     def source_type(self) -> SourceType:
-        """Of a source made from it."""
+        """The type of a source of this kind."""
         return self.value[0]
 
     @property
     def is_document(self) -> bool:
-        """Whether a converter reads it."""
+        """Whether a converter reads files of this kind."""
         return self in _DOCUMENTS
 
 
@@ -66,7 +66,7 @@ _MAGIC = (
     (4, b"ftypM4A", Kind.AUDIO),
     (4, b"ftyp", Kind.VIDEO),
 )
-_NAMED = {
+_KINDS_BY_SUFFIX = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd"), Kind.MARKDOWN),
     **dict.fromkeys(("htm", "html", "xhtml"), Kind.HTML),
     **dict.fromkeys(("mp3", "wav", "m4a", "ogg", "oga", "opus", "flac", "aac", "wma", "aiff"), Kind.AUDIO),
@@ -75,7 +75,7 @@ _NAMED = {
 }
 _MARKUP = (b"<!doctype html", b"<html", b"<head", b"<body")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # the stream that office programs lock a document in
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")  # the stream of an encrypted office document
 _MIMETYPES = {
     b"application/vnd.oasis.opendocument.text": Kind.ODT,
     b"application/epub+zip": Kind.EPUB,
@@ -83,44 +83,49 @@ _MIMETYPES = {
 
 
 def kind_of(stream: BinaryIO, name: str) -> Kind:
-    """What the file in *stream*, of which any part may be read, is; *name*: what it is called."""
+    """The kind of the file in *stream*, which may be read anywhere; *name*: its file name."""
     stream.seek(0)
     head = stream.read(HEAD)
-    named = _NAMED.get(PurePath(name).suffix.lower().removeprefix("."))
+    kind_by_name = _KINDS_BY_SUFFIX.get(PurePath(name).suffix.lower().removeprefix("."))
     if head.startswith(b"PK\x03\x04"):
-        return _of_archive(stream)
+        return _archive_kind(stream)
     if head.startswith(_OLE):
-        return Kind.LOCKED if _ENCRYPTED in head or _holds(stream, _ENCRYPTED) else Kind.OLD
-    found = next((kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic), None)
-    if found is Kind.IMAGE and head.startswith(b"BM") and named is not Kind.IMAGE and is_text(head):
-        found = None
-    if found is not None:
-        return Kind.AUDIO if found is Kind.VIDEO and named is Kind.AUDIO else _ogg(found, named)
-    return _of_text(head, named)
+        return Kind.LOCKED if _ENCRYPTED_STREAM in head or _contains(stream, _ENCRYPTED_STREAM) else Kind.OLD
+    kind_by_magic = next((kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic), None)
+    if kind_by_magic is Kind.IMAGE and head.startswith(b"BM") and kind_by_name is not Kind.IMAGE and is_text(head):
+        kind_by_magic = None
+    if kind_by_magic is not None:
+        return (
+            Kind.AUDIO
+            if kind_by_magic is Kind.VIDEO and kind_by_name is Kind.AUDIO
+            else _ogg_kind(kind_by_magic, kind_by_name)
+        )
+    return _text_kind(head, kind_by_name)
 
 
-def _ogg(found: Kind, named: Kind | None) -> Kind:
-    """Ogg holds either."""
-    return Kind.VIDEO if found is Kind.AUDIO and named is Kind.VIDEO else found
+def _ogg_kind(kind_by_magic: Kind, kind_by_name: Kind | None) -> Kind:
+    """The kind of an Ogg file, which holds audio or video."""
+    return Kind.VIDEO if kind_by_magic is Kind.AUDIO and kind_by_name is Kind.VIDEO else kind_by_magic
 
 
-def _of_text(head: bytes, named: Kind | None) -> Kind:
+def _text_kind(head: bytes, kind_by_name: Kind | None) -> Kind:
     start = head[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not is_text(head):
-        return named if named in (Kind.AUDIO, Kind.VIDEO) else Kind.UNKNOWN  # raw sound has no beginning of its own
-    if named in (Kind.HTML, Kind.MARKDOWN):
-        return named
+        # raw sound has no magic bytes
+        return kind_by_name if kind_by_name in (Kind.AUDIO, Kind.VIDEO) else Kind.UNKNOWN
+    if kind_by_name in (Kind.HTML, Kind.MARKDOWN):
+        return kind_by_name
     if start.startswith(_MARKUP) or (start.startswith(b"<?xml") and b"<html" in start):
         return Kind.HTML
-    return Kind.IMAGE if b"<svg" in start and named is Kind.IMAGE else Kind.TEXT
+    return Kind.IMAGE if b"<svg" in start and kind_by_name is Kind.IMAGE else Kind.TEXT
 
 
-def _of_archive(stream: BinaryIO) -> Kind:
-    """By the names in it: they stand in each file's own header too, so that a truncated archive is known."""
+def _archive_kind(stream: BinaryIO) -> Kind:
+    """The kind of an archive by the names in it; local headers hold them too, which identifies truncated archives."""
     stream.seek(0)
     head = stream.read(HEAD)
-    for said, kind in _MIMETYPES.items():
-        if head[30:38] == b"mimetype" and head[38:].startswith(said):
+    for mimetype, kind in _MIMETYPES.items():
+        if head[30:38] == b"mimetype" and head[38:].startswith(mimetype):
             return kind
     try:
         names = set(zipfile.ZipFile(stream).namelist())
@@ -133,10 +138,10 @@ def _of_archive(stream: BinaryIO) -> Kind:
     return Kind.ODT if {"content.xml", "styles.xml"} <= names else Kind.UNKNOWN
 
 
-def _holds(stream: BinaryIO, sought: bytes) -> bool:
-    kept = b""
+def _contains(stream: BinaryIO, sought: bytes) -> bool:
+    overlap = b""
     while piece := stream.read(1 << 20):
-        if sought in kept + piece:
+        if sought in overlap + piece:
             return True
-        kept = piece[-len(sought) :]
+        overlap = piece[-len(sought) :]
     return False

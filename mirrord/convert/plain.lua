@@ -1,4 +1,4 @@
--- Leaves of a document what Markdown says without HTML: attributes, anchors and boxes go, what they hold stays.
+-- Reduce a document to Markdown without HTML: drop attributes, anchors and boxes, keep their content.
 
 local lists = {BulletList = true, OrderedList = true}
 
@@ -9,7 +9,7 @@ local function bare(element)
   return element
 end
 
--- Word processors end a list where an item's numbering changes; to a reader it goes on.
+-- Word processors end a list at a change of numbering; readers see one list, so join both parts.
 local function joined(blocks)
   local result = pandoc.Blocks({})
   for _, block in ipairs(blocks) do
@@ -23,7 +23,7 @@ local function joined(blocks)
   return result
 end
 
--- A list that is nothing but another list is how some programs indent.
+-- Some programs indent a list by another list around it; drop the outer one.
 local function unwrapped(list)
   local inner = #list.content == 1 and #list.content[1] == 1 and list.content[1][1]
   if inner and lists[inner.t] then return inner end
@@ -38,25 +38,25 @@ local function with_header(table)
 end
 
 local function figure(element)
-  local shown = pandoc.utils.stringify(element.caption.long)
-  local said = ""
-  element:walk({Image = function(image) said = said .. pandoc.utils.stringify(image.caption) end})
+  local caption_text = pandoc.utils.stringify(element.caption.long)
+  local image_text = ""
+  element:walk({Image = function(image) image_text = image_text .. pandoc.utils.stringify(image.caption) end})
   local result = pandoc.Blocks({})
   for _, block in ipairs(element.content) do
     result:insert(block.t == "Plain" and pandoc.Para(block.content) or block)
   end
-  if shown ~= "" and shown ~= said then result:extend(element.caption.long) end
+  if caption_text ~= "" and caption_text ~= image_text then result:extend(element.caption.long) end
   return result
 end
 
 local function titled(document)
   local title = document.meta.title and pandoc.utils.stringify(document.meta.title) or ""
-  local is_said = title == ""
+  local has_title = title == ""
   for number, block in ipairs(document.blocks) do
     if number > 3 then break end
-    is_said = is_said or (block.t == "Header" and pandoc.utils.stringify(block) == title)
+    has_title = has_title or (block.t == "Header" and pandoc.utils.stringify(block) == title)
   end
-  if not is_said then document.blocks:insert(1, pandoc.Header(1, pandoc.Inlines(title))) end
+  if not has_title then document.blocks:insert(1, pandoc.Header(1, pandoc.Inlines(title))) end
   return document
 end
 

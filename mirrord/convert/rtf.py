@@ -1,4 +1,4 @@
-"""Rich text as the converter reads it best."""
+"""Prepare rich text for the converter."""
 
 import re
 
@@ -8,9 +8,9 @@ _NUMBERED_HEADING = re.compile(rb"(?:\\ilvl\d+)?(\\outlinelevel\d)([^{}]*)(?:\{\
 
 def prepared(data: bytes) -> bytes:
     """
-    *data* with headings that are only headings, and in ASCII.
+    *data* in ASCII, with headings that are no list items.
 
-    Writer makes every heading an item of a numbered list too; the converter would make it that, and tear lists apart.
+    Writer makes every heading an item of a numbered list too; the converter would keep that and split lists.
     """
-    ascii_only = _BEYOND_ASCII.sub(lambda found: b"\\'%02x" % found[0][0], data)
+    ascii_only = _BEYOND_ASCII.sub(lambda match: b"\\'%02x" % match[0][0], data)
     return _NUMBERED_HEADING.sub(rb"\1\2", ascii_only)

@@ -1,4 +1,4 @@
-"""What other writers left: plans of dead ones are finished, bytes that wait come into one living journal."""
+"""Adopt leftovers of other writers: finish plans of dead ones, move waiting bytes into one living journal."""
 
 import logging
 import os
@@ -15,11 +15,11 @@ log = logging.getLogger(__name__)
 
 def adopt(tree: Tree, journal: Journal, *, living: bool) -> bool:
     """
-    Take over what all other writers but the daemon left; whether there is more in *journal* than there was.
+    Adopt the leftovers of all other writers but the daemon. Return whether *journal* has new leftovers.
 
-    Call it under the write lock: then none of them is at work. living: also what those left that are still alive.
+    Call it under the write lock: then no other writer is at work. living: adopt those of living writers too.
     """
-    took = False
+    has_new_leftovers = False
     for writer in writers(tree):
         path = f"{TMP}/{writer}"
         if path in (journal.path, f"{TMP}/{DAEMON}"):
@@ -28,33 +28,33 @@ def adopt(tree: Tree, journal: Journal, *, living: bool) -> bool:
             try:
                 dead = Journal(tree, writer)
             except Busy:
-                took |= living and _take_leftovers(tree, journal, path)
+                has_new_leftovers |= living and _move_leftovers(tree, journal, path)
             else:
-                took |= _take_all(tree, journal, dead)
-    return took
+                has_new_leftovers |= _adopt_dead_writer(tree, journal, dead)
+    return has_new_leftovers
 
 
-def _take_all(tree: Tree, journal: Journal, dead: Journal) -> bool:
-    took = False
+def _adopt_dead_writer(tree: Tree, journal: Journal, dead: Journal) -> bool:
+    has_new_leftovers = False
     try:
         relocation.finish(tree, dead)
         dead.bring_back()
-        took = _take_leftovers(tree, journal, dead.path)
+        has_new_leftovers = _move_leftovers(tree, journal, dead.path)
         with tree.directory(TMP) as above, suppress(OSError):
             kernel.rmdir(above, dead.path.rpartition("/")[2])
-    except OSError as error:  # the disk is full, or worse: what is there stays for another time
+    except OSError as error:  # the disk is full, or worse: the leftovers stay for the next attempt
         log.warning("writer_not_adopted", extra={"writer": dead.path, "error": str(error)})
     finally:
         dead.close()
-    return took
+    return has_new_leftovers
 
 
-def _take_leftovers(tree: Tree, journal: Journal, path: str) -> bool:
-    with tree.directory(path) as theirs:
-        found = [name for name in os.listdir(theirs) if label_of(name) is not None and not name.startswith(STAGED)]
-        for name in found:
-            kernel.rename(theirs, name, journal.descriptor, name)
-        if found:
+def _move_leftovers(tree: Tree, journal: Journal, path: str) -> bool:
+    with tree.directory(path) as source:
+        names = [name for name in os.listdir(source) if label_of(name) is not None and not name.startswith(STAGED)]
+        for name in names:
+            kernel.rename(source, name, journal.descriptor, name)
+        if names:
             kernel.fsync(journal.descriptor)
-            kernel.fsync(theirs)
-    return bool(found)
+            kernel.fsync(source)
+    return bool(names)

@@ -1,4 +1,4 @@
-"""What the daemon last agreed on with Postgres, read from its `state.db` by processes that are not the daemon."""
+"""Read files as the daemon last agreed on them with Postgres, from its `state.db`, in other processes."""
 
 import logging
 import sqlite3
@@ -11,15 +11,15 @@ from mirrord.errors import Refused
 from mirrord.mirror.state import PATH, Seen, seen_from, signed
 from mirrord.mirror.tree import Tree
 
-_PATIENCE = 0.2  # seconds for the daemon to end a change
-_AT_ONCE = 500  # inodes in one question
-_MANY = 2_000  # paths: reading all there are is quicker then
+_BUSY_SECONDS = 0.2  # for the daemon to end a change
+_MAX_INODES = 500  # in one query
+_MAX_PATHS = 2_000  # of queries by path; for more paths, reading the whole table is faster
 
 log = logging.getLogger(__name__)
 
 
 class Agreed:
-    """One tree's `state.db`, opened for reading when it is first asked; safe to use from several threads."""
+    """One tree's `state.db`, opened for reading at the first query; safe to use from several threads."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -28,71 +28,73 @@ class Agreed:
         self._file: tuple[int, int] | None = None
 
     def close(self) -> None:
-        """Close the file; the next question opens it anew."""
+        """Close the file; the next query opens it again."""
         with self._guard:
-            self._close()
+            self._close_database()
 
     def of(self, paths: Sequence[str]) -> dict[str, Seen]:
         """
-        The files at *paths* as they were when row and file were last equal; without those of which that is not known.
+        The files at *paths* as they were when row and file were last equal; unknown paths are left out.
 
-        Nothing where the daemon's state cannot be read now; it is only a cache.
+        Empty if the daemon's state cannot be read now; it is only a cache.
         """
         with self._guard:
             try:
-                database = self._opened()
-                return dict(_rows(database, paths)) if database is not None else {}
+                database = self._open_current()
+                return dict(_read_rows(database, paths)) if database is not None else {}
             except (sqlite3.Error, OSError, Refused, ValueError) as error:
                 log.debug("state_not_read", extra={"error": str(error)})
-                self._close()
+                self._close_database()
                 return {}
 
     def at_inodes(self, inodes: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[str, Seen]]]:
-        """What was noted of files and directories with these devices and inodes, with the paths they were at."""
-        found: dict[tuple[int, int], list[tuple[str, Seen]]] = defaultdict(list)
+        """Recorded paths and states of files and directories, by device and inode."""
+        rows_by_inode: dict[tuple[int, int], list[tuple[str, Seen]]] = defaultdict(list)
         with self._guard:
             try:
-                database = self._opened()
-                for path, seen in _rows_at_inodes(database, inodes) if database is not None else ():
-                    found[seen.device, seen.inode].append((path, seen))
+                database = self._open_current()
+                for path, row in _read_rows_at_inodes(database, inodes) if database is not None else ():
+                    rows_by_inode[row.device, row.inode].append((path, row))
             except (sqlite3.Error, OSError, Refused, ValueError) as error:
                 log.debug("state_not_read", extra={"error": str(error)})
-                self._close()
-        return found
+                self._close_database()
+        return rows_by_inode
 
-    def _opened(self) -> sqlite3.Connection | None:
-        found = self._tree.stat(PATH)
-        here = (found.device, found.inode) if found is not None and found.is_file else None
-        if here != self._file:
-            self._close()
-        if self._database is None and here is not None:
+    def _open_current(self) -> sqlite3.Connection | None:
+        stat = self._tree.stat(PATH)
+        identity = (stat.device, stat.inode) if stat is not None and stat.is_file else None
+        if identity != self._file:
+            self._close_database()
+        if self._database is None and identity is not None:
             name = f"file:{quote(str(self._tree.root / PATH))}?mode=ro"
             self._database = sqlite3.connect(
-                name, uri=True, isolation_level=None, check_same_thread=False, timeout=_PATIENCE
+                name, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
             )
-            self._file = here
+            self._file = identity
         return self._database
 
-    def _close(self) -> None:
+    def _close_database(self) -> None:
         if self._database is not None:
             self._database.close()
         self._database = self._file = None
 
 
-def _rows_at_inodes(database: sqlite3.Connection, inodes: Collection[tuple[int, int]]) -> Iterator[tuple[str, Seen]]:
-    """The table has no index for a question that is asked this rarely; SQLite reads it faster than we would."""
+def _read_rows_at_inodes(
+    database: sqlite3.Connection, inodes: Collection[tuple[int, int]]
+) -> Iterator[tuple[str, Seen]]:
+    """This rare query has no index; SQLite scans the table faster than Python would."""
     numbers = [signed(inode) for _, inode in inodes]
-    for first in range(0, len(numbers), _AT_ONCE):
-        some = numbers[first : first + _AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        for path, *values in database.execute(f"SELECT * FROM seen WHERE inode IN ({marks})", some):
-            seen = seen_from(*values)
-            if (seen.device, seen.inode) in inodes:
-                yield path, seen
+    for start in range(0, len(numbers), _MAX_INODES):
+        chunk = numbers[start : start + _MAX_INODES]
+        placeholders = ", ".join("?" * len(chunk))
+        for path, *values in database.execute(f"SELECT * FROM seen WHERE inode IN ({placeholders})", chunk):
+            row = seen_from(*values)
+            if (row.device, row.inode) in inodes:
+                yield path, row
 
 
-def _rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[tuple[str, Seen]]:
-    if len(paths) > _MANY:
+def _read_rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[tuple[str, Seen]]:
+    if len(paths) > _MAX_PATHS:
         for path, *values in database.execute("SELECT * FROM seen"):
             yield path, seen_from(*values)
         return

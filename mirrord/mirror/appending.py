@@ -1,4 +1,4 @@
-"""Files that only grow: a line is there whole and for good, or not at all."""
+"""Append to files that only grow: a line is complete and durable, or absent."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ def append(tree: Tree, path: str, line: bytes) -> None:
     """
     Add *line*, which ends in a newline, to the file at *path*, durably. Call it under the write lock.
 
-    Raises Refused if something else than a regular file is there.
+    Raises Refused if *path* is not a regular file.
     """
     with appending(tree, path, line) as add:
         kernel.fsync_all(*add())
@@ -26,46 +26,46 @@ def append(tree: Tree, path: str, line: bytes) -> None:
 
 @contextmanager
 def appending(tree: Tree, path: str, line: bytes) -> Iterator[Callable[[], Sequence[int]]]:
-    """The same, done when what this yields is called: the descriptors it returns have then to be synced."""
+    """Like append(), in two steps: the yielded function adds the line and returns descriptors to sync."""
     with ExitStack() as stack:
         descriptor: int | None = None
         try:
             descriptor = stack.enter_context(tree.opened(path, _FLAGS))
         except IsADirectoryError:
-            raise _refused(path) from None
+            raise _refusal(path) from None
         except FileNotFoundError:
             pass
         else:
-            _check(descriptor, path)
-        yield partial(_begin, tree, path, line) if descriptor is None else partial(_add, descriptor, line)
+            _check_regular(descriptor, path)
+        yield partial(_create_file, tree, path, line) if descriptor is None else partial(_add_line, descriptor, line)
 
 
-def _begin(tree: Tree, path: str, line: bytes) -> Sequence[int]:
+def _create_file(tree: Tree, path: str, line: bytes) -> Sequence[int]:
     tree.make_directories(parent_of(path))
     with tree.directory(parent_of(path)) as directory:
         name = path.rpartition("/")[2]
         with Opened(os.open(name, _FLAGS | os.O_CREAT, access.FILE_MODE, dir_fd=directory)) as descriptor:
-            _check(descriptor, path)
+            _check_regular(descriptor, path)
             access.inherit(descriptor, directory)
-            kernel.fsync_all(*_add(descriptor, line), directory)
+            kernel.fsync_all(*_add_line(descriptor, line), directory)
     return ()
 
 
-def _check(descriptor: int, path: str) -> None:
+def _check_regular(descriptor: int, path: str) -> None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise _refused(path)
+        raise _refusal(path)
 
 
-def _refused(path: str) -> Refused:
+def _refusal(path: str) -> Refused:
     return Refused(f"{printable(path)!r} is not a regular file; nothing is added to it.")
 
 
-def _add(descriptor: int, line: bytes) -> Sequence[int]:
-    kernel.write(descriptor, _after(descriptor, os.fstat(descriptor).st_size) + line)
+def _add_line(descriptor: int, line: bytes) -> Sequence[int]:
+    kernel.write(descriptor, _missing_newline(descriptor, os.fstat(descriptor).st_size) + line)
     return (descriptor,)
 
 
-def _after(descriptor: int, size_bytes: int) -> bytes:
-    """What ends a line that a crash cut short."""
+def _missing_newline(descriptor: int, size_bytes: int) -> bytes:
+    """A newline if a crash cut the last line short, else nothing."""
     torn = size_bytes > 0 and os.pread(descriptor, 1, size_bytes - 1) != b"\n"
     return b"\n" if torn else b""

@@ -1,7 +1,7 @@
 """
-Where new files are built that come into the tree together: a directory `n.…` of the journal.
+Build new files that enter the tree together, in a directory `n.…` of the journal.
 
-Nobody looks into it, and what a dead writer left of it goes with its journal, unless a plan names it (`relocation`).
+Readers ignore it. Leftovers of a dead writer are removed with its journal, unless a plan names them (`relocation`).
 """
 
 import os
@@ -17,29 +17,29 @@ from mirrord.mirror.label import new_key
 from mirrord.mirror.layout import ARRIVING, lineage
 from mirrord.mirror.tree import DIRECTORY_MODE, Tree
 
-_FEW = 200  # files that are synced one by one; of more, the whole file system is
+_MAX_SINGLE_SYNCS = 200  # files; for more of them the whole file system is synced
 
 
 @dataclass(slots=True)
 class Arrival:
-    """What is being built; its own paths are relative to the directory, *path* to the tree."""
+    """A directory under construction; names are relative to it, *path* to the tree."""
 
     tree: Tree
     path: str
     descriptor: int
-    _made: list[str] = field(default_factory=list)
+    _created_names: list[str] = field(default_factory=list)
 
     def within(self, name: str) -> str:
-        """The path in the tree of what is called *name* here, as long as it waits."""
+        """The path in the tree of *name*, while it waits here."""
         return f"{self.path}/{name}"
 
     def directory(self, name: str) -> None:
-        """Make a directory; the one above it is there."""
+        """Create a directory; its parent exists."""
         kernel.mkdir(self.descriptor, name, DIRECTORY_MODE)
-        self._made.append(name)
+        self._created_names.append(name)
 
     def write(self, name: str, data: bytes) -> None:
-        """Make a file that holds *data*."""
+        """Create a file with the content *data*."""
         descriptor = self._create(name)
         try:
             kernel.write(descriptor, data)
@@ -47,25 +47,25 @@ class Arrival:
             os.close(descriptor)
 
     def stream(self, name: str) -> BinaryIO:
-        """A new, empty file to write, which the caller closes."""
+        """Create an empty file and return its stream; the caller closes it."""
         return os.fdopen(self._create(name), "wb")
 
     def _create(self, name: str) -> int:
         descriptor = kernel.create(self.descriptor, name, access.FILE_MODE)
-        if len(self._made) <= _FEW:
-            self._made.append(name)
+        if len(self._created_names) <= _MAX_SINGLE_SYNCS:
+            self._created_names.append(name)
         return descriptor
 
     def inode(self, name: str) -> int:
-        """What *name* is, whatever it is called later."""
+        """The inode of *name*: it stays when the file is renamed."""
         return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_ino
 
     def seal(self) -> None:
-        """Make all that was built durable."""
-        if len(self._made) > _FEW:
+        """Make all created files and directories durable."""
+        if len(self._created_names) > _MAX_SINGLE_SYNCS:
             kernel.syncfs(self.descriptor)
             return
-        for name in self._made:
+        for name in self._created_names:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor)
             try:
                 kernel.fsync(descriptor)
@@ -77,9 +77,9 @@ class Arrival:
 @contextmanager
 def arriving(tree: Tree, journal: Journal, target: str) -> Iterator[Arrival]:
     """
-    A place to build in, for the length of a `with`; what is still there then goes.
+    A directory to build in, for the length of a `with`; remaining content is removed.
 
-    target: a path in the tree below which it is to be, whose groups and ACLs it gets.
+    target: the future parent path in the tree; the new files get its groups and ACLs.
     """
     name = ARRIVING + new_key()
     with journal.protected(name):
@@ -87,23 +87,23 @@ def arriving(tree: Tree, journal: Journal, target: str) -> Iterator[Arrival]:
         path = f"{journal.path}/{name}"
         try:
             with tree.directory(path) as descriptor:
-                with tree.directory(_standing(tree, target)) as above:
-                    access.imitate(descriptor, above)
+                with tree.directory(_nearest_directory(tree, target)) as parent:
+                    access.imitate(descriptor, parent)
                 yield Arrival(tree, path, descriptor)
         finally:
             dismantle(journal, name)
 
 
 def dismantle(journal: Journal, name: str) -> None:
-    """Remove a place and what is in it."""
+    """Remove a building directory with its content."""
     with suppress(FileNotFoundError):
         shutil.rmtree(name, dir_fd=journal.descriptor)
 
 
-def _standing(tree: Tree, path: str) -> str:
-    """The nearest directory at or above *path* that is there; "" is the root."""
-    for one in lineage(path):
-        found = tree.stat(one)
-        if found is not None and found.is_directory:
-            return one
+def _nearest_directory(tree: Tree, path: str) -> str:
+    """The nearest existing directory at or above *path*; "" is the root."""
+    for directory in lineage(path):
+        stat = tree.stat(directory)
+        if stat is not None and stat.is_directory:
+            return directory
     return ""

@@ -1,4 +1,4 @@
-"""What a write took out of its place: looked at, given back, kept, or handed over as somebody's save."""
+"""Files that a write displaced: verify, put back, keep, or report them as a foreign save."""
 
 from dataclasses import dataclass
 
@@ -16,10 +16,10 @@ WRITER_PATIENCE = 30.0  # seconds to wait for a program that still writes to a d
 @dataclass(frozen=True, slots=True)
 class Displaced:
     """
-    Somebody's save that came between our look and our write.
+    A foreign save between our check and our write.
 
-    name: in the journal, until the caller has taken the bytes in and calls `journal.settle(name, keep=...)`.
-    data: None: still open for writing; look again with `journal.leftovers()`.
+    name: in the journal, until the caller has stored the bytes and calls `journal.settle(name, keep=...)`.
+    data: None: still open for writing; try again with `journal.leftovers()`.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Displaced:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The name to be written, in its open directory."""
+    """The name to write, in its open directory."""
 
     tree: Tree
     path: str
@@ -44,21 +44,21 @@ def move_aside(place: Place, journal: Journal, name: str) -> None:
 
 
 def holds(journal: Journal, name: str, expected: Digest) -> bool:
-    """Whether the file moved aside is the one expected, can be read, and nobody writes to it now."""
+    """Whether the file moved aside is the expected one, is readable, and has no writer now."""
     try:
         if not journal.is_file(name):
             return False
         with journal.opened(name) as descriptor:
             return not kernel.has_writer(descriptor) and contents.digest_now(descriptor) == expected
     except OSError:
-        return False  # so that it is put back, whatever it is
+        return False  # the caller puts it back then
 
 
 def give_back(place: Place, journal: Journal, name: str) -> Displaced:
-    """Undo moving aside and raise Stale; where the name was taken again, keep and return the save."""
+    """Undo moving aside and raise Stale; if the name is taken again, keep and return the save."""
     if put_back(place, journal, name):
         raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
-    return _save(journal, name)
+    return _displaced_save(journal, name)
 
 
 def put_back(place: Place, journal: Journal, name: str) -> bool:
@@ -71,15 +71,15 @@ def put_back(place: Place, journal: Journal, name: str) -> bool:
 
 
 def displaced(journal: Journal, label: Label, name: str) -> Displaced | None:
-    """The displaced file, if it is somebody's save; None: it is what was to be replaced."""
+    """The displaced file, if it is a foreign save; None: it is the file to be replaced."""
     with journal.opened(name) as descriptor:
         if not contents.wait_for_writers(descriptor, WRITER_PATIENCE):
             return Displaced(name, None)
-        found = contents.digest_now(descriptor)
-    return None if found == label.expected else _save(journal, name)
+        digest = contents.digest_now(descriptor)
+    return None if digest == label.expected else _displaced_save(journal, name)
 
 
-def _save(journal: Journal, name: str) -> Displaced:
+def _displaced_save(journal: Journal, name: str) -> Displaced:
     try:
         return Displaced(name, journal.read(name))
     except (Busy, Refused):
@@ -97,5 +97,5 @@ def drop_if(journal: Journal, name: str, ours: Digest) -> bool:
 
 
 def sync(place: Place, journal: Journal, *also: int) -> None:
-    """Make durable where a file went, and what else these descriptors are of."""
+    """Make both directories of a rename durable, and the descriptors *also*."""
     kernel.fsync_all(place.directory, journal.descriptor, *also)

@@ -1,4 +1,4 @@
-"""Which files beside the pages are attachments: what an operator lists, and where a vault of Obsidian puts them."""
+"""Rules for attachments beside pages: patterns of the operator, and the attachment folder of an Obsidian vault."""
 
 import json
 import re
@@ -14,50 +14,50 @@ from mirrord.mirror.tree import Tree
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-VAULT = VAULT_SETTING  # the directory, and the word in a list of patterns
+VAULT = VAULT_SETTING  # the directory, and its word in the list of patterns
 SETTINGS = f"{VAULT}/app.json"
-_LIMIT_BYTES = 1 << 20
-_MEDIA = (  # the files that Obsidian takes for attachments
+_MAX_SETTINGS_BYTES = 1 << 20
+_MEDIA = (  # endings of the files that Obsidian treats as attachments
     *("png", "jpg", "jpeg", "gif", "bmp", "svg", "webp", "avif", "pdf"),
     *("mp3", "wav", "m4a", "ogg", "3gp", "flac", "mp4", "webm", "ogv", "mov", "mkv"),
 )
-_MEDIUM = rf"[^/]*\.(?i:{'|'.join(_MEDIA)})"
-_IN_ROOT = re.compile(_MEDIUM)
-_ANYWHERE = re.compile(rf"(?:.*/)?{_MEDIUM}", re.DOTALL)
+_MEDIA_FILE = rf"[^/]*\.(?i:{'|'.join(_MEDIA)})"
+_MEDIA_IN_ROOT = re.compile(_MEDIA_FILE)
+_MEDIA_ANYWHERE = re.compile(rf"(?:.*/)?{_MEDIA_FILE}", re.DOTALL)
 
 VaultRule = re.Pattern[str]
 
 
 class AttachmentRules:
-    """Of files that are neither pages nor below `assets`, which are attachments. Never a reason to delete one."""
+    """Tells attachments among files that are neither pages nor below `assets`. Never a reason to delete one."""
 
     def __init__(self, patterns: Sequence[str] = (), vault: VaultRule | None = None) -> None:
-        """*patterns*: in gitignore syntax. Raises Damaged if one cannot be understood."""
-        self._spec = _compiled(tuple(patterns))
+        """*patterns*: in gitignore syntax. Raises Damaged for an invalid pattern."""
+        self._spec = _compile_patterns(tuple(patterns))
         self._vault = vault
 
     @property
     def follow_vault(self) -> bool:
-        """Whether a vault of Obsidian says something."""
+        """Whether an Obsidian vault contributes a rule."""
         return self._vault is not None
 
     @classmethod
     def load(cls, tree: Tree) -> "AttachmentRules":
-        """The rules of a tree as they are now. Raises Busy while the vault's settings are being written."""
+        """The current rules of a tree. Raises Busy while the vault's settings are being written."""
         return cls.of_vault(tree, tree)
 
     @classmethod
     def of_vault(cls, tree: Tree, vault: Tree) -> "AttachmentRules":
-        """The rules of a *tree* that has the settings of *vault*. Raises Busy as load()."""
+        """The rules of *tree* with the settings of *vault*. Raises Busy as load() does."""
         return cls(tree.attachments, _load_vault_rule(vault) if VAULT in tree.attachments else None)
 
     def leave_out(self, path: str) -> bool:
-        """Whether the file at *path* can be nothing, or lies beside the pages without being an attachment."""
+        """Whether the file at *path* is no entry at all, or lies beside the pages without being an attachment."""
         spot = spot_of_file(path)
         return spot is None or (is_beside(spot) and not self.take(path))
 
     def take(self, path: str) -> bool:
-        """Whether the visible file at *path*, which is no page, is an attachment."""
+        """Whether the visible file at *path*, not a page, is an attachment."""
         if (self._vault is None and self._spec is None) or not may_be_beside(path):
             return False
         if self._vault is not None and self._vault.fullmatch(path):
@@ -66,7 +66,7 @@ class AttachmentRules:
 
 
 def vault_rule(text: str) -> VaultRule | None:
-    """Which files Obsidian's `app.json` makes attachments; None: it says nothing that can be understood."""
+    """The attachment rule of Obsidian's `app.json`; None: invalid settings."""
     try:
         settings = json.loads(text)
     except (ValueError, RecursionError):
@@ -85,15 +85,16 @@ def _rule_of_folder(folder: str) -> VaultRule | None:
     if any(part.startswith(".") for part in parts):
         return None
     if not parts:
-        return _ANYWHERE if is_relative else _IN_ROOT
+        return _MEDIA_ANYWHERE if is_relative else _MEDIA_IN_ROOT
     return re.compile(("(?:.*/)?" if is_relative else "") + re.escape("/".join(parts)) + "/.+", re.DOTALL)
 
 
 def _load_vault_rule(tree: Tree) -> VaultRule | None:
     try:
-        data, _ = tree.read(SETTINGS, _LIMIT_BYTES)
+        data, _ = tree.read(SETTINGS, _MAX_SETTINGS_BYTES)
     except FileNotFoundError:
-        return _IN_ROOT if _is_vault(tree) else None  # Obsidian writes no file while nothing was changed
+        # Obsidian writes no file before the first change of a setting
+        return _MEDIA_IN_ROOT if _is_vault(tree) else None
     except (Damaged, Refused, OSError):
         return None
     try:
@@ -104,15 +105,15 @@ def _load_vault_rule(tree: Tree) -> VaultRule | None:
 
 def _is_vault(tree: Tree) -> bool:
     try:
-        found = tree.stat(VAULT)
+        stat = tree.stat(VAULT)
     except (Refused, OSError):
         return False
-    return found is not None and found.is_directory
+    return stat is not None and stat.is_directory
 
 
 @lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> "GitIgnoreSpec | None":
-    """None: nothing beyond what is below `assets`."""
+def _compile_patterns(patterns: tuple[str, ...]) -> "GitIgnoreSpec | None":
+    """None: only files below `assets` are attachments."""
     lines = [line for line in patterns if line not in ATTACHMENTS]
     if not lines:
         return None

@@ -1,4 +1,4 @@
-"""What readers keep of a page between two looks, and the reading of it from the first bytes of its file."""
+"""Summaries of pages that readers keep between two looks, read from the first bytes of the files."""
 
 import os
 import re
@@ -15,8 +15,8 @@ from mirrord.mirror.layout import spot_of_file
 from mirrord.mirror.tree import Tree
 
 LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
-_PIECE = 262_144  # bytes: nearly all pages are shorter
-_HEAD = 300_000  # bytes that the longest front matter YAML is read of can take
+_PIECE_BYTES = 262_144  # nearly all pages are shorter
+_MAX_HEAD_BYTES = 300_000  # the longest front matter that is read as YAML
 _FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
 
 
@@ -50,7 +50,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A card and the stat it belongs to; is_settled: as long as the stat stays, so does the page."""
+    """A card with its stat; is_settled: the page is unchanged as long as the stat is."""
 
     card: Card
     stat: Stat
@@ -59,7 +59,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The text of a page, None if it is none, and the stat it belongs to; is_settled: as in Reading."""
+    """The text of a page, None if it is no text, with its stat; is_settled: as in Reading."""
 
     text: str | None
     stat: Stat
@@ -97,20 +97,20 @@ def read_card(directory: int, path: str) -> Reading | None:
         before = stat_of(os.fstat(descriptor))
         if not before.is_file:
             return None
-        data = _beginning(descriptor, before.size)
+        data = _read_beginning(descriptor, before.size)
     except OSError:
         return None
     finally:
         os.close(descriptor)
-    # What is written from now on gets another stat: even a card of half a page only lasts until the next look
+    # A later write changes the stat: even a card of half a page lasts only until the next look
     return Reading(card_of(path, data, is_whole=len(data) >= before.size), before, before.is_settled(began))
 
 
 def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
-    """The card of a page of which *data* is known: all, or the beginning."""
-    text = _decoded(data, is_whole=is_whole)
+    """The card of a page; *data*: its bytes, or the first of them."""
+    text = _decode_or_none(data, is_whole=is_whole)
     head = head_of(text) if text is not None else Head()
-    title = head.title or _name(path)
+    title = head.title or _page_name(path)
     is_text = True if is_whole and text is not None else None if text is not None else False
     return Card(
         *(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text),
@@ -119,12 +119,12 @@ def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
     )
 
 
-def _name(path: str) -> str:
+def _page_name(path: str) -> str:
     spot = spot_of_file(path)
     return spot.name if spot is not None else path
 
 
-def _decoded(data: bytes, *, is_whole: bool) -> str | None:
+def _decode_or_none(data: bytes, *, is_whole: bool) -> str | None:
     if b"\0" in data:
         return None
     try:
@@ -135,10 +135,10 @@ def _decoded(data: bytes, *, is_whole: bool) -> str | None:
         return data[: error.start].decode()  # the piece ends within a character
 
 
-def _beginning(descriptor: int, size_bytes: int) -> bytes:
-    """A piece; more where front matter goes on behind it."""
-    data = os.read(descriptor, min(size_bytes, _PIECE))
-    if len(data) == _PIECE and data.lstrip(b"\xef\xbb\xbf").startswith(b"---") and not _FENCE.search(data, 3):
-        while len(data) < _HEAD and (piece := os.read(descriptor, _PIECE)):
+def _read_beginning(descriptor: int, size_bytes: int) -> bytes:
+    """The first piece; more if the front matter continues behind it."""
+    data = os.read(descriptor, min(size_bytes, _PIECE_BYTES))
+    if len(data) == _PIECE_BYTES and data.lstrip(b"\xef\xbb\xbf").startswith(b"---") and not _FENCE.search(data, 3):
+        while len(data) < _MAX_HEAD_BYTES and (piece := os.read(descriptor, _PIECE_BYTES)):
             data += piece
     return data

@@ -1,7 +1,7 @@
 """
-Which pages a tree has, for readers that are not the daemon: never stale, and only read where it is asked.
+The pages of a tree, for processes other than the daemon: never stale, and read on demand only.
 
-Every look goes to the disk. What is kept between looks is what was read of files whose stat stays the same.
+Every look goes to the disk. Content that was read is reused as long as the stat of its file stays the same.
 """
 
 import threading
@@ -34,103 +34,103 @@ class Catalogue:
         self.tree = tree
         self.tenant = tenant
         self.agreed = Agreed(tree)
-        self._known: dict[str, Sight] = {}
+        self._sights: dict[str, Sight] = {}
         self._walk = Walk({})
         self._readings: dict[str, Reading] = {}
         self._guard = threading.Lock()
         self._ignore: tuple[tuple[object, ...], Ignore] = ((), Ignore())
 
     def close(self) -> None:
-        """Give back what is open; the tree is not."""
+        """Close open files; the tree stays open."""
         self.agreed.close()
 
     def look(self) -> "Snapshot":
-        """The tree from now on: each directory is looked at once, when it is first asked for."""
-        return Snapshot(self, self._patterns())
+        """A view of the tree from now on: each directory is listed once, at the first request."""
+        return Snapshot(self, self._load_patterns())
 
     def cards(self, stats: Mapping[str, Stat]) -> dict[str, Card]:
-        """The cards of pages that are there, in their order; a file is opened only if its stat is not what it was."""
-        found, unread = dict[str, Card](), defaultdict[str, list[str]](list)
+        """The cards of existing pages, in the given order; a file is opened only if its stat changed."""
+        cards, unread = dict[str, Card](), defaultdict[str, list[str]](list)
         for path, stat in stats.items():
-            known = self._readings.get(path)
-            if known is not None and (known.stat is stat or known.stat == stat):
-                found[path] = known.card
+            reading = self._readings.get(path)
+            if reading is not None and (reading.stat is stat or reading.stat == stat):
+                cards[path] = reading.card
             else:
                 unread[parent_of(path)].append(path)
-        for reading in self._read(unread):
-            found[reading.card.path] = reading.card
-        return {path: found[path] for path in stats if path in found} if unread else found
+        for reading in self._read_cards(unread):
+            cards[reading.card.path] = reading.card
+        return {path: cards[path] for path in stats if path in cards} if unread else cards
 
     def roll(self, walk: Walk) -> Roll:
         """Every page of *walk*."""
-        found = walk.roll
-        if found is None:
-            found = Roll(self.cards(walk.pages))
-            if len(found.cards) == len(walk.pages) and all(map(self._is_known, found.cards.values())):
-                walk.roll = found
-        return found
+        roll = walk.roll
+        if roll is None:
+            roll = Roll(self.cards(walk.pages))
+            if len(roll.cards) == len(walk.pages) and all(map(self._is_cached, roll.cards.values())):
+                walk.roll = roll
+        return roll
 
     def glance(self, directory: str, patterns: Ignore) -> Glance:
-        """What a directory holds right now, by name."""
-        known = self._known.get(directory, NOTHING)
-        found = glance(self.tree, patterns, directory, known.glance)
-        if found is not known.glance:
-            self._known[directory] = Sight(found, known.stats)
-        return found
+        """The current content of a directory, by name."""
+        cached = self._sights.get(directory, NOTHING)
+        current = glance(self.tree, patterns, directory, cached.glance)
+        if current is not cached.glance:
+            self._sights[directory] = Sight(current, cached.stats)
+        return current
 
     def sight(self, directory: str, patterns: Ignore) -> Sight:
-        """What a directory holds right now, with stats."""
-        known = self._known.get(directory, NOTHING)
-        found = sight(self.tree, patterns, directory, known)
-        if found is not known:
-            self._known[directory] = found
-        return found
+        """The current content of a directory, with stats."""
+        cached = self._sights.get(directory, NOTHING)
+        current = sight(self.tree, patterns, directory, cached)
+        if current is not cached:
+            self._sights[directory] = current
+        return current
 
     def walked(self, sights: Mapping[str, Sight]) -> Walk:
-        """The tree of which these are all directories: the same as before if nothing changed. Forgets what is gone."""
+        """The tree of these directories: the previous one if nothing changed. Drops caches of removed paths."""
         walk = Walk(sights)
         with self._guard:
             if self._walk.is_same(walk):
                 return self._walk
             self._walk = walk
-            self._known = {path: known for path, known in self._known.items() if path in sights}
-            self._readings = {path: known for path, known in self._readings.items() if path in walk.pages}
+            self._sights = {path: cached for path, cached in self._sights.items() if path in sights}
+            self._readings = {path: cached for path, cached in self._readings.items() if path in walk.pages}
         return walk
 
-    def _is_known(self, card: Card) -> bool:
-        known = self._readings.get(card.path)
-        return known is not None and known.card is card
+    def _is_cached(self, card: Card) -> bool:
+        reading = self._readings.get(card.path)
+        return reading is not None and reading.card is card
 
-    def _read(self, unread: Mapping[str, list[str]]) -> Iterator[Reading]:
+    def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[Reading]:
         for directory, paths in unread.items():
             try:
                 with self.tree.directory(directory) as descriptor:
                     readings = [reading for path in paths if (reading := read_card(descriptor, path))]
             except (OSError, MirrordError):
-                continue  # gone since it was listed
+                continue  # removed since it was listed
             with self._guard:
-                self._readings |= {one.card.path: one for one in readings if one.is_settled}
+                self._readings |= {reading.card.path: reading for reading in readings if reading.is_settled}
             yield from readings
 
-    def _patterns(self) -> Ignore:
-        """What is kept out as it is now; as it was, while that cannot be taken."""
-        governed_by, known = self._ignore
-        found = ignore.governing(self.tree)
-        if found != governed_by:
+    def _load_patterns(self) -> Ignore:
+        """The current patterns; the previous ones while the current cannot be read."""
+        governed_by, patterns = self._ignore
+        current = ignore.governing(self.tree)
+        if current != governed_by:
             try:
-                known = Ignore.load(self.tree)
+                patterns = Ignore.load(self.tree)
             except (Busy, Damaged, Refused):
-                return known
-            self._ignore = found, known
-        return known
+                return patterns
+            self._ignore = current, patterns
+        return patterns
 
 
 class Snapshot:
     """
-    The tree as one question sees it.
+    The tree as one query sees it.
 
-    A page is known by the path of its file, with `.md`: `W/_index.md` is the page of the directory W, or else `W.md`
-    beside it. A directory without either is a folder, known by its own path.
+    The path of its file, with `.md`, identifies a page: `W/_index.md` is the page of the directory W, or else `W.md`
+    beside it. A directory without either is a folder, identified by its own path.
     """
 
     def __init__(self, catalogue: Catalogue, patterns: Ignore) -> None:
@@ -143,30 +143,30 @@ class Snapshot:
 
     @cached_property
     def walk(self) -> Walk:
-        """The whole tree: the one of the look before if nothing changed."""
-        found = {"": self._sight("")}
+        """The whole tree: the one of the previous look if nothing changed."""
+        sights = {"": self._list_with_stats("")}
         pending = [""]
         for directory in pending:
-            here = found[directory].glance
-            for name in sorted([*here.directories, *([ASSETS] if here.has_assets else [])]):
+            listing = sights[directory].glance
+            for name in sorted([*listing.directories, *([ASSETS] if listing.has_assets else [])]):
                 below = join(directory, name)
-                found[below] = self._sight(below)
+                sights[below] = self._list_with_stats(below)
                 pending.append(below)
-        return self._catalogue.walked(found)
+        return self._catalogue.walked(sights)
 
     @property
     def folders(self) -> Collection[str]:
-        """Every directory without a page file; looks at the whole tree."""
+        """Every directory without a page file; lists the whole tree."""
         return self.walk.folders
 
     @property
     def pages(self) -> Mapping[str, Stat]:
-        """Every page; looks at the whole tree."""
+        """Every page; lists the whole tree."""
         return self.walk.pages
 
     @cached_property
     def roll(self) -> Roll:
-        """Every page, as in the look before if nothing changed; looks at the whole tree, and reads what changed."""
+        """Every page: the previous value if nothing changed; lists the whole tree and reads changed pages."""
         return self._catalogue.roll(self.walk)
 
     @property
@@ -176,75 +176,75 @@ class Snapshot:
 
     @property
     def attachments(self) -> Mapping[str, Stat]:
-        """Every attachment; looks at the whole tree."""
+        """Every attachment; lists the whole tree."""
         return self.walk.attachments
 
     def would_attach(self, path: str) -> bool:
-        """Whether a file that is new at *path*, which is no page, would be an attachment."""
+        """Whether a new file at *path*, not a page, would be an attachment."""
         return not self._patterns.leaves_out(path)
 
     @property
     def has_patterns(self) -> bool:
-        """Whether files lie about that keep programs that search out of some pages; looks at the whole tree."""
+        """Whether ignore files exist that hide pages from search programs; lists the whole tree."""
         return self.walk.has_patterns
 
     def page(self, path: str) -> Card | None:
         """The page whose file is exactly *path*."""
-        return self.cards([path]).get(path) if _is_page(path) else None
+        return self.cards([path]).get(path) if _is_page_path(path) else None
 
     def find(self, path: str) -> Card | None:
-        """What a person means by *path*: a page with or without `.md`, the page of a directory, or a folder; "" no."""
+        """The page or folder meant by *path*: with or without `.md`, the page of a directory, or a folder; "": None."""
         path = path.strip("/")
         if not path:
             return None
         index = join(path, INDEX_FILE)
-        return self.page(path) or self.page(index) or self.page(path + SUFFIX) or self._folder(path)
+        return self.page(path) or self.page(index) or self.page(path + SUFFIX) or self._find_folder(path)
 
     def cards(self, paths: Iterable[str]) -> dict[str, Card]:
-        """The cards of pages that are still there, in the order of *paths*."""
+        """The cards of existing pages, in the order of *paths*."""
         paths = list(paths)
         missing = [path for path in paths if path not in self._cards]
-        stats = {path: stat for path in missing if (stat := self._stat(path)) is not None}
+        stats = {path: stat for path in missing if (stat := self._stat_page(path)) is not None}
         self._cards |= self._catalogue.cards(stats)
         return {path: self._cards[path] for path in paths if path in self._cards}
 
     def children(self, directory: str) -> list[Card]:
-        """The pages and folders right below *directory*, in the order of the sidebar: by position, then by title."""
+        """The pages and folders directly below *directory*, in sidebar order: by position, then by title."""
         if is_in_assets(directory):
             return []
-        here = self._glance(directory)
-        pages = [name for name in here.files if name != INDEX_FILE or not directory]
+        listing = self._list_names(directory)
+        pages = [name for name in listing.files if name != INDEX_FILE or not directory]
         folders = []
-        for name in here.directories:
-            if INDEX_FILE in self._glance(join(directory, name)).files:
+        for name in listing.directories:
+            if INDEX_FILE in self._list_names(join(directory, name)).files:
                 pages.append(f"{name}/{INDEX_FILE}")
             elif not self._has_page(join(directory, name)):
                 folders.append(folder_card(join(directory, name)))
-        found = [*self.cards(join(directory, name) for name in pages).values(), *folders]
-        return sorted(found, key=_in_sidebar)
+        cards = [*self.cards(join(directory, name) for name in pages).values(), *folders]
+        return sorted(cards, key=_sidebar_key)
 
     def has_directory(self, card: Card) -> bool:
-        """Whether the directory is there where the pages below a page or folder are."""
+        """Whether the directory for the children of a page or folder exists."""
         directory = directory_of(card.path, card.kind)
-        return directory.rpartition("/")[2] in self._glance(parent_of(directory)).directories
+        return directory.rpartition("/")[2] in self._list_names(parent_of(directory)).directories
 
     def has_children(self, card: Card) -> bool:
         """Whether a page or folder holds pages or folders."""
         if not self.has_directory(card):
             return False
-        here = self._glance(directory_of(card.path, card.kind))
-        return bool(here.directories) or any(name != INDEX_FILE for name in here.files)
+        listing = self._list_names(directory_of(card.path, card.kind))
+        return bool(listing.directories) or any(name != INDEX_FILE for name in listing.files)
 
     def has_file(self, path: str) -> bool:
-        """Whether a file of any kind, synced or not, is at *path* right now."""
+        """Whether a file of any kind, synced or not, exists at *path* now."""
         try:
-            found = self._tree.stat(path)
+            stat = self._tree.stat(path)
         except (OSError, Refused):
             return False
-        return found is not None and found.is_file
+        return stat is not None and stat.is_file
 
     def nearest(self, path: str) -> tuple[str, ...]:
-        """Up to three pages that may have been meant; looks at the whole tree."""
+        """Up to three pages with similar paths; lists the whole tree."""
         return nearest(path, self.pages)
 
     def id_of(self, card: Card) -> EntryId:
@@ -253,70 +253,70 @@ class Snapshot:
 
     def ids(self, cards: Sequence[Card]) -> dict[str, EntryId]:
         """
-        The ids by which Postgres knows pages and folders.
+        The ids of pages and folders in Postgres.
 
-        What the daemon noted of the file as it is now; else its own `id:`; else what was noted of the path; else of the
-        file at another path; else the id that a new file at that path gets.
+        In this order: the daemon's record of the unchanged file; the file's own `id:`; the record of the path; the
+        record of the file at another path; the id that a new file at that path gets.
         """
-        noted = self._catalogue.agreed.of([card.path for card in cards])
-        found = dict[str, EntryId]()
+        records = self._catalogue.agreed.of([card.path for card in cards])
+        ids = dict[str, EntryId]()
         for card in cards:
-            seen = noted.get(card.path)
-            own = None if seen is not None and self._is_same(card.path, seen) else parse_id(card.claimed)
-            if (known := own or (seen.entry if seen else None)) is not None:
-                found[card.path] = known
-        left = [card.path for card in cards if card.path not in found]
-        moved = moved_entries(self._tree, self._catalogue.agreed, left)
-        return found | {path: moved.get(path) or id_of_path(self._catalogue.tenant, path) for path in left}
+            record = records.get(card.path)
+            claimed_id = None if record is not None and self._is_same(card.path, record) else parse_id(card.claimed)
+            if (entry_id := claimed_id or (record.entry if record else None)) is not None:
+                ids[card.path] = entry_id
+        unknown_paths = [card.path for card in cards if card.path not in ids]
+        moved_ids = moved_entries(self._tree, self._catalogue.agreed, unknown_paths)
+        return ids | {path: moved_ids.get(path) or id_of_path(self._catalogue.tenant, path) for path in unknown_paths}
 
-    def _is_same(self, path: str, seen: Seen) -> bool:
-        """Whether what the daemon noted is of the file as it is now; a folder has none."""
-        stat = self._stat(path)
-        return stat is None or seen.matches(stat)
+    def _is_same(self, path: str, record: Seen) -> bool:
+        """Whether the daemon's record matches the current file; always for a folder."""
+        stat = self._stat_page(path)
+        return stat is None or record.matches(stat)
 
     def read(self, path: str) -> Whole | None:
-        """All of a page as it is right now; see card.read_whole()."""
+        """The current text of a page; see card.read_whole()."""
         return read_whole(self._tree, path)
 
-    def _folder(self, path: str) -> Card | None:
-        here = self._glance(parent_of(path))
-        return folder_card(path) if path.rpartition("/")[2] in here.directories and not is_in_assets(path) else None
+    def _find_folder(self, path: str) -> Card | None:
+        listing = self._list_names(parent_of(path))
+        return folder_card(path) if path.rpartition("/")[2] in listing.directories and not is_in_assets(path) else None
 
     def _has_page(self, directory: str) -> bool:
-        return has_page(directory, self._glance(directory), self._glance(parent_of(directory)))
+        return has_page(directory, self._list_names(directory), self._list_names(parent_of(directory)))
 
-    def _stat(self, path: str) -> Stat | None:
+    def _stat_page(self, path: str) -> Stat | None:
         directory, _, name = path.rpartition("/")
         stats = self._stats.get(directory)
-        return (self._sight(directory).stats if stats is None else stats).get(name)
+        return (self._list_with_stats(directory).stats if stats is None else stats).get(name)
 
-    def _glance(self, directory: str) -> Glance:
-        found = self._glances.get(directory)
-        if found is None:
+    def _list_names(self, directory: str) -> Glance:
+        listing = self._glances.get(directory)
+        if listing is None:
             is_open = self._is_open(directory)
-            found = self._catalogue.glance(directory, self._patterns) if is_open else NOTHING.glance
-            self._glances[directory] = found
-        return found
+            listing = self._catalogue.glance(directory, self._patterns) if is_open else NOTHING.glance
+            self._glances[directory] = listing
+        return listing
 
-    def _sight(self, directory: str) -> Sight:
+    def _list_with_stats(self, directory: str) -> Sight:
         if directory in self._stats:
             return Sight(self._glances[directory], self._stats[directory])
-        found = self._catalogue.sight(directory, self._patterns) if self._is_open(directory) else NOTHING
-        self._glances[directory], self._stats[directory] = found
-        return found
+        sight = self._catalogue.sight(directory, self._patterns) if self._is_open(directory) else NOTHING
+        self._glances[directory], self._stats[directory] = sight
+        return sight
 
     def _is_open(self, directory: str) -> bool:
-        """Whether neither a dot-name nor `.mirrorignore` keeps it out; what a glance listed is."""
+        """Whether neither a dot-name nor `.mirrorignore` excludes it; listed directories are always open."""
         if not directory or parent_of(directory) in self._glances:
             return True
-        shown = all(map(is_visible, directory.split("/")))
-        return shown and not any(self._patterns.matches(path, True) for path in lineage(directory))
+        is_shown = all(map(is_visible, directory.split("/")))
+        return is_shown and not any(self._patterns.matches(path, True) for path in lineage(directory))
 
 
-def _in_sidebar(card: Card) -> tuple[bool, str, str, str, str]:
+def _sidebar_key(card: Card) -> tuple[bool, str, str, str, str]:
     return card.position is None, card.position or "", name_key(card.title), card.title, card.path
 
 
-def _is_page(path: str) -> bool:
+def _is_page_path(path: str) -> bool:
     spot = spot_of_file(path)
     return spot is not None and spot.kind is Kind.PAGE

@@ -1,4 +1,4 @@
-"""Opens paths beneath a directory: never above it, never through a symbolic link, and of a tree no other mount."""
+"""Open paths beneath a directory: never above it, never through a symbolic link or, in a tree, into another mount."""
 
 import errno
 import os
@@ -9,11 +9,11 @@ from mirrord.mirror import kernel
 from mirrord.mirror.layout import lineage, printable
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
-ITSELF = os.O_PATH | os.O_NOFOLLOW  # to look at whatever has that name, a link too
+ITSELF = os.O_PATH | os.O_NOFOLLOW  # to inspect the entry of that name, a link too
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY  # a fifo must not block
 
-_PATH_MAX = 4096  # bytes with the final zero; longer paths go step by step
-_SURELY_SHORT = _PATH_MAX // 4  # code points, none of which has more bytes
+_MAX_PATH_BYTES = 4096  # with the final zero; longer paths go step by step
+_MAX_SHORT_CODE_POINTS = _MAX_PATH_BYTES // 4  # of at most 4 bytes each
 _OUTSIDE = frozenset({"", ".", ".."})
 
 
@@ -27,8 +27,8 @@ def opened(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bo
     """
     A descriptor of *path* beneath *root*.
 
-    native: use openat2; else go step by step, each without following, and mounts are not seen.
-    crosses_mounts: whether what is mounted below *root* belongs to it.
+    native: use openat2; else go step by step without following links, and mounts are not detected.
+    crosses_mounts: whether mounts below *root* belong to it.
 
     Raises:
         Mounted: something is mounted on the way.
@@ -37,9 +37,9 @@ def opened(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bo
     """
     check(path)
     try:
-        if native and (len(path) < _SURELY_SHORT or len(os.fsencode(path)) < _PATH_MAX):
+        if native and (len(path) < _MAX_SHORT_CODE_POINTS or len(os.fsencode(path)) < _MAX_PATH_BYTES):
             return (kernel.openat2_across if crosses_mounts else kernel.openat2)(root, path or ".", flags)
-        return _walked(root, path.split("/") if path else [], flags)
+        return _open_stepwise(root, path.split("/") if path else [], flags)
     except OSError as error:
         if error.errno == errno.EXDEV and (mount := _mount_above(root, path)) is not None:
             raise mounted(path, mount) from None
@@ -51,12 +51,12 @@ def opened(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bo
 
 
 def mounted(path: str, mount: str) -> Mounted:
-    """What is said of *path*, because something is mounted on the directory or file *mount*."""
+    """The error for *path* below a mount on the directory or file *mount*."""
     return Mounted(f"{printable(path)!r} {why_not_mirrored(mount)}.")
 
 
 def why_not_mirrored(mount: str) -> str:
-    """The rest of a sentence that begins with the path of what is at or below *mount*."""
+    """The rest of a sentence that begins with a path at or below *mount*."""
     return (
         f"is not mirrored, because another file system or a bind mount is on {printable(mount)!r}; unmount that, or "
         "mount it outside the tree and put the files themselves here"
@@ -64,7 +64,7 @@ def why_not_mirrored(mount: str) -> str:
 
 
 def _mount_above(root: int, path: str) -> str | None:
-    """The first part of *path* that something is mounted on; None: there is none."""
+    """The first part of *path* that is a mount point; None: there is none."""
     for above in [*lineage(path)][::-1]:
         try:
             os.close(kernel.openat2(root, above, ITSELF))
@@ -75,7 +75,7 @@ def _mount_above(root: int, path: str) -> str | None:
 
 
 def _is_inside(root: int, path: str) -> bool:
-    """Whether nothing but a mount is in the way to *path*."""
+    """Whether a mount is the only obstacle on the way to *path*."""
     try:
         os.close(kernel.openat2_across(root, path, ITSELF))
     except OSError:
@@ -83,21 +83,21 @@ def _is_inside(root: int, path: str) -> bool:
     return True
 
 
-def _walked(root: int, parts: list[str], flags: int) -> int:
+def _open_stepwise(root: int, parts: list[str], flags: int) -> int:
     directory = root
     try:
         for part in parts[:-1]:
-            below = _step(directory, part, DIRECTORY)
+            below = _open_part(directory, part, DIRECTORY)
             if directory != root:
                 os.close(directory)
             directory = below
-        return _step(directory, parts[-1] if parts else ".", flags)
+        return _open_part(directory, parts[-1] if parts else ".", flags)
     finally:
         if directory != root:
             os.close(directory)
 
 
-def _step(directory: int, name: str, flags: int) -> int:
+def _open_part(directory: int, name: str, flags: int) -> int:
     try:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     except NotADirectoryError:

@@ -1,4 +1,4 @@
-"""Reads an open file only while nobody is writing to it."""
+"""Read open files that have no writer."""
 
 import hashlib
 import os
@@ -10,40 +10,40 @@ from mirrord.mirror import kernel
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.layout import printable
 
-PROBE_PAUSE = 0.3  # seconds between two equal stats where leases do not tell
+PROBE_PAUSE = 0.3  # seconds between two equal stats where leases are unavailable
 HELD_PAUSE_SECONDS = 0.1  # between two looks at a file that is open for writing
-_HELD_LOOKS = 5
-_PIECE = 1 << 20  # bytes
+_MAX_HELD_LOOKS = 5
+_PIECE_BYTES = 1 << 20  # bytes
 
 
 def read(descriptor: int, path: str, limit_bytes: int, earlier: Stat | None = None) -> tuple[bytes, Stat]:
     """
-    All bytes, and the stat they belong to.
+    All bytes, with their stat.
 
     path: for messages.
-    earlier: a stat taken PROBE_PAUSE or longer ago; spares the wait where leases do not tell.
+    earlier: a stat at least PROBE_PAUSE old; avoids a wait where leases are unavailable.
 
     Raises:
-        Busy: somebody is writing.
+        Busy: the file has a writer.
         Damaged: more than *limit_bytes*.
         Refused: not a regular file.
     """
-    before = _settled(descriptor, path, earlier)
+    before = _check_settled(descriptor, path, earlier)
     check_size(path, before.size, limit_bytes)
-    data = _all(descriptor, before.size)
+    data = _read_all(descriptor, before.size)
     _check_unchanged(descriptor, path, before)
     return data, before
 
 
 def snapshot(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
     """
-    All bytes of a file that somebody has open for writing, as they were at one moment; may be half of what comes.
+    All bytes of a file that is open for writing, as of one moment; possibly half of a save.
 
-    Raises Busy if it was written to just then, Damaged as read() does.
+    Raises Busy if it changed during the read, Damaged as read() does.
     """
     before = stat_of(os.fstat(descriptor))
     check_size(path, before.size, limit_bytes)
-    data = _all(descriptor, before.size)
+    data = _read_all(descriptor, before.size)
     if stat_of(os.fstat(descriptor)) != before:
         raise Busy(f"{printable(path)!r} changed while it was read.")
     return data, before
@@ -51,12 +51,12 @@ def snapshot(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]
 
 def read_held(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
     """
-    All bytes of a file that somebody has open for writing, if two looks HELD_PAUSE_SECONDS apart show the same.
+    All bytes of a file that is open for writing, if two looks HELD_PAUSE_SECONDS apart are equal.
 
-    Raises Busy while it goes on changing, Damaged as read() does.
+    Raises Busy while it keeps changing, Damaged as read() does.
     """
     earlier = snapshot(descriptor, path, limit_bytes)
-    for _ in range(_HELD_LOOKS):
+    for _ in range(_MAX_HELD_LOOKS):
         time.sleep(HELD_PAUSE_SECONDS)
         now = snapshot(descriptor, path, limit_bytes)
         if now == earlier:
@@ -66,20 +66,20 @@ def read_held(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat
 
 
 def digest(descriptor: int, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
-    """Like read(), of any size, but only the digest."""
-    before = _settled(descriptor, path, earlier)
-    found = digest_now(descriptor)
+    """Like read(), for any size, but only the digest."""
+    before = _check_settled(descriptor, path, earlier)
+    digest_read = digest_now(descriptor)
     _check_unchanged(descriptor, path, before)
-    return found, before
+    return digest_read, before
 
 
 def digest_now(descriptor: int) -> Digest:
-    """The digest of what is there, whoever is writing."""
+    """The digest of the current bytes, with or without a writer."""
     size = os.fstat(descriptor).st_size
-    if size < _PIECE and len(piece := os.pread(descriptor, size + 1, 0)) <= size:
-        return digest_of(piece)  # most files are short, and a buffer for long ones takes long to make
+    if size < _PIECE_BYTES and len(piece := os.pread(descriptor, size + 1, 0)) <= size:
+        return digest_of(piece)  # most files are short, and a buffer for long ones is slow to allocate
     state, offset = hashlib.blake2b(digest_size=32), 0
-    while piece := os.pread(descriptor, _PIECE, offset):
+    while piece := os.pread(descriptor, _PIECE_BYTES, offset):
         state.update(piece)
         offset += len(piece)
     return Digest(state.digest())
@@ -92,7 +92,7 @@ def check_size(path: str, size: int, limit_bytes: int) -> None:
 
 
 def wait_for_writers(descriptor: int, patience: float) -> bool:
-    """Whether, within *patience* seconds, nobody has the file open for writing any more."""
+    """Whether the file has no writer any more, within *patience* seconds."""
     end = time.monotonic() + patience
     while not _is_settled(descriptor, None):
         if time.monotonic() > end:
@@ -101,14 +101,14 @@ def wait_for_writers(descriptor: int, patience: float) -> bool:
     return True
 
 
-def _all(descriptor: int, size_bytes: int) -> bytes:
+def _read_all(descriptor: int, size_bytes: int) -> bytes:
     data = b""
     while len(data) < size_bytes and (piece := os.pread(descriptor, size_bytes - len(data), len(data))):
         data += piece
     return data
 
 
-def _settled(descriptor: int, path: str, earlier: Stat | None) -> Stat:
+def _check_settled(descriptor: int, path: str, earlier: Stat | None) -> Stat:
     if not stat_of(os.fstat(descriptor)).is_file:
         raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
     if not _is_settled(descriptor, earlier):

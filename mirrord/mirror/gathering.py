@@ -1,11 +1,11 @@
-"""What changed in several trees, handed out tree by tree: what happens in one must not hold up the others."""
+"""Gather changes of several trees and hand them out per tree: activity in one must not delay the others."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-SILENCE = 0.007  # seconds that end what happens in a tree, where more may come; less shows more renames half done
-LONGEST = 0.05  # seconds after which it is handed out at the latest
-FEW = 20  # paths of which it is worth asking whether more may come
+SILENCE = 0.007  # seconds that end a burst of changes in a tree; with less, more renames appear half done
+LONGEST = 0.05  # seconds of a burst after which it is handed out at the latest
+FEW = 20  # paths at most for which the check for more changes is worth its cost
 
 Told = Callable[[set[str]], bool]
 
@@ -15,7 +15,7 @@ class _Pending:
     """
     since, last: when the first and the last of *paths* was added, in seconds of any clock.
 
-    fresh: whether nobody was asked about it since.
+    fresh: whether *told* was not called since the last path.
     """
 
     since: float
@@ -25,15 +25,15 @@ class _Pending:
 
     @property
     def due(self) -> float:
-        """When no more of it is awaited."""
+        """When the wait for more changes ends."""
         return min(self.last + SILENCE, self.since + LONGEST)
 
 
 class Gathering:
     """
-    Paths below a directory, which are of one tree if they begin with one name.
+    Changed paths below a directory; those with the same first part belong to one tree.
 
-    told: whether nothing more is to come of what happened at these paths, so that no silence is awaited.
+    told: whether the changes at these paths are complete, so that no silence has to be awaited.
     """
 
     def __init__(self, told: Told) -> None:
@@ -41,7 +41,7 @@ class Gathering:
         self._pending: dict[str, _Pending] = {}
 
     def add(self, paths: Iterable[str], now: float) -> None:
-        """Something happened at *paths*."""
+        """Record changes at *paths*."""
         for path in paths:
             tree = path.partition("/")[0]
             pending = self._pending.setdefault(tree, _Pending(now, now))
@@ -49,16 +49,16 @@ class Gathering:
             pending.last, pending.fresh = now, True
 
     def take(self, now: float) -> set[str]:
-        """All paths of every tree of which no more is awaited."""
-        whole = [tree for tree, pending in self._pending.items() if self._is_whole(pending, now)]
-        return set[str]().union(*(self._pending.pop(tree).paths for tree in whole))
+        """Remove and return the paths of all trees with complete changes."""
+        complete_trees = [tree for tree, pending in self._pending.items() if self._is_complete(pending, now)]
+        return set[str]().union(*(self._pending.pop(tree).paths for tree in complete_trees))
 
     def seconds_left(self, now: float) -> float | None:
-        """Until there will be something to take, if nothing else happens; None: there is nothing."""
+        """Seconds until take() has paths without further changes; None: nothing is pending."""
         return min((pending.due - now for pending in self._pending.values()), default=None)
 
-    def _is_whole(self, pending: _Pending, now: float) -> bool:
+    def _is_complete(self, pending: _Pending, now: float) -> bool:
         if now >= pending.due:
             return True
-        ask, pending.fresh = pending.fresh and len(pending.paths) <= FEW, False
-        return ask and self._told(pending.paths)
+        may_ask, pending.fresh = pending.fresh and len(pending.paths) <= FEW, False
+        return may_ask and self._told(pending.paths)

@@ -1,4 +1,4 @@
-"""One directory as a reader sees it that is not the daemon: its pages or attachments, and the directories below."""
+"""One directory as seen by processes other than the daemon: its pages or attachments, and its directories."""
 
 import os
 import time
@@ -14,10 +14,10 @@ from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.layout import SUFFIX, is_temporary, is_text
 from mirrord.mirror.tree import Tree
 
-_OTHERS_PATTERNS = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
+_FOREIGN_IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
 
 Stats = Mapping[str, Stat]
-_Seen = TypeVar("_Seen")
+_Listing = TypeVar("_Listing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Glance:
     The names a directory holds.
 
     files: pages; below `assets` attachments. beside: attachments that lie beside the pages.
-    directories: but for `assets`, unless below one.
-    has_patterns: whether files lie there by which programs that search, but not mirrord, leave things out.
-    stat, ignore: what it was listed by; it holds as long as these stay. stat None: not even then.
+    directories: without `assets`, unless below one.
+    has_patterns: whether it holds ignore files that search programs, but not mirrord, obey.
+    stat, ignore: the listing is valid as long as both stay the same. stat None: it is not reusable.
     """
 
     files: frozenset[str] = frozenset()
@@ -47,49 +47,51 @@ class Sight(NamedTuple):
     stats: Stats
 
 
-NOTHING = Sight(Glance(), {})  # of a directory that is gone, a link, or cannot be listed
+NOTHING = Sight(Glance(), {})  # for a directory that is missing, a link, or cannot be listed
 
 
 def glance(tree: Tree, ignore: Ignore, path: str, known: Glance) -> Glance:
     """
-    What the directory *path* holds that is synced. known: what it held at another time; itself if that still holds.
+    The synced content of the directory *path*. known: an earlier listing; returned itself if it is still valid.
 
     Raises Unavailable if the tree's root cannot be listed.
     """
-    return _at(tree, path, lambda descriptor: _listed(descriptor, path, ignore, known), NOTHING.glance)
+    return _look_at_directory(
+        tree, path, lambda descriptor: _list_directory(descriptor, path, ignore, known), NOTHING.glance
+    )
 
 
 def sight(tree: Tree, ignore: Ignore, path: str, known: Sight) -> Sight:
-    """Like glance(), with stats; each part is that of *known* if it is the same."""
+    """Like glance(), with stats; equal parts are those of *known* itself."""
 
-    def seen(descriptor: int) -> Sight:
-        names = _listed(descriptor, path, ignore, known.glance)
-        stats = _stats(descriptor, names.files | names.beside, known.stats)
+    def look(descriptor: int) -> Sight:
+        names = _list_directory(descriptor, path, ignore, known.glance)
+        stats = _stat_files(descriptor, names.files | names.beside, known.stats)
         return known if names is known.glance and stats is known.stats else Sight(names, stats)
 
-    return _at(tree, path, seen, NOTHING)
+    return _look_at_directory(tree, path, look, NOTHING)
 
 
-def _at(tree: Tree, path: str, seen: Callable[[int], _Seen], nothing: _Seen) -> _Seen:
+def _look_at_directory(tree: Tree, path: str, look: Callable[[int], _Listing], nothing: _Listing) -> _Listing:
     try:
         with tree.directory(path) as descriptor:
-            return seen(descriptor) if os.fstat(descriptor).st_dev == tree.opened_as[0] else nothing
+            return look(descriptor) if os.fstat(descriptor).st_dev == tree.opened_as[0] else nothing
     except (OSError, Refused) as error:
         if not path:
             raise Unavailable(f"The tree cannot be listed: {error}") from error
         return nothing
 
 
-def _listed(descriptor: int, path: str, ignore: Ignore, known: Glance) -> Glance:
+def _list_directory(descriptor: int, path: str, ignore: Ignore, cached: Glance) -> Glance:
     began, before = time.time_ns(), stat_of(os.fstat(descriptor))
-    if known.stat == before and known.ignore is ignore:
-        return known
-    found = _named(descriptor, path, ignore)
+    if cached.stat == before and cached.ignore is ignore:
+        return cached
+    listing = _list_names(descriptor, path, ignore)
     is_settled = before.is_settled(began) and stat_of(os.fstat(descriptor)) == before
-    return replace(found, stat=before, ignore=ignore) if is_settled else found
+    return replace(listing, stat=before, ignore=ignore) if is_settled else listing
 
 
-def _named(descriptor: int, path: str, ignore: Ignore) -> Glance:
+def _list_names(descriptor: int, path: str, ignore: Ignore) -> Glance:
     files, beside, directories, others = list[str](), list[str](), list[str](), set[str]()
     in_assets, selective, above = ASSETS in path.split("/"), not ignore.is_empty, path + "/" if path else ""
     take = ignore.rules.take
@@ -105,30 +107,30 @@ def _named(descriptor: int, path: str, ignore: Ignore) -> Glance:
                     directories.append(name)
             elif not is_temporary(name):
                 is_beside = not (in_assets or name.endswith(SUFFIX))
-                is_taken = (not is_beside or take(above + name)) and entry.is_file(follow_symlinks=False)
-                if is_taken and not (selective and ignore.matches(above + name, False)):
+                is_included = (not is_beside or take(above + name)) and entry.is_file(follow_symlinks=False)
+                if is_included and not (selective and ignore.matches(above + name, False)):
                     (beside if is_beside else files).append(name)
     has_assets = not in_assets and ASSETS in directories
     below = frozenset(name for name in directories if in_assets or name != ASSETS)
-    return Glance(frozenset(files), frozenset(beside), below, has_assets, not _OTHERS_PATTERNS.isdisjoint(others))
+    return Glance(frozenset(files), frozenset(beside), below, has_assets, not _FOREIGN_IGNORE_FILES.isdisjoint(others))
 
 
-def _stats(descriptor: int, files: frozenset[str], known: Stats) -> Stats:
-    if files == known.keys() and _are_same(descriptor, known):
-        return known
-    found = {}
+def _stat_files(descriptor: int, files: frozenset[str], cached: Stats) -> Stats:
+    if files == cached.keys() and _are_same(descriptor, cached):
+        return cached
+    stats = {}
     for name in files:
         with suppress(FileNotFoundError):
             stat = stat_of(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
             if stat.is_file:
-                found[name] = stat
-    return found
+                stats[name] = stat
+    return stats
 
 
-def _are_same(descriptor: int, known: Stats) -> bool:
-    """A loop without calls of its own: ten thousand files pass through it for one question, most of them unchanged."""
+def _are_same(descriptor: int, cached: Stats) -> bool:
+    """A loop without further calls: one query runs it for ten thousand files, most of them unchanged."""
     try:
-        for name, (_, inode, size, mtime, ctime, _, _) in known.items():
+        for name, (_, inode, size, mtime, ctime, _, _) in cached.items():
             raw = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             if raw.st_ctime_ns != ctime or raw.st_mtime_ns != mtime or raw.st_ino != inode or raw.st_size != size:
                 return False

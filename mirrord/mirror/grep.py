@@ -1,4 +1,4 @@
-"""Which files hold what matches a regular expression: asked of a process of its own, which may die or be killed."""
+"""Search files for a regular expression in a separate process, which may die or be killed."""
 
 import contextlib
 import json
@@ -19,19 +19,19 @@ from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.tree import Tree
 
 PATIENCE = 10.0  # seconds for one answer
-_PIECE = 1 << 20  # bytes
-_NO_HOME = "/nonexistent"  # where the user's own list of ignored files would be looked for
+_PIECE_BYTES = 1 << 20  # bytes
+_NO_HOME = "/nonexistent"  # without the user's own list of ignored files
 
 
-_HERE = "./"  # before each path that is asked for or answered
-_PATTERNS = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
+_PATH_PREFIX = "./"  # of each path in requests and answers
+_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 
 _Key = tuple[tuple[Stat, ...], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Paths of files that match, hidden ones too. is_complete: no others do, but for those that patterns leave out."""
+    """Paths of matching files, hidden ones too. is_complete: no others match, but for those of ignore files."""
 
     paths: frozenset[str]
     is_complete: bool
@@ -39,7 +39,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that matches; number: 1 is the first."""
+    """A matching line; number: 1 is the first."""
 
     number: int
     text: str
@@ -49,8 +49,8 @@ class Grep:
     """
     Searches below one tree's root; safe to use from several threads, which wait for each other.
 
-    Patterns are those of Rust's regex, matched line by line. What is found is a hint, never proof: files change
-    meanwhile, and those that `.gitignore` and its like name are left out unless they are asked for by their paths.
+    Patterns are those of Rust's regex, matched line by line. Results are hints, never proof: files change meanwhile,
+    and files that `.gitignore` and the like exclude are searched only if the request names their paths.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -63,43 +63,43 @@ class Grep:
         """
         The files that match, at most *limit* of them.
 
-        The future raises Damaged if *pattern* is none, with a sentence; Busy if no answer comes.
+        The future raises Damaged with a sentence for an invalid *pattern*, Busy without an answer.
         """
-        return self._threads.submit(self._files, pattern, limit)
+        return self._threads.submit(self._search_files, pattern, limit)
 
     def lines(self, pattern: str, paths: Sequence[str]) -> Future[dict[str, Line]]:
-        """The first line that matches of each of *paths* that has one; raises as files() does."""
-        return self._threads.submit(self._lines, pattern, paths)
+        """The first matching line of each of *paths* that has one; raises as files() does."""
+        return self._threads.submit(self._search_lines, pattern, paths)
 
     def left_out(self, snapshot: Snapshot) -> frozenset[str]:
-        """Pages that files() does not look into, since patterns meant for other programs keep it out. Raises as it."""
-        above = _patterns_above(self._tree)
+        """Pages that files() skips because of ignore files for other programs. Raises as files() does."""
+        above = _stat_outer_ignore_files(self._tree)
         if not above and not snapshot.has_patterns:
             return frozenset()
         key = above, frozenset(snapshot.pages)
         if snapshot.has_patterns or self._left_out is None or key != self._left_out[0]:
-            seen = self.files("").result().paths
-            self._left_out = key, frozenset(path for path in snapshot.pages if path not in seen)
+            searched_paths = self.files("").result().paths
+            self._left_out = key, frozenset(path for path in snapshot.pages if path not in searched_paths)
         return self._left_out[1]
 
     def close(self) -> None:
-        """End the process; what is still asked gets no answer."""
+        """End the process; pending requests get no answer."""
         if self._worker is not None:
             self._worker.kill()
         self._threads.shutdown(cancel_futures=True)
         if self._worker is not None:
             self._worker.end()
 
-    def _files(self, pattern: str, limit: int | None) -> Matching:
-        found = self._ask({"pattern": pattern, "limit": limit})
-        paths = frozenset(path.removeprefix(_HERE) for path in found)
-        return Matching(paths, limit is None or len(found) < limit)
+    def _search_files(self, pattern: str, limit: int | None) -> Matching:
+        answer = self._ask_worker({"pattern": pattern, "limit": limit})
+        paths = frozenset(path.removeprefix(_PATH_PREFIX) for path in answer)
+        return Matching(paths, limit is None or len(answer) < limit)
 
-    def _lines(self, pattern: str, paths: Sequence[str]) -> dict[str, Line]:
-        found = self._ask({"pattern": pattern, "files": [_HERE + path for path in paths]})
-        return {file.removeprefix(_HERE): _line(written.removeprefix(file + ":")) for file, written in found}
+    def _search_lines(self, pattern: str, paths: Sequence[str]) -> dict[str, Line]:
+        answer = self._ask_worker({"pattern": pattern, "files": [_PATH_PREFIX + path for path in paths]})
+        return {file.removeprefix(_PATH_PREFIX): _parse_line(line.removeprefix(file + ":")) for file, line in answer}
 
-    def _working(self) -> "_Worker":
+    def _live_worker(self) -> "_Worker":
         if self._worker is not None and not self._worker.is_alive():
             self._worker.end()
             self._worker = None
@@ -107,23 +107,23 @@ class Grep:
             self._worker = _Worker(self._tree)
         return self._worker
 
-    def _ask(self, request: dict[str, object]) -> list[Any]:
-        answer = self._working().ask(json.dumps(request).encode() + b"\n")
+    def _ask_worker(self, request: dict[str, object]) -> list[Any]:
+        answer = self._live_worker().ask(json.dumps(request).encode() + b"\n")
         if "error" in answer:
             raise Damaged(answer["error"])
-        found: list[Any] = answer["found"]
-        return found
+        matches: list[Any] = answer["found"]
+        return matches
 
 
 class _Worker:
-    """The process. It works in the tree's root as it is open here: what takes its name meanwhile is not searched."""
+    """The process. It works in the open root of the tree: a directory that takes its name is not searched."""
 
     def __init__(self, tree: Tree) -> None:
-        # a descriptor of its own: one that shares its locks with the tree's would keep them
+        # a separate descriptor: one that shares the locks of the tree's would keep them
         descriptor = os.open(".", contained.DIRECTORY | os.O_CLOEXEC, dir_fd=tree.descriptor)
         try:
             self._process = subprocess.Popen(
-                # -P: nothing from where somebody stands
+                # -P: no imports from the working directory
                 [sys.executable, "-P", "-m", "mirrord.mirror.grep_worker", str(descriptor)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -139,12 +139,12 @@ class _Worker:
         return self._process.poll() is None
 
     def ask(self, request: bytes) -> dict[str, Any]:
-        """The answer, which raises Busy and ends the process if it does not come."""
+        """The answer to *request*. Raises Busy and ends the process if none comes."""
         try:
             assert self._process.stdin is not None
             self._process.stdin.write(request)
             self._process.stdin.flush()
-            answer: dict[str, Any] = json.loads(self._received())
+            answer: dict[str, Any] = json.loads(self._receive_answer())
         except (OSError, ValueError) as error:
             self.end()
             sentence = f"The search did not answer within {PATIENCE:.0f} seconds; search for something rarer."
@@ -158,33 +158,33 @@ class _Worker:
         self.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # what was still to be written
-                pipe.close()  # type: ignore[union-attr]  # both were asked for
+            with contextlib.suppress(OSError):  # unwritten data
+                pipe.close()  # type: ignore[union-attr]  # both are pipes
 
-    def _received(self) -> bytes:
+    def _receive_answer(self) -> bytes:
         assert self._process.stdout is not None
         descriptor, deadline, data = self._process.stdout.fileno(), time.monotonic() + PATIENCE, bytearray()
         while not data.endswith(b"\n"):
             ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            piece = os.read(descriptor, _PIECE) if ready else b""
+            piece = os.read(descriptor, _PIECE_BYTES) if ready else b""
             if not piece:
                 raise TimeoutError
             data += piece
         return bytes(data)
 
 
-def _patterns_above(tree: Tree) -> tuple[Stat, ...]:
-    """The files above the root that keep programs out of what is below them."""
-    found = []
+def _stat_outer_ignore_files(tree: Tree) -> tuple[Stat, ...]:
+    """Stats of ignore files above the root: they apply to everything below them."""
+    stats = []
     above = os.path.realpath(tree.root)
     while above != "/":
         above = os.path.dirname(above)
-        for name in _PATTERNS:
+        for name in _IGNORE_FILES:
             with contextlib.suppress(OSError):
-                found.append(stat_of(os.stat(os.path.join(above, name))))
-    return tuple(found)
+                stats.append(stat_of(os.stat(os.path.join(above, name))))
+    return tuple(stats)
 
 
-def _line(written: str) -> Line:
-    number, _, text = written.partition(":")
+def _parse_line(text_line: str) -> Line:
+    number, _, text = text_line.partition(":")
     return Line(int(number), text)

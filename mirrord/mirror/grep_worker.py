@@ -1,7 +1,7 @@
 """
-The process that searches files: `python -m mirrord.mirror.grep_worker`, a request and an answer a line, as JSON.
+The process that searches files: `python -m mirrord.mirror.grep_worker`, one request and one answer per line, in JSON.
 
-The library holds the interpreter's lock as long as it searches, so it must not run where anybody else waits.
+The library holds the interpreter's lock during a search, so it must not run in a process with other threads.
 """
 
 import json
@@ -13,12 +13,12 @@ from typing import Any
 
 from pyripgrep import Grep
 
-_LARGE = 0.2  # seconds of the processor to prepare a pattern: it is prepared anew for each file whose lines are shown
+_MAX_PREPARE_SECONDS = 0.2  # of the processor: a pattern is prepared again for each file whose lines are shown
 
 
 def main() -> None:
-    """Answer until the other end closes. The argument is the number of a descriptor of what is searched."""
-    os.fchdir(int(sys.argv[1]))  # a path through /proc takes the library a sixth longer
+    """Answer until the input ends. The argument is the number of a descriptor of the searched directory."""
+    os.fchdir(int(sys.argv[1]))  # with a path through /proc the library is a sixth slower
     grep = Grep()
     for line in sys.stdin.buffer:
         sys.stdout.buffer.write(json.dumps(answer(grep, json.loads(line))).encode() + b"\n")
@@ -27,40 +27,40 @@ def main() -> None:
 
 def answer(grep: Grep, request: dict[str, Any]) -> dict[str, Any]:
     """
-    What a request asks for.
+    The answer to a request.
 
-    {pattern, limit or null} → {found: [path of a file that matches]}, in no order.
-    {pattern, files: [path]} → {found: [[path, `path:number:line`]]}, of each that matches the first line that does.
+    {pattern, limit or null} → {found: [path of a matching file]}, in no order.
+    {pattern, files: [path]} → {found: [[path, `path:number:line`]]}, the first matching line of each matching file.
     Paths begin with `./`.
-    A pattern that is none, or takes too long to prepare → {error}.
+    An invalid pattern, or one that takes too long to prepare → {error}.
     """
     try:
         if "files" in request:
             return {"found": list(_first_lines(grep, request["pattern"], request["files"]))}
-        _check(grep, request["pattern"])
-        found = grep.search(request["pattern"], path=".", output_mode="files_with_matches", head_limit=request["limit"])
-        return {"found": found}
+        _check_size(grep, request["pattern"])
+        paths = grep.search(request["pattern"], path=".", output_mode="files_with_matches", head_limit=request["limit"])
+        return {"found": paths}
     except ValueError as error:
         return {"error": str(error)}
 
 
-def _check(grep: Grep, pattern: str) -> None:
-    began = time.process_time()
+def _check_size(grep: Grep, pattern: str) -> None:
+    start = time.process_time()
     grep.search(pattern, path=os.devnull, output_mode="files_with_matches")
-    if time.process_time() - began > _LARGE:
+    if time.process_time() - start > _MAX_PREPARE_SECONDS:
         raise ValueError("it is too large: repeat less, or narrower sets of characters than \\w or \\p{L}")
 
 
 def _first_lines(grep: Grep, pattern: str, files: list[str]) -> Iterator[tuple[str, str]]:
     for file in files:
         try:
-            found = grep.search(pattern, path=file, output_mode="content", n=True, head_limit=1)
+            lines = grep.search(pattern, path=file, output_mode="content", n=True, head_limit=1)
         except ValueError as error:
             if "not found" not in str(error):
                 raise
-            continue  # gone meanwhile
-        if found:
-            yield file, found[0]
+            continue  # removed meanwhile
+        if lines:
+            yield file, lines[0]
 
 
 if __name__ == "__main__":

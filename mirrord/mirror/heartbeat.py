@@ -1,4 +1,4 @@
-"""How the daemon and commands speak: small files in `MIRROR_DIR/.mirrord`. No socket, so that agents can too."""
+"""Communication of daemon and commands: small files in `MIRROR_DIR/.mirrord`. No socket, so that agents can use it."""
 
 import json
 import os
@@ -17,24 +17,24 @@ STALE = 10.0  # seconds without a beat
 
 
 class Heartbeat:
-    """`daemon.json`: that a daemon lives, and what it is doing."""
+    """`daemon.json`: shows that a daemon lives, and its activity."""
 
     def __init__(self, mirror: Path) -> None:
         self._file = mirror / MACHINE / "daemon.json"
 
     def beat(self, facts: dict[str, Any]) -> None:
-        """Say what the daemon is doing, all at once."""
+        """Write the facts about the daemon, atomically."""
         self._file.parent.mkdir(exist_ok=True)
         fresh = self._file.with_suffix(".new")
         fresh.write_text(json.dumps({**facts, "beat": time.time()}), encoding="utf-8")
         fresh.replace(self._file)
 
     def remove(self) -> None:
-        """The daemon ended as it should."""
+        """Remove the file: the daemon ended regularly."""
         self._file.unlink(missing_ok=True)
 
     def read(self) -> dict[str, Any] | None:
-        """What the daemon said last; None if it ended as it should, or never ran."""
+        """The last facts of the daemon; None if it ended regularly or never ran."""
         try:
             facts: dict[str, Any] = json.loads(self._file.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -44,29 +44,29 @@ class Heartbeat:
     def alive(self) -> bool:
         """Whether the daemon that wrote this is still running."""
         facts = self.read()
-        return facts is not None and _runs(int(facts["pid"])) and time.time() - facts["beat"] < STALE
+        return facts is not None and _is_process_alive(int(facts["pid"])) and time.time() - facts["beat"] < STALE
 
 
 def requests_in(mirror: Path) -> list[Path]:
-    """Requests nobody has taken yet; their suffix is FLUSH or COMPARE."""
+    """Requests that are not taken yet; their suffix is FLUSH or COMPARE."""
     return sorted(path for path in (mirror / MACHINE / BOX).glob("*") if path.suffix in (FLUSH, COMPARE))
 
 
 def ask_flush(mirror: Path, patience: float, watch: Callable[[], None] = lambda: None) -> None:
     """
-    Return when every change known now is on both sides. watch: is called again and again until then.
+    Return when every change known now is on both sides. watch: called repeatedly until then.
 
     Raises Unavailable if no daemon runs, TimeoutError after *patience* seconds.
     """
-    _ask(mirror, patience, FLUSH, watch)
+    _send_request(mirror, patience, FLUSH, watch)
 
 
 def ask_compare(mirror: Path, patience: float) -> None:
     """Like ask_flush(), after the daemon has read every file and row again."""
-    _ask(mirror, patience, COMPARE, lambda: None)
+    _send_request(mirror, patience, COMPARE, lambda: None)
 
 
-def _ask(mirror: Path, patience: float, request: str, watch: Callable[[], None]) -> None:
+def _send_request(mirror: Path, patience: float, request: str, watch: Callable[[], None]) -> None:
     heartbeat = Heartbeat(mirror)
     if not heartbeat.alive():
         raise Unavailable("No daemon is running on this mirror. Start it with `mirrord up`.")
@@ -88,7 +88,7 @@ def _ask(mirror: Path, patience: float, request: str, watch: Callable[[], None])
             file.with_suffix(suffix).unlink(missing_ok=True)
 
 
-def _runs(pid: int) -> bool:
+def _is_process_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

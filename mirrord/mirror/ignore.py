@@ -1,41 +1,41 @@
-"""What is not taken in while it is new: by `.mirrorignore` at a tenant's root, or as no attachment."""
+"""New files that are not synced: excluded by `.mirrorignore` at a tenant's root, or no attachments."""
 
 from mirrord.errors import Damaged
 from mirrord.mirror.attachments import SETTINGS, VAULT, AttachmentRules
 from mirrord.mirror.tree import Tree
 
 PATH = ".mirrorignore"
-GOVERNING = frozenset({PATH, VAULT, SETTINGS})  # when one of these changes, everything is looked at anew
-_LIMIT_BYTES = 1 << 20
+GOVERNING = frozenset({PATH, VAULT, SETTINGS})  # after a change of one of these, the whole tree is scanned again
+_MAX_FILE_BYTES = 1 << 20
 
 
 def governing(tree: Tree) -> tuple[object, ...]:
-    """What differs when the patterns of a tree may."""
+    """A value that changes whenever the patterns of a tree may have changed."""
     vault = (tree.stat(SETTINGS), tree.stat(VAULT) is not None) if VAULT in tree.attachments else ()
     return (tree.stat(PATH), *vault)
 
 
 class Ignore:
-    """The patterns of one tree. Never a reason to delete: it says nothing about entries already synced."""
+    """The patterns of one tree. Never a reason to delete: they do not apply to entries already synced."""
 
     def __init__(self, text: str = "", rules: AttachmentRules | None = None) -> None:
-        """*text*: patterns in gitignore syntax. Raises Damaged if one cannot be understood."""
+        """*text*: patterns in gitignore syntax. Raises Damaged for an invalid pattern."""
         self.is_empty = True
         self.rules = rules or AttachmentRules()
         if text.strip():
-            self._understand(text)
+            self._compile_patterns(text)
 
     @classmethod
     def load(cls, tree: Tree, rules: AttachmentRules | None = None) -> "Ignore":
         """
-        The patterns as they are now; a tree without the file ignores nothing. rules: None: the tree's own.
+        The current patterns; a tree without the file ignores nothing. rules: None: those of the tree.
 
         Raises:
-            Busy: the file is being written; Damaged, Refused: it cannot be taken. Go on with the patterns before.
+            Busy: the file is being written; Damaged, Refused: it is unusable. Keep using the previous patterns.
         """
         rules = rules or AttachmentRules.load(tree)
         try:
-            data, _ = tree.read(PATH, _LIMIT_BYTES)
+            data, _ = tree.read(PATH, _MAX_FILE_BYTES)
         except FileNotFoundError:
             return cls(rules=rules)
         try:
@@ -43,7 +43,7 @@ class Ignore:
         except UnicodeDecodeError as error:
             raise Damaged(f"{PATH} is not UTF-8; save it as UTF-8.") from error
 
-    def _understand(self, text: str) -> None:
+    def _compile_patterns(self, text: str) -> None:
         from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most trees ignore nothing, and readers start without it)
 
         try:
@@ -53,11 +53,11 @@ class Ignore:
         self.is_empty = not any(pattern.include is not None for pattern in self._spec.patterns)
 
     def matches(self, path: str, is_directory: bool) -> bool:
-        """Whether *path* is kept out; what lies below a directory that is, is kept out too."""
+        """Whether *path* is excluded; everything below an excluded directory is excluded too."""
         if self.is_empty:
             return False
         return self._spec.match_file(path + "/" if is_directory else path)
 
     def leaves_out(self, path: str) -> bool:
-        """Whether the file at *path* is kept out, or lies beside the pages without being an attachment."""
+        """Whether the file at *path* is excluded, or lies beside the pages without being an attachment."""
         return self.rules.leave_out(path) or self.matches(path, False)

@@ -1,4 +1,4 @@
-"""What the tree looked like when we last looked, in memory: the cache of `state` while the daemon runs."""
+"""The tree as of the last looks at it, in memory: the cache of `state` while the daemon runs."""
 
 from collections.abc import Iterable, Iterator
 from struct import Struct
@@ -12,193 +12,193 @@ from mirrord.mirror.state import Seen
 
 Inode = tuple[int, int]  # device, inode
 
-# As bytes: as values each look took four times as much, which in a large tree was most of a daemon's memory.
-_STAT, _INODE = Struct("<QQQqq"), Struct("<QQ")
-_ENTRY, _DIGEST = slice(_STAT.size, _STAT.size + 16), slice(_STAT.size + 16, None)
+# As bytes: as Python values each record took four times as much, most of a daemon's memory in a large tree.
+_STAT_STRUCT, _INODE_STRUCT = Struct("<QQQqq"), Struct("<QQ")
+_ENTRY_SLICE, _DIGEST_SLICE = slice(_STAT_STRUCT.size, _STAT_STRUCT.size + 16), slice(_STAT_STRUCT.size + 16, None)
 
 
 class Index:
-    """Files and folders by path. Observations, never pending work: whatever it says, bases are compared with it."""
+    """Files and folders by path. Observations, never pending work: bases are compared with them in any case."""
 
     def __init__(self, seen: dict[str, Seen]) -> None:
-        """*seen* is emptied: of a large tree it is not kept twice."""
-        self._seen: dict[str, bytes] = {}
+        """*seen* is emptied, so that a large tree is never in memory twice."""
+        self._records: dict[str, bytes] = {}
         self._paths: dict[bytes, str] = {}
-        self._origins: dict[bytes, str] = {}  # only of those that were seen elsewhere since
-        self._left: dict[bytes, int] = {}  # when inodes last changed whose path has nothing or another one now
+        self._origins: dict[bytes, str] = {}  # only of inodes that were seen elsewhere since
+        self._left_ctimes: dict[bytes, int] = {}  # ctimes of inodes whose path is empty or has another inode now
         self._children: dict[str, set[str]] = {}
         for path in list(seen):
             self.note(path, seen.pop(path))
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._records)
 
     def __contains__(self, path: str) -> bool:
-        return path in self._seen
+        return path in self._records
 
     def get(self, path: str) -> Seen | None:
-        """The last look at *path*."""
-        packed = self._seen.get(path)
-        return _unpacked(packed) if packed is not None else None
+        """The last record of *path*."""
+        packed = self._records.get(path)
+        return _unpack(packed) if packed is not None else None
 
     def path_of(self, inode: Inode) -> str | None:
-        """Where a file or directory was last seen, also if nothing is there any more: it may have moved."""
-        return self._paths.get(_INODE.pack(*inode))
+        """The path where an inode was last seen, even if it is empty now: the file may have moved."""
+        return self._paths.get(_INODE_STRUCT.pack(*inode))
 
     def origin_of(self, inode: Inode) -> str | None:
-        """Where it was when it was last known whose it is, or seen first; however often it was looked at since."""
-        key = _INODE.pack(*inode)
+        """The path of an inode when its entry was last known, or at its first look; later looks keep it."""
+        key = _INODE_STRUCT.pack(*inode)
         return self._origins.get(key) or self._paths.get(key)
 
     def changed_ns(self, inode: Inode) -> int | None:
-        """The ctime that a file or directory had at the last look, wherever that was; None: it was never seen."""
-        key = _INODE.pack(*inode)
-        packed = self._seen.get(self._paths.get(key, ""))
+        """The ctime of an inode at the last look, at any path; None: it was never seen."""
+        key = _INODE_STRUCT.pack(*inode)
+        packed = self._records.get(self._paths.get(key, ""))
         if packed is not None and packed.startswith(key):
-            return _changed_ns(packed)
-        return self._left.get(key)
+            return _packed_ctime_ns(packed)
+        return self._left_ctimes.get(key)
 
     def disown(self, inode: Inode) -> None:
-        """The number belongs to a new file now: where the old one was tells nothing of it."""
-        key = _INODE.pack(*inode)
-        for known in (self._paths, self._origins, self._left):
-            known.pop(key, None)
+        """Drop the history of an inode number that belongs to a new file now."""
+        key = _INODE_STRUCT.pack(*inode)
+        for mapping in (self._paths, self._origins, self._left_ctimes):
+            mapping.pop(key, None)
 
     def paths(self) -> Iterable[str]:
         """All paths."""
-        return self._seen.keys()
+        return self._records.keys()
 
     def has(self, path: str, digest: bytes) -> bool:
-        """Whether *path* had this digest."""
-        packed = self._seen.get(path)
-        return packed is not None and packed[_DIGEST] == digest
+        """Whether *path* has this digest on record."""
+        packed = self._records.get(path)
+        return packed is not None and packed[_DIGEST_SLICE] == digest
 
     def below(self, directory: str) -> Iterator[str]:
-        """The paths below a directory, without itself; the index may change meanwhile."""
+        """The paths below a directory, without itself; the index may change during the iteration."""
         pending = list(self._children.get(directory, ()))
         while pending:
             path = pending.pop()
             pending += self._children.get(path, ())
-            if path in self._seen:
+            if path in self._records:
                 yield path
 
     def inside(self, directory: str) -> Iterator[str]:
-        """The paths of what belongs to whoever owns *directory*: its pages, folders and attachments, not theirs."""
+        """The paths of the direct children of *directory*: its pages, folders and attachments, no deeper ones."""
         for path in self._children.get(directory, ()):
             if path.endswith(f"/{ASSETS}"):
                 yield from self.below(path)
                 continue
-            for own in (path, f"{path}/{INDEX_FILE}"):
-                if own in self._seen:
-                    yield own
+            for entry_path in (path, f"{path}/{INDEX_FILE}"):
+                if entry_path in self._records:
+                    yield entry_path
 
     def differs(self, path: str, stat: Stat) -> bool:
-        """Whether what is at *path* is not what was last seen there. A directory differs when it is another one."""
-        packed = self._seen.get(path)
+        """Whether *stat* differs from the record of *path*. A directory differs if its inode does."""
+        packed = self._records.get(path)
         if packed is None:
             return True
         if stat.is_directory:
-            return not packed.startswith(_INODE.pack(stat.device, stat.inode))
-        return not packed.startswith(_STAT.pack(*stat[:5]))
+            return not packed.startswith(_INODE_STRUCT.pack(stat.device, stat.inode))
+        return not packed.startswith(_STAT_STRUCT.pack(*stat[:5]))
 
     def same(self, path: str, stat: Stat) -> str | None:
-        """*path*, as it is known here, if what is there is what was last seen; else None."""
-        known = self.path_of((stat.device, stat.inode))
-        return known if known == path and not self.differs(path, stat) else None
+        """The stored string equal to *path* if *stat* matches its record; else None."""
+        last_path = self.path_of((stat.device, stat.inode))
+        return last_path if last_path == path and not self.differs(path, stat) else None
 
     def note(self, path: str, seen: Seen) -> None:
-        """Remember a look."""
-        before, packed = self._seen.get(path), _packed(seen)
-        key = packed[: _INODE.size]
-        if before is not None and not before.startswith(key):
-            self._left[before[: _INODE.size]] = _changed_ns(before)
-        self._seen[path] = packed
-        self._left.pop(key, None)
-        if (last := self._paths.get(key, path)) != path:
-            self._origins.setdefault(key, last)
+        """Record *path*."""
+        previous, packed = self._records.get(path), _pack(seen)
+        key = packed[: _INODE_STRUCT.size]
+        if previous is not None and not previous.startswith(key):
+            self._left_ctimes[previous[: _INODE_STRUCT.size]] = _packed_ctime_ns(previous)
+        self._records[path] = packed
+        self._left_ctimes.pop(key, None)
+        if (last_path := self._paths.get(key, path)) != path:
+            self._origins.setdefault(key, last_path)
         self._paths[key] = path
-        self._link(path)
+        self._link_to_parents(path)
 
     def own(self, path: str, entry: EntryId) -> Seen | None:
-        """Remember whose file it is; what is then known of it."""
+        """Set the entry of the file at *path* and return its new record."""
         self.settle(path)
-        seen = self.get(path)
-        if seen is not None:
-            seen = seen._replace(entry=entry)
-            self._seen[path] = _packed(seen)
-        return seen
+        record = self.get(path)
+        if record is not None:
+            record = record._replace(entry=entry)
+            self._records[path] = _pack(record)
+        return record
 
     def settle(self, path: str) -> None:
-        """It is known whose file or directory is there: where that was before tells nothing any more."""
-        if (packed := self._seen.get(path)) is not None:
-            self._origins.pop(packed[: _INODE.size], None)
+        """Drop the origin of the inode at *path*: its entry is known now."""
+        if (packed := self._records.get(path)) is not None:
+            self._origins.pop(packed[: _INODE_STRUCT.size], None)
 
     def forget(self, path: str) -> None:
-        """Nothing is there any more."""
-        if (packed := self._seen.pop(path, None)) is not None:
-            self._left[packed[: _INODE.size]] = _changed_ns(packed)
-        while path and path not in self._seen and not self._children.get(path):
+        """Drop the record of *path*: it is empty now."""
+        if (packed := self._records.pop(path, None)) is not None:
+            self._left_ctimes[packed[: _INODE_STRUCT.size]] = _packed_ctime_ns(packed)
+        while path and path not in self._records and not self._children.get(path):
             self._children.pop(path, None)
-            above = path.rpartition("/")[0]
-            self._children.get(above, set()).discard(path)
-            path = above
+            parent = path.rpartition("/")[0]
+            self._children.get(parent, set()).discard(path)
+            path = parent
 
     def prune(self) -> None:
-        """Forget where inodes were that are nowhere now: the system gives their numbers to new files."""
-        self._paths = {packed[: _INODE.size]: path for path, packed in self._seen.items()}
+        """Drop the history of inodes that no path has: the system gives their numbers to new files."""
+        self._paths = {packed[: _INODE_STRUCT.size]: path for path, packed in self._records.items()}
         self._origins = {key: path for key, path in self._origins.items() if key in self._paths}
-        self._left.clear()
+        self._left_ctimes.clear()
 
     def rename(self, old: str, new: str) -> None:
-        """A file or directory we renamed ourselves: all below it is where it was, under another path."""
-        self._place(new, self._taken(old))
+        """Apply our own rename of a file or directory, with everything below it."""
+        self._insert_below(new, self._remove_below(old))
         self._origins = {key: carried(path, old, new) for key, path in self._origins.items()}
 
-    def exchange(self, one: str, other: str) -> None:
-        """Two files or directories changed places."""
-        its, others = self._taken(one), self._taken(other)
-        self._place(one, others)
-        self._place(other, its)
+    def exchange(self, first: str, second: str) -> None:
+        """Apply an exchange of two files or directories."""
+        first_records, second_records = self._remove_below(first), self._remove_below(second)
+        self._insert_below(first, second_records)
+        self._insert_below(second, first_records)
         for key, path in self._origins.items():
-            there = carried(path, one, other)
-            self._origins[key] = there if there != path else carried(path, other, one)
+            new_path = carried(path, first, second)
+            self._origins[key] = new_path if new_path != path else carried(path, second, first)
 
-    def _taken(self, top: str) -> list[tuple[str, Seen]]:
-        found = [(path, seen) for path in [top, *self.below(top)] if (seen := self.get(path)) is not None]
-        for path, _ in found:
+    def _remove_below(self, top: str) -> list[tuple[str, Seen]]:
+        records = [(path, record) for path in [top, *self.below(top)] if (record := self.get(path)) is not None]
+        for path, _ in records:
             self.forget(path)
-        return [(path[len(top) :], seen) for path, seen in found]
+        return [(path[len(top) :], record) for path, record in records]
 
-    def _place(self, top: str, found: list[tuple[str, Seen]]) -> None:
-        for below, seen in found:
-            is_settled = _INODE.pack(seen.device, seen.inode) not in self._origins
-            self.note(top + below, seen)
+    def _insert_below(self, top: str, records: list[tuple[str, Seen]]) -> None:
+        for below, record in records:
+            is_settled = _INODE_STRUCT.pack(record.device, record.inode) not in self._origins
+            self.note(top + below, record)
             if is_settled:
                 self.settle(top + below)
 
-    def _link(self, path: str) -> None:
-        """Let it be found below the directories above it, those that are no folders (`assets`) too."""
+    def _link_to_parents(self, path: str) -> None:
+        """Link *path* to all its parents, also to those that are no folders (`assets`)."""
         while path:
-            above = path.rpartition("/")[0]
-            siblings = self._children.get(above)
+            parent = path.rpartition("/")[0]
+            siblings = self._children.get(parent)
             if siblings is None:
-                siblings = self._children[above] = set()
+                siblings = self._children[parent] = set()
             elif path in siblings:
                 return
             siblings.add(path)
-            path = above
+            path = parent
 
 
-def _packed(seen: Seen) -> bytes:
-    return _STAT.pack(*seen[:5]) + seen.entry.bytes + seen.digest
+def _pack(record: Seen) -> bytes:
+    return _STAT_STRUCT.pack(*record[:5]) + record.entry.bytes + record.digest
 
 
-def _changed_ns(packed: bytes) -> int:
-    changed_ns: int = _STAT.unpack_from(packed)[4]
+def _packed_ctime_ns(packed: bytes) -> int:
+    changed_ns: int = _STAT_STRUCT.unpack_from(packed)[4]
     return changed_ns
 
 
-def _unpacked(packed: bytes) -> Seen:
-    device, inode, size, mtime_ns, ctime_ns = _STAT.unpack_from(packed)
-    entry = EntryId(UUID(bytes=packed[_ENTRY]))
-    return Seen(device, inode, size, mtime_ns, ctime_ns, Digest(packed[_DIGEST]), entry)
+def _unpack(packed: bytes) -> Seen:
+    device, inode, size, mtime_ns, ctime_ns = _STAT_STRUCT.unpack_from(packed)
+    entry = EntryId(UUID(bytes=packed[_ENTRY_SLICE]))
+    return Seen(device, inode, size, mtime_ns, ctime_ns, Digest(packed[_DIGEST_SLICE]), entry)

@@ -1,11 +1,11 @@
 """
-The journal of writes: `.mirrord/tmp/{writer}/`, where bytes wait that are not yet, or no longer, in place.
+The journal of writes: `.mirrord/tmp/{writer}/`, which holds bytes before they get, and after they leave, their place.
 
-A name tells what became of a file whose writer died: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for
-none. `p` is unfinished and ours; `w` holds the new text before the swap and the displaced file after it;
-`d` holds a file that was moved out of its place. A `d` with a note `NAME.path` was to be followed by the new
-text under that path: if that never came, the file belongs back there. `m` is parked, see `parking`; `a` is a copy,
-see `copies`; `r` waits for its turn, see `relocation`; `n` is a directory where new files are built, see `arrival`.
+The name of a file shows its state if the writer dies: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for none.
+`p` is unfinished and ours; `w` holds the new text before the swap and the displaced file after it; `d` holds a file
+that was moved out of its place. A note `NAME.path` beside a `d` names the path of the expected new text: without that
+text the file belongs back there. `m` is parked, see `parking`; `a` is a copy, see `copies`; `r` is a staged text, see
+`relocation`; `n` is a directory for new files, see `arrival`.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from mirrord.mirror.redo import Redo
 from mirrord.mirror.tree import Opened, Tree
 
 DAEMON = "daemon"  # the name of the daemon's journal
-COPY, STAGED = "a.", "r."  # how names of copies begin, and of what waits for its turn
+COPY, STAGED = "a.", "r."  # prefixes of the names of copies and of staged texts
 TMP = f"{MACHINE}/tmp"
 TRASH = f"{MACHINE}/trash"
 PRIVATE = 0o700
@@ -38,12 +38,12 @@ log = logging.getLogger(__name__)
 
 
 def as_it_is(_: int) -> None:
-    """For files nobody but mirrord reads."""
+    """Leave a file undressed: only mirrord reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A file a writer left in the journal; digest: what it holds now, None if that cannot be read."""
+    """A file that a writer left in the journal; digest: of its current bytes, None if they are unreadable."""
 
     name: str
     label: Label
@@ -54,7 +54,7 @@ class Journal:
     """
     One writer's directory, flocked as long as the writer lives.
 
-    copies: names of the copies this writer made, by whose they are and what they hold.
+    copies: names of the copies of this writer, by entry and digest.
     Raises Busy on construction if another process writes under this name.
     """
 
@@ -62,53 +62,53 @@ class Journal:
         self.tree = tree
         self.path = f"{TMP}/{writer}"
         self._guard = threading.Lock()
-        self._at_work: set[str] = set()
+        self._active_names: set[str] = set()
         self.copies: dict[tuple[EntryId, Digest | None], str] = {}
         self.descriptor = self._open()
         tree.probe(self.descriptor)
 
     def close(self) -> None:
-        """Let go; what is still in the journal waits for the next writer of this name."""
+        """Release the journal; its files wait for the next writer of this name."""
         os.close(self.descriptor)
 
     @contextlib.contextmanager
     def put(self, label: Label, data: bytes, mode: int, dress: Callable[[int], None]) -> Iterator[tuple[str, Stat]]:
         """
-        A new file with *data*, durable, under a name that says so, for the length of one write.
+        A new durable file with *data*, under a name for *label*, for the length of one write.
 
         dress: gives the open file its owner, mode and attributes.
         """
         name = name_of("w", label)
         with self.protected(name):
             unfinished = "p" + name[1:]
-            made = self.create(unfinished, data, mode, dress)
+            stat = self.create(unfinished, data, mode, dress)
             kernel.rename(self.descriptor, unfinished, self.descriptor, name)
-            yield name, made
+            yield name, stat
 
     def create(self, name: str, data: bytes, mode: int = 0o600, dress: Callable[[int], None] = as_it_is) -> Stat:
-        """A new durable file of the journal; its name is not, until the directory is synced. dress: as for put()."""
-        made: Stat | None = None
+        """Create a durable file; its name is durable after a sync of the directory. dress: as for put()."""
+        stat: Stat | None = None
         with Opened(self.begin(name, mode)) as descriptor:
             try:
                 kernel.write(descriptor, data)
                 dress(descriptor)
                 kernel.fsync(descriptor)
-                made = stat_of(os.fstat(descriptor))
+                stat = stat_of(os.fstat(descriptor))
             finally:
-                if made is None:
+                if stat is None:
                     kernel.unlink(self.descriptor, name)
-        return made
+        return stat
 
     def begin(self, name: str, mode: int = 0o600) -> int:
-        """A descriptor of a new, empty file of the journal."""
+        """Create an empty file in the journal and return its descriptor."""
         try:
             return kernel.create(self.descriptor, name, mode)
-        except FileNotFoundError:  # somebody deleted `.mirrord`
+        except FileNotFoundError:  # `.mirrord` was deleted
             self._reopen()
             return kernel.create(self.descriptor, name, mode)
 
     def make_directory(self, name: str) -> None:
-        """A new, empty directory of the journal."""
+        """Create an empty directory in the journal."""
         try:
             kernel.mkdir(self.descriptor, name, PRIVATE)
         except FileNotFoundError:
@@ -117,32 +117,32 @@ class Journal:
 
     def leftovers(self) -> list[Leftover]:
         """
-        What writes left that nobody is working on: after a crash, or displaced files not yet settled.
+        Files of writes that are not active: after a crash, or displaced files that are not yet settled.
 
         digest equal to `label.new`: the swap never happened, drop it; equal to `label.expected`: done, keep it in the
-        trash; else somebody's bytes: take them in as a version before settling.
+        trash; else a foreign save: store it as a version before settling.
         """
         with self._guard:
-            at_work = set(self._at_work)
+            at_work = set(self._active_names)
         names = sorted(os.listdir(self.descriptor))
         return [
-            Leftover(name, label, self._digest(name))
+            Leftover(name, label, self._read_digest(name))
             for name in names
             if name not in at_work and not name.startswith((COPY, STAGED)) and (label := label_of(name))
         ]
 
     def read(self, name: str) -> bytes:
-        """The bytes of a leftover. Raises Busy while somebody has it open for writing."""
+        """The bytes of a leftover. Raises Busy while it is open for writing."""
         with self.opened(name) as descriptor:
             size = os.fstat(descriptor).st_size
             return contents.read(descriptor, name, size)[0]
 
     def settle(self, name: str, *, keep: bool, holds: Digest | None = None) -> None:
         """
-        Take a file out of the journal: into the trash, or gone.
+        Remove a file from the journal: into the trash (*keep*), or for good.
 
-        holds: its digest, where that is not the one that its name says the file in place had to have. A name in the
-        trash says what the file holds: whoever looks there for a text must not take another one for it.
+        holds: its digest, if it differs from the expected digest in its name. A name in the trash must show the real
+        digest: a search for a text there must not return another one.
         """
         if not keep:
             kernel.unlink(self.descriptor, name)
@@ -150,7 +150,7 @@ class Journal:
         trashed = relabelled(name, holds) if holds is not None else name
         try:
             self._rename_to_trash(name, trashed)
-        except FileNotFoundError:  # there is none yet, or somebody deleted it
+        except FileNotFoundError:  # missing, or deleted
             self.tree.make_directories(TRASH, PRIVATE)
             self._rename_to_trash(name, trashed)
 
@@ -159,12 +159,12 @@ class Journal:
             kernel.rename(self.descriptor, name, trash, trashed)
 
     def discard(self, name: str) -> None:
-        """Drop a file of ours, if it is still in the journal."""
+        """Delete our own file, if it is still in the journal."""
         with contextlib.suppress(FileNotFoundError):
             kernel.unlink(self.descriptor, name)
 
     def is_file(self, name: str) -> bool:
-        """Whether *name* is a regular file: exchanging and renaming take directories and links too."""
+        """Whether *name* is a regular file: exchanges and renames also move directories and links."""
         return stat_of(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)).is_file
 
     def opened(self, name: str) -> Opened:
@@ -180,8 +180,8 @@ class Journal:
         """
         A name to move the file at *path* to.
 
-        path: where it belongs if the new text never gets there; None: it is meant to be gone. A file still
-            aside when an exception passes keeps the note of that: the next start puts it back.
+        path: where the file belongs if the new text never arrives; None: it is to be removed. A file that is still
+            aside after an exception keeps its note: the next start puts it back.
         key: as in name_of().
         """
         name = name_of("d", label, key)
@@ -197,15 +197,15 @@ class Journal:
 
     @contextlib.contextmanager
     def intending(self, steps: Sequence[Redo]) -> Iterator[None]:
-        """Renames that belong together, for the length of a `with`: if this process dies in it, the next goes on."""
-        self.discard(redo.PLAN)  # of a plan that an error ended
+        """A plan of renames for the length of a `with`: if this process dies in it, the next one completes them."""
+        self.discard(redo.PLAN)  # of a plan that failed
         self.create(redo.PLAN, redo.spelled(steps))
         kernel.fsync(self.descriptor)
         yield
         self.discard(redo.PLAN)
 
     def park(self, path: str, name: str, target: str) -> None:
-        """Take the file or directory at *path* out of its place for a moment, as *name*, on its way to *target*."""
+        """Move the file or directory at *path* into the journal as *name* for a moment, on its way to *target*."""
         self.create(name + NOTE, parking.note_of(target, path))
         kernel.fsync(self.descriptor)
         try:
@@ -215,42 +215,42 @@ class Journal:
             raise
 
     def unpark(self, name: str, target: str) -> None:
-        """Bring what is parked to *target*, whose directory exists. Raises FileExistsError if that is taken."""
+        """Move the parked *name* to *target*, whose directory exists. Raises FileExistsError if that is taken."""
         parking.come_back(self.tree, self.descriptor, name, target)
         self.discard(name + NOTE)
 
     def bring_back(self) -> None:
-        """Bring everything parked back into the tree: to its target, else to where it was, else beside that."""
+        """Move everything parked back into the tree: to its target, else to its source, else beside that."""
         for name in os.listdir(self.descriptor):
             if name.startswith(PARKED) and name.endswith(NOTE):
-                self._put_back(self.descriptor, name)
+                self._restore_by_note(self.descriptor, name)
 
     def _open(self) -> int:
         self.tree.make_directories(self.path, PRIVATE)
-        with self.tree.directory(self.path) as found, contextlib.ExitStack() as undone:
-            descriptor = os.dup(found)
+        with self.tree.directory(self.path) as directory, contextlib.ExitStack() as undone:
+            descriptor = os.dup(directory)
             undone.callback(os.close, descriptor)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise Busy(f"Another process writes in {self.path!r}; it is still alive.") from None
-            self._recover(descriptor)
+            self._recover_unfinished(descriptor)
             undone.pop_all()
         return descriptor
 
-    def _recover(self, directory: int) -> None:
-        """Drop or finish what was never finished; put back what was moved aside for a text that never came."""
+    def _recover_unfinished(self, directory: int) -> None:
+        """Finish or drop unfinished work; put back files that were moved aside for a text that never arrived."""
         with contextlib.suppress(FileNotFoundError):
-            redo.finish(self.tree, directory, _bytes_of(directory, redo.PLAN))
+            redo.finish(self.tree, directory, _read_bytes(directory, redo.PLAN))
             kernel.unlink(directory, redo.PLAN)
         for name in os.listdir(directory):
             if name.endswith(NOTE):
-                self._put_back(directory, name)
+                self._restore_by_note(directory, name)
             elif name.startswith("p."):
                 kernel.unlink(directory, name)
 
-    def _put_back(self, directory: int, note: str) -> None:
-        name, text = note.removesuffix(NOTE), _bytes_of(directory, note)
+    def _restore_by_note(self, directory: int, note: str) -> None:
+        name, text = note.removesuffix(NOTE), _read_bytes(directory, note)
         path: str | None = None
         if name.startswith(PARKED):
             path = parking.recover(self.tree, directory, name, text)
@@ -269,7 +269,7 @@ class Journal:
                 os.dup2(descriptor, self.descriptor, inheritable=False)
                 os.close(descriptor)
 
-    def _digest(self, name: str) -> Digest | None:
+    def _read_digest(self, name: str) -> Digest | None:
         if not self.is_file(name):
             return None
         with contextlib.suppress(PermissionError), self.opened(name) as descriptor:
@@ -285,31 +285,31 @@ class Journal:
         return True
 
     def is_at_work(self, name: str) -> bool:
-        """Whether this process itself is working on a file or directory of the journal right now."""
+        """Whether this process is using a file or directory of the journal now."""
         with self._guard:
-            return name in self._at_work
+            return name in self._active_names
 
     @contextlib.contextmanager
     def protected(self, *names: str) -> Iterator[None]:
-        """Names that nobody else of this process takes for leftovers, for the length of a `with`."""
+        """Protect names from being treated as leftovers in this process, for the length of a `with`."""
         with self._guard:
-            self._at_work.update(names)
+            self._active_names.update(names)
         try:
             yield
         finally:
             with self._guard:
-                self._at_work.difference_update(names)
+                self._active_names.difference_update(names)
 
 
 def writers(tree: Tree) -> list[str]:
-    """The names under which anybody, dead or alive, has a journal here."""
+    """The names of all journals here, of dead and living writers."""
     try:
         return sorted(name for name, stat in tree.names(TMP).items() if stat.is_directory)
     except FileNotFoundError:
         return []
 
 
-def _bytes_of(directory: int, name: str) -> bytes:
+def _read_bytes(directory: int, name: str) -> bytes:
     descriptor = os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=directory)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()

@@ -1,7 +1,7 @@
 """
-The system calls of this room, in one place: those Python lacks, and every one that changes the tree.
+All system calls of this package: those that Python lacks, and every one that changes the tree.
 
-Whoever enumerates kills and errors at system calls has to look nowhere else. Linux only.
+Tests that inject kills and errors at system calls need only this module. Linux only.
 """
 
 import ctypes
@@ -30,13 +30,13 @@ _STATX_BYTES, _STATX_BTIME, _STATX_BTIME_AT, _AT_EMPTY_PATH = 256, 0x800, 80, 0x
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
-_RACY = 20_000_000  # nanoseconds: what changed that shortly before may change again under the same stat
+_RACY_NS = 20_000_000  # a file that changed so recently may change again under the same stat
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Stat(NamedTuple):
-    """What tells one state of a file from another, all from one stat call."""
+    """The facts that distinguish two states of a file, all from one stat call."""
 
     device: int
     inode: int
@@ -59,12 +59,12 @@ class Stat(NamedTuple):
         return modes.S_ISLNK(self.mode)
 
     def same_content(self, other: "Stat") -> bool:
-        """Whether nothing wrote to the file between both; a rename changes only ctime and may have happened."""
+        """Whether the file was not written between both; a rename, which changes only ctime, is allowed."""
         return self[:4] == other[:4]
 
     def is_settled(self, began_ns: int) -> bool:
-        """Whether what somebody began to read at that time is there as long as this stat, taken by then, stays."""
-        return self.ctime_ns < began_ns - _RACY
+        """Whether a read that began at *began_ns*, after this stat, stays valid as long as the stat is the same."""
+        return self.ctime_ns < began_ns - _RACY_NS
 
 
 class Unsupported(OSError):
@@ -76,36 +76,36 @@ class _OpenHow(ctypes.Structure):
 
 
 def stat_of(raw: os.stat_result) -> Stat:
-    """The part of a stat result mirrord compares."""
+    """The part of a stat result that mirrord compares."""
     return Stat(raw.st_dev, raw.st_ino, raw.st_size, raw.st_mtime_ns, raw.st_ctime_ns, raw.st_mode, raw.st_nlink)
 
 
 def born_ns(descriptor: int) -> int | None:
-    """When the file or directory was made, by the kernel's clock; None where the file system does not keep it."""
-    found = ctypes.create_string_buffer(_STATX_BYTES)
-    if _libc.statx(ctypes.c_int(descriptor), b"", _AT_EMPTY_PATH, _STATX_BTIME, found) != 0:
+    """Creation time of the file or directory, by the kernel's clock; None if the file system does not record it."""
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
+    if _libc.statx(ctypes.c_int(descriptor), b"", _AT_EMPTY_PATH, _STATX_BTIME, buffer) != 0:
         return None
-    (known,) = struct.unpack_from("<I", found, 0)
-    seconds, nanoseconds = struct.unpack_from("<qI", found, _STATX_BTIME_AT)
-    return int(seconds) * 1_000_000_000 + int(nanoseconds) if known & _STATX_BTIME else None
+    (mask,) = struct.unpack_from("<I", buffer, 0)
+    seconds, nanoseconds = struct.unpack_from("<qI", buffer, _STATX_BTIME_AT)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds) if mask & _STATX_BTIME else None
 
 
 def openat2(directory: int, path: str, flags: int, mode: int = 0) -> int:
-    """Open *path* beneath *directory*, through no link or mount at all; O_PATH | O_NOFOLLOW may open a final link."""
-    how, size = _how(flags, mode, _RESOLVE_NO_XDEV)
-    return _called(path, _OPENAT2, directory, os.fsencode(path), how, size)
+    """Open *path* beneath *directory*, through no link or mount; O_PATH | O_NOFOLLOW may open a final link."""
+    how, size = _open_how(flags, mode, _RESOLVE_NO_XDEV)
+    return _call_kernel(path, _OPENAT2, directory, os.fsencode(path), how, size)
 
 
 def openat2_across(directory: int, path: str, flags: int) -> int:
-    """The same, also where something is mounted on the way."""
-    how, size = _how(flags, 0, 0)
-    return _called(path, _OPENAT2, directory, os.fsencode(path), how, size)
+    """Like openat2(), but across mounts."""
+    how, size = _open_how(flags, 0, 0)
+    return _call_kernel(path, _OPENAT2, directory, os.fsencode(path), how, size)
 
 
 @functools.cache
-def _how(flags: int, mode: int, more: int) -> tuple[object, object]:
-    """The last two arguments of openat2; made once, since every look and write goes through here."""
-    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS | more
+def _open_how(flags: int, mode: int, extra_resolve: int) -> tuple[object, object]:
+    """The last two arguments of openat2; cached, since every look and write uses them."""
+    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS | extra_resolve
     how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     return ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how))
 
@@ -121,7 +121,7 @@ def rename_new(source_in: int, source: str, target_in: int, target: str) -> None
 
     Raises:
         FileExistsError: *target* exists.
-        Unsupported: no such call here, and a directory cannot be linked instead.
+        Unsupported: the call is missing, and *source* is a directory, which cannot be linked instead.
     """
     try:
         _renameat2(source_in, source, target_in, target, _NOREPLACE)
@@ -133,12 +133,12 @@ def rename_new(source_in: int, source: str, target_in: int, target: str) -> None
 
 
 def rename(source_in: int, source: str, target_in: int, target: str) -> None:
-    """Plain rename: replaces *target*. For names of our own and for moving a page out of the tree."""
+    """Plain rename: replaces *target*. For our own names and for moving a page out of the tree."""
     os.rename(source, target, src_dir_fd=source_in, dst_dir_fd=target_in)
 
 
 def link(source_in: int, source: str, target_in: int, target: str) -> None:
-    """A second name for a file."""
+    """Create a second name of a file."""
     os.link(source, target, src_dir_fd=source_in, dst_dir_fd=target_in, follow_symlinks=False)
 
 
@@ -158,16 +158,16 @@ def rmdir(directory: int, name: str) -> None:
 
 
 def create(directory: int, name: str, mode: int) -> int:
-    """A new file open for writing; the umask applies."""
+    """Create a file and open it for writing; the umask applies."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(name, flags, mode, dir_fd=directory)
 
 
 def write(descriptor: int, data: bytes) -> None:
     """Write all of *data*; the kernel may take it in pieces."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def fsync(descriptor: int) -> None:
@@ -177,17 +177,17 @@ def fsync(descriptor: int) -> None:
 
 def fsync_all(*descriptors: int) -> None:
     """
-    Make files or directories durable, all at once: a disk flushes for several as quickly as for one.
+    Make files or directories durable, concurrently: a disk flushes several as fast as one.
 
-    Raises OSError unless all are; each is tried.
+    Raises OSError if one fails; all are tried.
     """
-    begun = aio.Begun(descriptors[:-1])  # the kernel does what it can beside us
-    failed = [*map(_failure, descriptors[begun.count :]), begun.end()]
+    pending = aio.Begun(descriptors[:-1])  # concurrently, as far as the kernel accepts
+    failed = [*map(_fsync_error, descriptors[pending.count :]), pending.end()]
     for error in filter(None, failed):
         raise error
 
 
-def _failure(descriptor: int) -> OSError | None:
+def _fsync_error(descriptor: int) -> OSError | None:
     try:
         fsync(descriptor)
     except OSError as error:
@@ -196,7 +196,7 @@ def _failure(descriptor: int) -> OSError | None:
 
 
 def syncfs(descriptor: int) -> None:
-    """Make all that was written to the file system of *descriptor* durable: of many files, far quicker than each."""
+    """Make the whole file system of *descriptor* durable: for many files far faster than one sync each."""
     if _libc.syncfs(ctypes.c_int(descriptor)) < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -204,15 +204,15 @@ def syncfs(descriptor: int) -> None:
 
 def has_writer(descriptor: int) -> bool | None:
     """
-    Whether somebody has the file open for writing; None: cannot be known here (not our file, no leases).
+    Whether another descriptor is open for writing; None: unknown (not our file, no leases).
 
-    *descriptor* is open for reading only. The lease is dropped at once: held, it would delay writers.
+    *descriptor* is open for reading only. The lease is released at once: it would delay writers.
     """
     return _lease_refused(descriptor, fcntl.F_RDLCK)
 
 
 def has_other(descriptor: int) -> bool | None:
-    """Whether somebody else has the file open at all; None: cannot be known here."""
+    """Whether the file is open elsewhere at all; None: unknown."""
     return _lease_refused(descriptor, fcntl.F_WRLCK)
 
 
@@ -231,11 +231,11 @@ def _renameat2(source_in: int, source: str, target_in: int, target: str, flags: 
     number = _RENAMEAT2.get(platform.machine())
     if number is None:
         raise Unsupported(errno.ENOSYS, "renameat2 has no known number on this machine")
-    _called(target, number, source_in, os.fsencode(source), target_in, os.fsencode(target), flags)
+    _call_kernel(target, number, source_in, os.fsencode(source), target_in, os.fsencode(target), flags)
 
 
-def _called(path: str, number: ctypes.c_long, *arguments: object) -> int:
-    """ctypes takes a plain int for a C int, and bytes for a string."""
+def _call_kernel(path: str, number: ctypes.c_long, *arguments: object) -> int:
+    """Call syscall(2). ctypes passes a plain int as a C int, and bytes as a string."""
     while True:
         result: int = _libc.syscall(number, *arguments)
         if result >= 0:

@@ -1,9 +1,9 @@
 """
-The keys of tokens: whoever signs has the private one, every reader of MIRROR_DIR the public ones.
+The keys of tokens: the issuer has the private key, every reader of MIRROR_DIR the public keys.
 
     DATA/keys/signing.pem           the private key, for its owner only
-    MIRROR_DIR/.mirrord/keys/ID.pem public keys whose tokens count
-    MIRROR_DIR/.mirrord/revoked     ids of keys and tokens that count no longer, one a line
+    MIRROR_DIR/.mirrord/keys/ID.pem public keys of valid tokens
+    MIRROR_DIR/.mirrord/revoked     ids of revoked keys and tokens, one per line
 """
 
 import os
@@ -26,47 +26,47 @@ from mirrord.domain.entry import digest_of
 from mirrord.errors import UserError
 from mirrord.mirror.layout import MACHINE
 
-_ID = re.compile("[0-9a-f]{16}")
-_LIMIT = 1 << 20  # bytes of the list of what is revoked
+_KEY_ID = re.compile("[0-9a-f]{16}")
+_MAX_LIST_BYTES = 1 << 20  # of the list of revoked ids
 
 
 class Keyring:
-    """The public keys of one MIRROR_DIR, and what was revoked there."""
+    """The public keys of one MIRROR_DIR, and its list of revoked ids."""
 
     def __init__(self, mirror: Path) -> None:
         self._keys = mirror / MACHINE / "keys"
         self._revoked = mirror / MACHINE / "revoked"
 
     def public(self, key: str) -> Ed25519PublicKey | None:
-        """The public key of that id; None if nobody published one here."""
-        if not _ID.fullmatch(key):
+        """The public key with the id *key*; None if it is not published here."""
+        if not _KEY_ID.fullmatch(key):
             return None
         try:
-            found = load_pem_public_key((self._keys / f"{key}.pem").read_bytes())
+            public_key = load_pem_public_key((self._keys / f"{key}.pem").read_bytes())
         except (FileNotFoundError, NotADirectoryError, ValueError, UnsupportedAlgorithm):
             return None
-        return found if isinstance(found, Ed25519PublicKey) and id_of(found) == key else None
+        return public_key if isinstance(public_key, Ed25519PublicKey) and id_of(public_key) == key else None
 
     def publish(self, public: Ed25519PublicKey) -> None:
-        """Let tokens of this key count."""
+        """Make tokens of this key valid."""
         self._keys.mkdir(parents=True, exist_ok=True)
         encoded = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        _put(self._keys / f"{id_of(public)}.pem", encoded, 0o644)
+        _write_file(self._keys / f"{id_of(public)}.pem", encoded, 0o644)
 
     def revoked(self) -> frozenset[str]:
-        """Ids of keys and tokens that count no longer. Raises UserError if the list cannot be read."""
+        """Ids of revoked keys and tokens. Raises UserError if the list cannot be read."""
         try:
             with self._revoked.open("rb") as file:
-                text = file.read(_LIMIT).decode("utf-8", "replace")
+                text = file.read(_MAX_LIST_BYTES).decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             return frozenset()
-        except OSError as error:  # not readable is not the same as empty
+        except OSError as error:  # an unreadable list is not an empty one
             raise UserError(f"The list of revoked tokens cannot be read: {error.strerror}.") from error
         lines = (line.partition("#")[0].strip() for line in text.splitlines())
         return frozenset(filter(None, lines))
 
     def revoke(self, revoked: str) -> None:
-        """Add the id of a key or token to the list; harmless if it is there."""
+        """Add the id of a key or token to the list, unless it is listed."""
         if revoked in self.revoked():
             return
         self._revoked.parent.mkdir(parents=True, exist_ok=True)
@@ -80,41 +80,41 @@ class Keyring:
 
 def signing_key(data: Path, keyring: Keyring, file: Path | None = None) -> Ed25519PrivateKey:
     """
-    The private key in *file*, or below *data*: there made on first use, and anew when the one there was revoked.
+    The private key in *file*, or below *data*: created there on first use and after a revocation.
 
-    It is published. Raises UserError if the file is no such key, or one was given that was revoked.
+    Its public key is published. Raises UserError if the file is no such key, or a given one is missing or revoked.
     """
-    given, file = file, file or data / "keys" / "signing.pem"
-    found = _read(file)
-    if found is None or id_of(found.public_key()) in keyring.revoked():
-        if given is not None:
-            raise UserError(f"The key {given} was revoked, or is gone: hand over another one.")
-        found = Ed25519PrivateKey.generate()
+    given_file, file = file, file or data / "keys" / "signing.pem"
+    private_key = _read_private_key(file)
+    if private_key is None or id_of(private_key.public_key()) in keyring.revoked():
+        if given_file is not None:
+            raise UserError(f"The key {given_file} was revoked, or is missing: pass another one.")
+        private_key = Ed25519PrivateKey.generate()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _put(file, found.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
-    keyring.publish(found.public_key())
-    return found
+        _write_file(file, private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
+    keyring.publish(private_key.public_key())
+    return private_key
 
 
 def id_of(public: Ed25519PublicKey) -> str:
-    """What a key is called: 16 hex digits."""
+    """The id of a key: 16 hex digits."""
     return digest_of(public.public_bytes(Encoding.Raw, PublicFormat.Raw)).hex()[:16]
 
 
-def _read(file: Path) -> Ed25519PrivateKey | None:
+def _read_private_key(file: Path) -> Ed25519PrivateKey | None:
     try:
-        found = load_pem_private_key(file.read_bytes(), password=None)
+        private_key = load_pem_private_key(file.read_bytes(), password=None)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UserError(f"{file} is not a private key; move it away, and a new one is made.") from error
-    if not isinstance(found, Ed25519PrivateKey):
+    if not isinstance(private_key, Ed25519PrivateKey):
         raise UserError(f"{file} is not an Ed25519 key; move it away, and a new one is made.")
-    return found
+    return private_key
 
 
-def _put(file: Path, data: bytes, mode: int) -> None:
-    """Write all at once, never readable for others on the way."""
+def _write_file(file: Path, data: bytes, mode: int) -> None:
+    """Write the file atomically, never readable by others on the way."""
     fresh = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:

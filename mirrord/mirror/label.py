@@ -1,4 +1,4 @@
-"""What a name in the journal or the trash tells: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for none."""
+"""Names in the journal and the trash: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for none."""
 
 import re
 import secrets
@@ -15,10 +15,10 @@ _NAME = re.compile(rf"([wdar])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f
 @dataclass(frozen=True, slots=True)
 class Label:
     """
-    What a name in the journal or the trash tells.
+    The facts in a name of the journal or the trash.
 
-    expected: digest the file in place had to have; None: it was to be created.
-    new: digest of the text that was to take the place; None: the file was to be removed.
+    expected: required digest of the file in place; None: it was to be created.
+    new: digest of the new text; None: the file was to be removed.
     """
 
     entry: EntryId
@@ -27,11 +27,11 @@ class Label:
 
 
 def label_of(name: str) -> Label | None:
-    """What a name in the journal or the trash tells; None if it is no such name."""
-    if not (found := _NAME.fullmatch(name)):
+    """The label in a name of the journal or the trash; None for other names."""
+    if not (match := _NAME.fullmatch(name)):
         return None
-    _, entry, expected, new = found.groups()
-    return Label(EntryId(UUID(entry)), _digest_from(expected), _digest_from(new))
+    _, entry, expected, new = match.groups()
+    return Label(EntryId(UUID(entry)), _parse_digest(expected), _parse_digest(new))
 
 
 def relabelled(name: str, expected: Digest) -> str:
@@ -41,13 +41,13 @@ def relabelled(name: str, expected: Digest) -> str:
 
 
 def name_of(kind: str, label: Label, key: str | None = None) -> str:
-    """A new name of *kind* that tells *label*. key: its last part, 16 hex digits; None: any."""
+    """A new name of *kind* for *label*. key: its last part, 16 hex digits; None: a random one."""
     expected, new = (label.expected.hex() if label.expected else "-"), (label.new.hex() if label.new else "-")
     return f"{kind}.{label.entry}.{expected}.{new}.{key or new_key()}"
 
 
 def new_key() -> str:
-    """The last part of a name, by which it is the only one."""
+    """A random last part that makes a name unique."""
     return secrets.token_hex(8)
 
 
@@ -56,10 +56,10 @@ def key_of(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _digest_from(text: str) -> Digest | None:
+def _parse_digest(text: str) -> Digest | None:
     return None if text == "-" else Digest(bytes.fromhex(text))
 
 
 def parked_name(entry: EntryId, *, directory: bool) -> str:
-    """What an entry's file or directory is called while it is parked."""
+    """The name of an entry's file or directory while it is parked."""
     return f"{PARKED}{entry}.{'directory' if directory else 'file'}"

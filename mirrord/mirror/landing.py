@@ -1,7 +1,7 @@
 """
-New files that come into a tree many at a time: built aside, made durable together, then renamed to where nothing is.
+Create many files in a tree: build them aside, make them durable together, then rename them to free paths.
 
-A sync of the whole file system takes hardly longer than that of a single file: a batch costs one, not three a file.
+A sync of the whole file system is hardly slower than that of one file: a batch costs one sync, not three per file.
 """
 
 import errno
@@ -15,42 +15,42 @@ from mirrord.mirror import access, kernel
 from mirrord.mirror.layout import lineage, parent_of
 from mirrord.mirror.tree import DIRECTORY_MODE, Tree, check_entry
 
-UNFINISHED = "p."  # how names of what is being built begin
+UNFINISHED = "p."  # prefix of the names of files under construction
 
 Hindrance = OSError | Refused
 
-# What hinders every file, not one.
-_FATAL = kernel.DISK_FULL | {errno.EROFS, errno.EIO}
+# Errors that affect every file, not one.
+_FATAL_ERRNOS = kernel.DISK_FULL | {errno.EROFS, errno.EIO}
 
 
 class Landing:
     """
-    Files on their way into *tree*. building: descriptor of a directory of the same file system that nobody else uses.
+    Files on their way into *tree*. building: descriptor of a private directory of the same file system.
 
-    What was built and has not landed is the caller's to remove, with that directory. Every method may raise OSError
-    where a disk is full, read-only or broken; nothing that is in place was changed then.
+    The caller removes that directory with the files that have not landed. Every method may raise OSError if the disk
+    is full, read-only or broken; no file in place is changed then.
     """
 
     def __init__(self, tree: Tree, building: int) -> None:
         self._tree = tree
         self._building = building
-        self._waiting: dict[str, str] = {}
-        self._standing = {""}  # directories that are there
+        self._built_names: dict[str, str] = {}
+        self._existing_directories = {""}  # paths
         self._numbers = count()
 
     @property
     def waiting(self) -> int:
-        """How many files were built and have not landed."""
-        return len(self._waiting)
+        """The number of built files that have not landed."""
+        return len(self._built_names)
 
     def write(self, path: str, data: bytes) -> None:
-        """Build the file that is to be at *path*."""
+        """Build the file for *path*."""
         with self.writing(path) as descriptor:
             kernel.write(descriptor, data)
 
     @contextmanager
     def writing(self, path: str) -> Iterator[int]:
-        """A descriptor to write that file with, for the length of a `with`; an exception in it undoes the file."""
+        """A descriptor to build the file for *path*, for the length of a `with`; an exception in it drops the file."""
         check_entry(path)
         name = f"{UNFINISHED}{next(self._numbers)}"
         descriptor = kernel.create(self._building, name, access.FILE_MODE)
@@ -61,60 +61,60 @@ class Landing:
             finally:
                 os.close(descriptor)
             undone.pop_all()
-        self._waiting[path] = name
+        self._built_names[path] = name
 
     def seal(self) -> None:
-        """Make everything on the tree's file system durable, what was built too."""
+        """Make the tree's whole file system durable, with the built files."""
         kernel.syncfs(self._building)
 
     def land(self) -> dict[str, Hindrance]:
         """
-        Rename what was built and sealed into its place; directories are made. What did not get there is gone.
+        Rename the built and sealed files into their places; missing directories are created. Failed files are dropped.
 
-        By path, what hinders: FileExistsError where something is there already.
+        Returns errors by path: FileExistsError if the path is taken.
         """
         hindered: dict[str, Hindrance] = {}
-        in_order = sorted(self._waiting, key=lambda path: (parent_of(path), path))
+        in_order = sorted(self._built_names, key=lambda path: (parent_of(path), path))
         for directory, paths in groupby(in_order, key=parent_of):
             group = list(paths)
             try:
                 self.make_directory(directory)
                 with self._tree.directory(directory) as into:
-                    hindered |= self._land_in(into, group)
+                    hindered |= self._land_in_directory(into, group)
             except (OSError, Refused) as error:
                 raise_fatal(error)
                 hindered |= dict.fromkeys(group, error)
         for path in hindered:
             with suppress(FileNotFoundError):
-                kernel.unlink(self._building, self._waiting[path])
-        self._waiting.clear()
+                kernel.unlink(self._building, self._built_names[path])
+        self._built_names.clear()
         return hindered
 
     def make_directory(self, path: str) -> None:
         """
-        Make a directory and those above it where they are missing; durable with the next seal.
+        Create a directory and its parents where they are missing; durable with the next seal.
 
-        Raises Refused where a symbolic link is in the way, OSError where something else is.
+        Raises Refused if a symbolic link is in the way, OSError if something else is.
         """
-        for above in reversed(list(lineage(path))):
-            if above not in self._standing:
-                self._make(above)
-                self._standing.add(above)
+        for parent in reversed(list(lineage(path))):
+            if parent not in self._existing_directories:
+                self._make_one_directory(parent)
+                self._existing_directories.add(parent)
 
-    def _make(self, path: str) -> None:
+    def _make_one_directory(self, path: str) -> None:
         check_entry(path)
-        with self._tree.directory(parent_of(path)) as above:
+        with self._tree.directory(parent_of(path)) as parent:
             try:
-                kernel.mkdir(above, path.rpartition("/")[2], DIRECTORY_MODE)
+                kernel.mkdir(parent, path.rpartition("/")[2], DIRECTORY_MODE)
             except FileExistsError:
-                with self._tree.directory(path):  # refuses what is none
+                with self._tree.directory(path):  # raises if it is no directory
                     pass
 
-    def _land_in(self, directory: int, paths: list[str]) -> dict[str, Hindrance]:
+    def _land_in_directory(self, directory: int, paths: list[str]) -> dict[str, Hindrance]:
         hindered: dict[str, Hindrance] = {}
         for path in paths:
             try:
-                self._tree.rename_new(self._building, self._waiting[path], directory, path.rpartition("/")[2])
+                self._tree.rename_new(self._building, self._built_names[path], directory, path.rpartition("/")[2])
             except OSError as error:
                 raise_fatal(error)
                 hindered[path] = error
@@ -122,6 +122,6 @@ class Landing:
 
 
 def raise_fatal(error: Hindrance) -> None:
-    """Raise what hinders every file: a disk that is full, read-only or broken."""
-    if isinstance(error, OSError) and error.errno in _FATAL:
+    """Raise an error that affects every file: the disk is full, read-only or broken."""
+    if isinstance(error, OSError) and error.errno in _FATAL_ERRNOS:
         raise error

@@ -1,5 +1,5 @@
 """
-PURE: which path of a tree is which entry.
+PURE: the entry of each path of a tree.
 
 Paths are relative to the tenant's root, parts joined by "/", no slash at either end; "" is the root.
 """
@@ -13,23 +13,23 @@ from mirrord.domain.place import ASSETS, BESIDE, INDEX, RECORDS, name_key
 from mirrord.domain.record import DIRECTORIES, name_of_record
 
 MACHINE = ".mirrord"
-PARKED, ARRIVING = "m.", "n."  # how names of what is parked, or being built, in a journal begin
+PARKED, ARRIVING = "m.", "n."  # prefixes of the names of parked files, and of building directories, in a journal
 SUFFIX = ".md"
 INDEX_FILE = INDEX + SUFFIX
 
-_HIDDEN = re.compile(r"(?:^|/)(?:[./]|\Z)")  # a part that is a dot-name, or empty
-_TEMPORARY = ("~", ".swp", ".swo", ".swx", ".tmp", ".part", ".crdownload", "___jb_tmp___", "___jb_old___")
+_HIDDEN_PART = re.compile(r"(?:^|/)(?:[./]|\Z)")  # a part that is a dot-name, or empty
+_TEMPORARY_SUFFIXES = ("~", ".swp", ".swo", ".swx", ".tmp", ".part", ".crdownload", "___jb_tmp___", "___jb_old___")
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
     """
-    What a path is and where it hangs.
+    The kind of a path and its position in the tree of pages.
 
-    folder: path of the directory that holds it in the tree of pages: `Projects` for `Projects/Alpha.md`,
+    folder: path of its directory in the tree of pages: `Projects` for `Projects/Alpha.md`,
         for `Projects/assets/a/b.png` and for the directory `Projects/Work`; "" for `Projects/_index.md`.
-    name: without `.md`; an attachment's is what follows `assets/`, or `./` and its file's name where it lies beside
-        the pages; a record's is `category/NAME` and so on.
+    name: without `.md`; of an attachment the part after `assets/`, or `./` and its file's name if it lies beside
+        the pages; of a record `category/NAME` and so on.
     index: the page is the `_index.md` of the directory called *name*.
     """
 
@@ -41,15 +41,15 @@ class Spot:
 
 def spot_of_file(path: str) -> Spot | None:
     """
-    What the file at *path* is; None if it can be nothing.
+    The spot of the file at *path*; None if it cannot be an entry.
 
-    A file beside the pages may be an attachment; whether it is taken in while it is new, `Ignore.leaves_out` says.
+    A file beside the pages may be an attachment; `Ignore.leaves_out` decides about new ones.
     """
     parts = path.split("/")
     if parts[0] == RECORDS:
         name = name_of_record(path)
         return Spot(Kind.RECORD, "", name) if name is not None else None
-    if not _is_visible(path) or is_temporary(parts[-1]):
+    if not _is_visible_path(path) or is_temporary(parts[-1]):
         return None
     if ASSETS in parts[:-1]:
         at = parts.index(ASSETS)
@@ -62,25 +62,27 @@ def spot_of_file(path: str) -> Spot | None:
 
 
 def spot_of_directory(path: str) -> Spot | None:
-    """The folder at *path*; None for the root, dot-names, `assets` and whatever is in it."""
+    """The folder at *path*; None for the root, dot-names, `assets` and everything below it."""
     parts = path.split("/")
-    if ASSETS in parts or not _is_visible(path):
+    if ASSETS in parts or not _is_visible_path(path):
         return None
     return Spot(Kind.FOLDER, "/".join(parts[:-1]), parts[-1])
 
 
 def page_path(folder: str, name: str, index: bool = False) -> str:
     """The file of the page *name* in the directory *folder*."""
-    return _join(folder, name, INDEX_FILE) if index else _join(folder, name + SUFFIX)
+    return _join_parts(folder, name, INDEX_FILE) if index else _join_parts(folder, name + SUFFIX)
 
 
 def attachment_path(folder: str, name: str) -> str:
     """The file of the attachment *name* of the directory *folder*."""
-    return _join(folder, name.removeprefix(BESIDE)) if name.startswith(BESIDE) else _join(folder, ASSETS, name)
+    return (
+        _join_parts(folder, name.removeprefix(BESIDE)) if name.startswith(BESIDE) else _join_parts(folder, ASSETS, name)
+    )
 
 
 def may_be_beside(path: str) -> bool:
-    """Whether a file beside the pages may be an attachment; `.MD` is a page's ending where case means nothing."""
+    """Whether a file beside the pages may be an attachment; `.MD` is a page's suffix if case is ignored."""
     return path[-len(SUFFIX) :].lower() != SUFFIX
 
 
@@ -90,7 +92,7 @@ def is_beside(spot: Spot) -> bool:
 
 
 def directory_of(path: str, kind: Kind) -> str:
-    """The directory where the children of the page or folder at *path* live, whether it exists or not."""
+    """The directory of the children of the page or folder at *path*, whether it exists or not."""
     if kind is Kind.FOLDER:
         return path
     if path.endswith("/" + INDEX_FILE):
@@ -99,28 +101,28 @@ def directory_of(path: str, kind: Kind) -> str:
 
 
 def carried(path: str, old: str, new: str) -> str:
-    """Where what was at *path* is after *old*, it or a directory above it, was renamed to *new*."""
+    """*path* after the rename of *old*, itself or a parent directory, to *new*."""
     return new + path[len(old) :] if path == old or path.startswith(f"{old}/") else path
 
 
 def parent_of(path: str) -> str:
-    """The directory a file or directory lies in, as the file system has it."""
+    """The parent directory in the file system."""
     return path.rpartition("/")[0]
 
 
 def lineage(path: str) -> Iterator[str]:
-    """*path* and the directories above it, but for the root, from below."""
+    """*path* and its parent directories without the root, innermost first."""
     while path:
         yield path
         path = parent_of(path)
 
 
 def may_be_synced(path: str) -> bool:
-    """Whether *path* is of those that are looked at: without dot-names and all UTF-8, or a record's, or above one."""
+    """Whether *path* may be synced: UTF-8 without dot-names, or a record, or above one."""
     if path.startswith(RECORDS):
         above = parent_of(path)
         return path == RECORDS or path in DIRECTORIES or (above in DIRECTORIES and is_visible(path[len(above) + 1 :]))
-    return _is_visible(path)
+    return _is_visible_path(path)
 
 
 def is_visible(name: str) -> bool:
@@ -128,20 +130,20 @@ def is_visible(name: str) -> bool:
     return name != "" and name[0] != "." and is_text(name)
 
 
-def _is_visible(path: str) -> bool:
-    """Whether every part of *path* is."""
-    return not _HIDDEN.search(path) and is_text(path)
+def _is_visible_path(path: str) -> bool:
+    """Whether every part of *path* is visible."""
+    return not _HIDDEN_PART.search(path) and is_text(path)
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file's name is one that editors and browsers give to what they have not finished."""
-    if name.endswith(_TEMPORARY) or name.startswith("~$"):
+    """Whether editors and browsers give such a name to unfinished files."""
+    if name.endswith(_TEMPORARY_SUFFIXES) or name.startswith("~$"):
         return True
     return name == "4913" or (name[0] == "#" and name[-1] == "#")  # vim's trial file; emacs' own copies
 
 
 def is_text(name: str) -> bool:
-    """Whether the bytes of a name are UTF-8; Python shows others as lone surrogates."""
+    """Whether the bytes of a name are UTF-8; Python decodes other bytes as lone surrogates."""
     if name.isascii():
         return True
     try:
@@ -152,20 +154,20 @@ def is_text(name: str) -> bool:
 
 
 def is_machine(path: str) -> bool:
-    """Whether *path* belongs to mirrord's own state, also where a file system ignores case."""
+    """Whether *path* belongs to mirrord's own state, also on file systems that ignore case."""
     return name_key(path.partition("/")[0]) == MACHINE
 
 
 def is_waiting(path: str) -> bool:
-    """Whether *path* is in a directory that waits in a journal: `m.…` of the tree, `n.…` on its way into it."""
+    """Whether *path* is in a directory of a journal: `m.…` parked, `n.…` under construction."""
     parts = path.split("/")
     return parts[:2] == [MACHINE, "tmp"] and len(parts) > 4 and parts[3].startswith((PARKED, ARRIVING))
 
 
 def printable(path: str) -> str:
-    """*path* as text that any log or database takes: bytes that are not UTF-8 appear as `\\xNN`."""
+    """*path* as text for any log or database: bytes that are not UTF-8 appear as `\\xNN`."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _join(*parts: str) -> str:
+def _join_parts(*parts: str) -> str:
     return "/".join(filter(None, parts))

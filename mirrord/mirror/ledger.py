@@ -1,4 +1,4 @@
-"""What an exported tree remembers: a directory `.mirrord-export` in it, of which one export at a time writes."""
+"""The record of an exported tree: a directory `.mirrord-export` in it, with one writing export at a time."""
 
 import fcntl
 import hashlib
@@ -13,64 +13,66 @@ from mirrord.mirror.journal import PRIVATE
 from mirrord.mirror.manifest import BUILDING, DIRECTORY, FACTS, FILES, Manifest
 from mirrord.mirror.tree import Tree
 
-_NEXT = ".next"  # ends the name of what is to take the place of a file
-_FACTS_BYTES = 1 << 28
-_LINES = 10_000  # of the list, written at once
+_NEXT_SUFFIX = ".next"  # of the new version of a file
+_MAX_FACTS_BYTES = 1 << 28
+_MAX_LINES = 10_000  # of the list in one write
 
 
 class Ledger:
     """
-    The files `manifest` tells of, and a directory to build in, locked until close().
+    The files that `manifest` describes, and a directory to build in, locked until close().
 
-    earlier: what the export before said of itself; None: there was none. known: all that exports wrote, or were about
-    to, by path; of one that died in the middle there may be two digests.
+    earlier: the manifest of the previous export; None: there was none. known: digests of all files that exports wrote,
+    or were about to write, by path; an interrupted export may leave two digests of a file.
     """
 
     def __init__(self, tree: Tree) -> None:
-        """Makes what lacks. Raises Busy while another export works here, Damaged for a manifest nobody can read."""
+        """Create missing files. Raises Busy while another export works here, Damaged for an unreadable manifest."""
         self._tree = tree
         self._lines: list[bytes] = []
-        with ExitStack() as opened:
+        with ExitStack() as resources:
             tree.make_directories(BUILDING, PRIVATE)
-            self._directory = self._opened(opened, DIRECTORY)
-            self._lock()
-            self.building = self._opened(opened, BUILDING)
-            self._files = self._opened_list()
-            opened.callback(os.close, self._files)
+            self._directory = self._open_directory(resources, DIRECTORY)
+            self._lock_directory()
+            self.building = self._open_directory(resources, BUILDING)
+            self._files = self._open_list()
+            resources.callback(os.close, self._files)
             self.earlier = self._read_facts()
             self.known = self._read_list()
-            self._close = opened.pop_all()
+            self._close = resources.pop_all()
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._close.close()
 
     def note(self, path: str, digest: Digest) -> None:
-        """A file is about to be written; write() tells the disk."""
+        """Note that a file is about to be written; write() puts the notes on disk."""
         self.known[path] = (*self.known.get(path, ()), digest)
         self._lines.append(manifest.line(path, digest))
 
     def write(self) -> None:
-        """Write down what was noted; durable with the next sync of the file system."""
+        """Write the notes; durable with the next sync of the file system."""
         kernel.write(self._files, b"".join(self._lines))
         self._lines.clear()
 
     def state(self, facts: Manifest) -> None:
-        """What the export says of itself, all at once and durably."""
-        self._put(FACTS, [manifest.encoded(facts)])
+        """Write the manifest of the export, atomically and durably."""
+        self._replace_file(FACTS, [manifest.encoded(facts)])
         kernel.fsync(self._directory)
 
     def settle(self, files: Mapping[str, Digest]) -> Digest:
-        """The list of *files* and nothing else; its digest. Durable with the next state()."""
+        """Replace the list by *files* and return its digest. Durable with the next state()."""
         paths = sorted(files)
-        parts = (paths[at : at + _LINES] for at in range(0, len(paths), _LINES))
-        return self._put(FILES, (b"".join(manifest.line(path, files[path]) for path in part) for part in parts))
+        parts = (paths[at : at + _MAX_LINES] for at in range(0, len(paths), _MAX_LINES))
+        return self._replace_file(
+            FILES, (b"".join(manifest.line(path, files[path]) for path in part) for part in parts)
+        )
 
-    def _put(self, path: str, pieces: Iterable[bytes]) -> Digest:
+    def _replace_file(self, path: str, pieces: Iterable[bytes]) -> Digest:
         name = path.rpartition("/")[2]
-        with suppress(FileNotFoundError):  # of an export that died
-            kernel.unlink(self._directory, name + _NEXT)
-        descriptor, state = kernel.create(self._directory, name + _NEXT, 0o600), hashlib.blake2b(digest_size=32)
+        with suppress(FileNotFoundError):  # of an interrupted export
+            kernel.unlink(self._directory, name + _NEXT_SUFFIX)
+        descriptor, state = kernel.create(self._directory, name + _NEXT_SUFFIX, 0o600), hashlib.blake2b(digest_size=32)
         try:
             for piece in pieces:
                 kernel.write(descriptor, piece)
@@ -78,20 +80,20 @@ class Ledger:
             kernel.fsync(descriptor)
         finally:
             os.close(descriptor)
-        kernel.rename(self._directory, name + _NEXT, self._directory, name)
+        kernel.rename(self._directory, name + _NEXT_SUFFIX, self._directory, name)
         return Digest(state.digest())
 
-    def _opened(self, opened: ExitStack, path: str) -> int:
-        with self._tree.directory(path) as found:
-            descriptor = os.dup(found)
+    def _open_directory(self, opened: ExitStack, path: str) -> int:
+        with self._tree.directory(path) as directory:
+            descriptor = os.dup(directory)
         opened.callback(os.close, descriptor)
         return descriptor
 
-    def _opened_list(self) -> int:
+    def _open_list(self) -> int:
         flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CREAT | os.O_CLOEXEC
         return os.open(FILES.rpartition("/")[2], flags, 0o600, dir_fd=self._directory)
 
-    def _lock(self) -> None:
+    def _lock_directory(self) -> None:
         try:
             fcntl.flock(self._directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -99,18 +101,18 @@ class Ledger:
 
     def _read_facts(self) -> Manifest | None:
         try:
-            return manifest.decoded(self._tree.snapshot(FACTS, _FACTS_BYTES)[0])
+            return manifest.decoded(self._tree.snapshot(FACTS, _MAX_FACTS_BYTES)[0])
         except FileNotFoundError:
             return None
         except Damaged as error:
             raise Damaged(
-                f"{error} Delete {self._tree.root / DIRECTORY} and export with --force: what is equal is recognised."
+                f"{error} Delete {self._tree.root / DIRECTORY} and export with --force: equal files are recognised."
             ) from None
 
     def _read_list(self) -> dict[str, tuple[Digest, ...]]:
-        known: dict[str, tuple[Digest, ...]] = {}
+        digests: dict[str, tuple[Digest, ...]] = {}
         with open(os.dup(self._files), "rb") as lines:
             lines.seek(0)
             for path, digest in manifest.listed(lines):
-                known[path] = (*known.get(path, ()), digest)
-        return known
+                digests[path] = (*digests.get(path, ()), digest)
+        return digests

@@ -1,8 +1,8 @@
 """
-The links between the pages of a tree: what they mean, and what links where. Kept up between looks, never stale.
+The links between the pages of a tree: their targets and their sources. Kept up to date between looks, never stale.
 
-A link is found in two steps: of every page it is known which keys its links may have; which links those are, which
-takes a parser to tell from what only looks like a link, only of pages that may ask for what is sought.
+A link is found in two steps: for every page the possible keys of its links are known; only pages with a sought key are
+parsed, which separates real links from text that looks like one.
 """
 
 import sys
@@ -23,14 +23,14 @@ from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import lineage
 from mirrord.mirror.naming import Naming
 
-_NOBODY = EntryId(UUID(int=0))
+_NO_ENTRY = EntryId(UUID(int=0))
 
 Links = tuple[tuple[str, str], ...]  # kind and target of each link of a page
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a page links to. written: as it stands there; path: of the file or folder, None: nothing, or several."""
+    """The target of a link. written: as it stands in the page; path: of the file or folder, None: none, or several."""
 
     written: str
     path: str | None
@@ -39,10 +39,10 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Moving:
     """
-    What files and directories that move do to links.
+    The effect of moves of files and directories on links.
 
-    files: where each page, folder and attachment that moves is afterwards. touched: pages that may have links to be
-    written anew, those that move among them: for links based on where they were.
+    files: the new path of each page, folder and attachment that moves. touched: pages that may have links to rewrite,
+    moved pages included: for links relative to their old place.
     """
 
     files: Mapping[str, str]
@@ -53,15 +53,15 @@ class Moving:
     _whereto: Whereto
 
     def relinked(self, path: str, text: str) -> Relinked:
-        """*text*, of one of *touched*, with links that mean afterwards what they meant before."""
+        """*text*, of one of *touched*, with links that keep their targets after the move."""
         entry, new = self._entries[path], self.files.get(path, path)
         before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
         return relinked(text, before, after, self._whereto)
 
 
 @dataclass(slots=True)
-class _Asked:
-    """What the links of a page ask for. keys: all they may have, and more; links: None while nobody asked for them."""
+class _PageLinks:
+    """The links of a page. keys: all that its links may have, and more; links: None until they are needed."""
 
     stat: Stat
     keys: tuple[str, ...]
@@ -74,33 +74,36 @@ class Linkage:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._naming = Naming()
-        self._asked: dict[str, _Asked] = {}
+        self._page_links: dict[str, _PageLinks] = {}
 
     def outgoing(self, snapshot: Snapshot, path: str) -> list[Target]:
-        """What the page at *path* links to, each once, in the order of the page; not to places in itself."""
+        """The targets of the page at *path*, each once, in the order of the page; without links to itself."""
         with self._guard:
             self._naming.update(snapshot)
-            found = [(target, self._meaning(path, kind, target)) for kind, target in self._links(snapshot, path)]
-            targets = [Target(target, None if entry is None else self._naming.path(entry)) for target, entry in found]
+            links = [
+                (target, self._resolve_link(path, kind, target)) for kind, target in self._read_links(snapshot, path)
+            ]
+            targets = [Target(target, None if entry is None else self._naming.path(entry)) for target, entry in links]
         return list(dict.fromkeys(targets))
 
     def incoming(self, snapshot: Snapshot, path: str) -> list[str]:
-        """The pages that link to what is at *path*, by their paths."""
+        """The paths of pages that link to the entry at *path*, sorted."""
         with self._guard:
             self._naming.update(snapshot)
-            meant = self._naming.entry(path)
-            asking = self._asking(snapshot, self._naming.keys(path))
+            entry_id = self._naming.entry(path)
+            candidates = self._pages_with_keys(snapshot, self._naming.keys(path))
             return sorted(
                 page
-                for page in asking
-                if page != path and any(self._meaning(page, *link) == meant for link in self._links(snapshot, page))
+                for page in candidates
+                if page != path
+                and any(self._resolve_link(page, *link) == entry_id for link in self._read_links(snapshot, page))
             )
 
     def moving(self, snapshot: Snapshot, moves: Mapping[str, str], titles: Mapping[str, str]) -> Moving:
         """
-        What becomes of links once files and directories move, old path -> new.
+        The effect on links of moves of files and directories, old path -> new.
 
-        titles: those that pages get then, by their paths before.
+        titles: new titles of pages, by their old paths.
         """
         with self._guard:
             self._naming.update(snapshot)
@@ -108,75 +111,77 @@ class Linkage:
             keys = {key for path in (*files, *titles) for key in self._naming.keys(path)}
             keys |= {key_of(name) for name in (*map(plain, files.values()), *titles.values())}
             pages = {path for path in (*files, *titles) if path in snapshot.pages}
-            touched = sorted(pages | set(self._asking(snapshot, keys)))
+            touched = sorted(pages | set(self._pages_with_keys(snapshot, keys)))
             entries = {path: entry for path in touched if (entry := self._naming.entry(path)) is not None}
             before, after = self._naming.copy(), self._naming.after(files, titles)
         return Moving(files, list(entries), entries, before, after, lambda path: _whereto(snapshot, moves, path))
 
-    def _meaning(self, path: str, kind: str, target: str) -> EntryId | None:
+    def _resolve_link(self, path: str, kind: str, target: str) -> EntryId | None:
         entry = self._naming.entry(path)
         return site_of(entry, path, self._naming.names).meaning(kind, target) if entry is not None else None
 
-    def _asking(self, snapshot: Snapshot, keys: Collection[str]) -> list[str]:
+    def _pages_with_keys(self, snapshot: Snapshot, keys: Collection[str]) -> list[str]:
         """The pages with links that may have one of *keys*."""
-        keys, found = frozenset(keys), []
-        if len(self._asked) > len(snapshot.pages):
-            self._asked = {path: known for path, known in self._asked.items() if path in snapshot.pages}
+        keys, paths = frozenset(keys), []
+        if len(self._page_links) > len(snapshot.pages):
+            self._page_links = {
+                path: page_links for path, page_links in self._page_links.items() if path in snapshot.pages
+            }
         for path, stat in snapshot.pages.items():
-            known = self._asked.get(path)
-            if known is None or known.stat != stat:
-                known = self._read(snapshot, path)
-            if known is not None and not keys.isdisjoint(known.keys):
-                found.append(path)
-        return found
+            page_links = self._page_links.get(path)
+            if page_links is None or page_links.stat != stat:
+                page_links = self._read_keys(snapshot, path)
+            if page_links is not None and not keys.isdisjoint(page_links.keys):
+                paths.append(path)
+        return paths
 
-    def _read(self, snapshot: Snapshot, path: str) -> _Asked | None:
-        whole = snapshot.read(path)
-        if whole is None or whole.text is None:
+    def _read_keys(self, snapshot: Snapshot, path: str) -> _PageLinks | None:
+        page = snapshot.read(path)
+        if page is None or page.text is None:
             return None
-        asked = _Asked(whole.stat, _keys(whole.text, path))
-        self._remember(path, whole, asked)
-        return asked
+        page_links = _PageLinks(page.stat, _keys_in_text(page.text, path))
+        self._cache_page(path, page, page_links)
+        return page_links
 
-    def _links(self, snapshot: Snapshot, path: str) -> Links:
+    def _read_links(self, snapshot: Snapshot, path: str) -> Links:
         """The links of a page to others, each once."""
-        known = self._asked.get(path)
-        if known is not None and known.stat == snapshot.pages.get(path) and known.links is not None:
-            return known.links
-        whole = snapshot.read(path)
-        if whole is None or whole.text is None:
+        page_links = self._page_links.get(path)
+        if page_links is not None and page_links.stat == snapshot.pages.get(path) and page_links.links is not None:
+            return page_links.links
+        page = snapshot.read(path)
+        if page is None or page.text is None:
             return ()
-        links = {(link.kind, link.target): None for link in links_of(whole.text) if link.target.strip()}
-        self._remember(path, whole, _Asked(whole.stat, _keys(whole.text, path), tuple(links)))
+        links = {(link.kind, link.target): None for link in links_of(page.text) if link.target.strip()}
+        self._cache_page(path, page, _PageLinks(page.stat, _keys_in_text(page.text, path), tuple(links)))
         return tuple(links)
 
-    def _remember(self, path: str, whole: Whole, asked: _Asked) -> None:
-        if whole.is_settled:
-            self._asked[path] = asked
+    def _cache_page(self, path: str, page: Whole, page_links: _PageLinks) -> None:
+        if page.is_settled:
+            self._page_links[path] = page_links
         else:
-            self._asked.pop(path, None)
+            self._page_links.pop(path, None)
 
 
-def _keys(text: str, path: str) -> tuple[str, ...]:
-    """The keys of whatever may be a link in the page at *path*."""
-    origin = Origin(_NOBODY, tuple(path.split("/")[:-1]))
-    found = {target_key(kind, target, origin) for kind, target in set(mentions_of(text))}
-    return tuple(sys.intern(key) for key in found if key is not None)
+def _keys_in_text(text: str, path: str) -> tuple[str, ...]:
+    """The keys of all possible links in the page at *path*."""
+    origin = Origin(_NO_ENTRY, tuple(path.split("/")[:-1]))
+    keys = {target_key(kind, target, origin) for kind, target in set(mentions_of(text))}
+    return tuple(sys.intern(key) for key in keys if key is not None)
 
 
 def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each page, folder and attachment that moves, in a directory or by itself."""
+    """Old and new path of each page, folder and attachment that moves, with its directory or by itself."""
     for path in (*snapshot.pages, *snapshot.attachments, *snapshot.folders):
-        if (new := _moved(path, moves)) is not None:
+        if (new := _new_path(path, moves)) is not None:
             yield path, new
 
 
 def _whereto(snapshot: Snapshot, moves: Mapping[str, str], path: str) -> str | None:
-    """Where a file that is not synced is afterwards; None: there is none."""
-    return (_moved(path, moves) or path) if snapshot.has_file(path) else None
+    """The new path of a file that is not synced; None: it does not exist."""
+    return (_new_path(path, moves) or path) if snapshot.has_file(path) else None
 
 
-def _moved(path: str, moves: Mapping[str, str]) -> str | None:
-    """Where what is at *path* is afterwards, if it or a directory above it moves."""
-    above = next((one for one in lineage(path) if one in moves), None)
-    return None if above is None else moves[above] + path.removeprefix(above)
+def _new_path(path: str, moves: Mapping[str, str]) -> str | None:
+    """The new path of *path*, if it or a parent directory moves; else None."""
+    moved_path = next((ancestor for ancestor in lineage(path) if ancestor in moves), None)
+    return None if moved_path is None else moves[moved_path] + path.removeprefix(moved_path)

@@ -1,4 +1,4 @@
-"""Locks that end with the process that holds them: one daemon a root, one command at a time a tenant."""
+"""Locks that end with the holding process: one daemon per root, one command at a time per tenant."""
 
 import contextlib
 import fcntl
@@ -15,17 +15,17 @@ from mirrord.mirror.layout import MACHINE
 from mirrord.mirror.tree import Opened, Tree
 
 WRITE_LOCK = f"{MACHINE}/write.lock"
-RECORDS_PATIENCE = 2.0  # seconds for another writer of records to end
-PATIENCE = 10.0  # seconds for another command to end
+RECORDS_PATIENCE = 2.0  # seconds to wait for another writer of records
+PATIENCE = 10.0  # seconds to wait for another command
 _PID = "daemon.pid"
 _MARK = b"1"  # in the file of the write lock, see mark()
 
 
 class Lock:
     """
-    The flock on a directory's own descriptor; its holder's process id is in `.mirrord/daemon.pid` below.
+    The flock on the descriptor of a directory; the process id of its holder is in `.mirrord/daemon.pid` below.
 
-    Close-on-exec, so neither workers nor Postgres keep it alive.
+    The descriptor is close-on-exec, so that neither workers nor Postgres keep the lock.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -37,7 +37,7 @@ class Lock:
         Take the lock, or raise at once.
 
         Raises:
-            Refused: another process has it.
+            Refused: another process holds it.
             Unavailable: the directory is missing.
         """
         try:
@@ -49,13 +49,13 @@ class Lock:
         except BlockingIOError:
             os.close(descriptor)
             raise Refused(
-                f"{self.directory} is already mirrored by {self._holder()}; only one daemon works on a root."
+                f"{self.directory} is already mirrored by {self._describe_holder()}; only one daemon works on a root."
             ) from None
         self._descriptor = descriptor
-        _leave_pid(descriptor)
+        _write_pid(descriptor)
 
     def release(self) -> None:
-        """Give the lock back; without one, nothing happens."""
+        """Release the lock, if it is held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -67,7 +67,7 @@ class Lock:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def _holder(self) -> str:
+    def _describe_holder(self) -> str:
         try:
             return f"process {int((self.directory / MACHINE / _PID).read_text(encoding='ascii'))}"
         except (OSError, ValueError):
@@ -77,12 +77,12 @@ class Lock:
 @contextlib.contextmanager
 def write_lock(tree: Tree, patience: float = PATIENCE) -> Iterator[None]:
     """
-    Keep other commands on this tenant out for the length of a `with`, other threads too.
+    Exclude other commands and threads on this tenant for the length of a `with`.
 
     Raises:
         Busy: another command did not end within *patience* seconds.
     """
-    descriptor = _patiently(lambda: _try(tree), patience)
+    descriptor = _retry_until(lambda: _try_write_lock(tree), patience)
     try:
         yield
     finally:
@@ -92,47 +92,47 @@ def write_lock(tree: Tree, patience: float = PATIENCE) -> Iterator[None]:
 
 def mark(tree: Tree) -> None:
     """
-    Say that somebody begins what others have to finish if he dies: who has the write lock then looks for it.
+    Mark the start of work that others have to finish after a crash: the next holder of the write lock looks for it.
 
-    It need not outlast the machine: after that nobody has looked yet. Call it under the lock.
+    The mark need not survive a power cut: after one, every process looks anyway. Call it under the lock.
     """
-    with Opened(_lock_file(tree)) as descriptor:
+    with Opened(_open_lock_file(tree)) as descriptor:
         os.pwrite(descriptor, _MARK, 0)
 
 
 def is_marked(tree: Tree) -> bool:
-    """Whether somebody may have left something unfinished since it was last found that nobody did."""
-    found = _found(tree)
-    return found is None or found.st_size > 0
+    """Whether unfinished work is possible: the mark was set since the last unmark()."""
+    stat = _stat_lock_file(tree)
+    return stat is None or stat.st_size > 0
 
 
 def unmark(tree: Tree) -> None:
-    """Say that nobody left anything. Call it under the lock."""
-    with Opened(_lock_file(tree)) as descriptor:
+    """Clear the mark: no work is unfinished. Call it under the lock."""
+    with Opened(_open_lock_file(tree)) as descriptor:
         os.ftruncate(descriptor, 0)
 
 
 @contextlib.contextmanager
 def records_lock(tree: Tree, patience: float = RECORDS_PATIENCE) -> Iterator[None]:
     """
-    Keep others from writing records for the length of a `with`, other threads too: the flock on `.records` itself.
+    Exclude other writers of records, other threads too, for the length of a `with`: the flock on `.records` itself.
 
     Raises:
         Busy: another command did not end within *patience* seconds.
     """
     tree.make_directories(RECORDS)
     with tree.directory(RECORDS) as descriptor:
-        _patiently(lambda: _locked(descriptor), patience)
+        _retry_until(lambda: _try_flock(descriptor), patience)
         yield
 
 
 def lock_for(tree: Tree, paths: Iterable[str]) -> contextlib.AbstractContextManager[None]:
-    """What is to be held while files at *paths* are written: `records_lock` where one of them is a record."""
-    is_asked = any(path.startswith(f"{RECORDS}/") for path in paths)
-    return records_lock(tree) if is_asked else contextlib.nullcontext()
+    """The lock for writes to files at *paths*: `records_lock` if one of them is a record, else none."""
+    has_record = any(path.startswith(f"{RECORDS}/") for path in paths)
+    return records_lock(tree) if has_record else contextlib.nullcontext()
 
 
-def _patiently(attempt: Callable[[], int | None], patience: float) -> int:
+def _retry_until(attempt: Callable[[], int | None], patience: float) -> int:
     end = time.monotonic() + patience
     while (descriptor := attempt()) is None:
         if time.monotonic() > end:
@@ -141,7 +141,7 @@ def _patiently(attempt: Callable[[], int | None], patience: float) -> int:
     return descriptor
 
 
-def _locked(descriptor: int) -> int | None:
+def _try_flock(descriptor: int) -> int | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -149,44 +149,44 @@ def _locked(descriptor: int) -> int | None:
     return descriptor
 
 
-def _try(tree: Tree) -> int | None:
-    descriptor = tree.idle_locks.pop() if tree.idle_locks else _lock_file(tree)
-    if _locked(descriptor) is None:
+def _try_write_lock(tree: Tree) -> int | None:
+    descriptor = tree.idle_locks.pop() if tree.idle_locks else _open_lock_file(tree)
+    if _try_flock(descriptor) is None:
         tree.idle_locks.append(descriptor)
         return None
     if _is_in_place(tree, descriptor):
         return descriptor
-    os.close(descriptor)  # deleted meanwhile: others lock a new one
+    os.close(descriptor)  # deleted meanwhile: others lock a new file
     return None
 
 
 def _is_in_place(tree: Tree, descriptor: int) -> bool:
-    """Whether who comes now would lock the same file."""
-    found = _found(tree)
-    return found is not None and os.path.samestat(found, os.fstat(descriptor))
+    """Whether the lock file at its path is still the one locked."""
+    stat = _stat_lock_file(tree)
+    return stat is not None and os.path.samestat(stat, os.fstat(descriptor))
 
 
-def _found(tree: Tree) -> os.stat_result | None:
-    """The lock's file as it is found now; whatever links lead to is only compared with what is open."""
+def _stat_lock_file(tree: Tree) -> os.stat_result | None:
+    """The stat of the lock file at its path; it is only compared with the open file, so links are harmless."""
     try:
         return os.stat(WRITE_LOCK, dir_fd=tree.descriptor, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _lock_file(tree: Tree) -> int:
-    """Mostly there; then nothing is made. A new one is marked: who looked into journals before may not come again."""
+def _open_lock_file(tree: Tree) -> int:
+    """Open the lock file, which mostly exists. A new one is marked: earlier users may not look into journals again."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(FileNotFoundError):
         return contained.opened(tree.descriptor, WRITE_LOCK, flags, native=tree.native)
     tree.make_directories(MACHINE, PRIVATE)
     with tree.directory(MACHINE) as machine:
-        made = os.open(WRITE_LOCK.rpartition("/")[2], flags | os.O_CREAT, 0o600, dir_fd=machine)
-    os.pwrite(made, _MARK, 0)
-    return made
+        descriptor = os.open(WRITE_LOCK.rpartition("/")[2], flags | os.O_CREAT, 0o600, dir_fd=machine)
+    os.pwrite(descriptor, _MARK, 0)
+    return descriptor
 
 
-def _leave_pid(directory: int) -> None:
+def _write_pid(directory: int) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(MACHINE, PRIVATE, dir_fd=directory)
     machine = os.open(MACHINE, contained.DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)

@@ -1,7 +1,7 @@
 """
-What an exported tree says of itself, in `.mirrord-export/`: whose it is, how far it came, and what was written.
+The manifest of an exported tree, in `.mirrord-export/`: its tenant, its state, and its files.
 
-The list of files is one that coreutils understand: `b2sum --check .mirrord-export/files.b2`.
+The list of files has the format of coreutils: `b2sum --check .mirrord-export/files.b2`.
 """
 
 import json
@@ -27,9 +27,9 @@ _UNESCAPED = {"\\": "\\", "n": "\n", "r": "\r"}
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """
-    tenant, tenant_id: whose rows these are. seq: of the tenant's change feed at that moment; begun: UTC, ISO 8601.
-    complete: False while an export is under way, was interrupted, or had to leave something out. counts: of what the
-    tenant has, by kind. folders: directories that are rows themselves. digest: of the list of files, in hex.
+    tenant, tenant_id: the owner of the rows. seq: of the tenant's change feed at the start; begun: UTC, ISO 8601.
+    complete: False while an export runs, after an interruption, or if it left something out. counts: of the tenant's
+    entries, by kind. folders: directories that are rows themselves. digest: of the list of files, in hex.
     """
 
     tenant: str
@@ -43,12 +43,12 @@ class Manifest:
 
 
 def encoded(manifest: Manifest) -> bytes:
-    """The text of the manifest's file."""
+    """The bytes of the manifest file."""
     return json.dumps({"format": _FORMAT, **asdict(manifest)}, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def decoded(text: bytes) -> Manifest:
-    """Raises Damaged for what is no manifest, or one of a later mirrord."""
+    """Parse the manifest file. Raises Damaged for other content, or a manifest of a later mirrord."""
     try:
         raw = json.loads(text)
         if raw.pop("format") == _FORMAT:
@@ -59,18 +59,18 @@ def decoded(text: bytes) -> Manifest:
 
 
 def line(path: str, digest: Digest) -> bytes:
-    """The line of a file in the list; a path with a line break or a backslash is escaped as coreutils do."""
+    """The line of a file in the list; line breaks and backslashes of a path are escaped as in coreutils."""
     escaped = "".join(_ESCAPES.get(sign, sign) for sign in path)
     mark = "\\" if escaped != path else ""
     return f"{mark}{digest.hex()}  {escaped}\n".encode("utf-8", "surrogateescape")
 
 
 def listed(lines: Iterable[bytes]) -> Iterator[tuple[str, Digest]]:
-    """(path, digest) of every line; one that was torn by a crash is passed over."""
-    for one in lines:
-        found = _LINE.fullmatch(one.removesuffix(b"\n")) if one.endswith(b"\n") else None
-        if found is not None:
-            path = found[3].decode("utf-8", "surrogateescape")
-            if found[1]:
+    """(path, digest) of every line; a line torn by a crash is skipped."""
+    for line_bytes in lines:
+        match = _LINE.fullmatch(line_bytes.removesuffix(b"\n")) if line_bytes.endswith(b"\n") else None
+        if match is not None:
+            path = match[3].decode("utf-8", "surrogateescape")
+            if match[1]:
                 path = _ESCAPED.sub(lambda escape: _UNESCAPED[escape[1]], path)
-            yield path, Digest(bytes.fromhex(found[2].decode("ascii")))
+            yield path, Digest(bytes.fromhex(match[2].decode("ascii")))

@@ -1,4 +1,4 @@
-"""`.mirrord/id`: which tenant's mirror a tree is; and the private directory it lies in."""
+"""`.mirrord/id`, which identifies the mirror of a tree, and the private directory around it."""
 
 import json
 import os
@@ -19,7 +19,7 @@ PATH = f"{MACHINE}/id"
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """tenant: its name when the tree was made, for people; the ids decide."""
+    """tenant: its name when the tree was made, for people only; the ids decide."""
 
     tenant: str
     tenant_id: TenantId
@@ -27,7 +27,7 @@ class Marker:
 
 
 def make_root(root: Path, mode: int = PRIVATE) -> bool:
-    """Make a tenant's root if it is missing; whether it was. An existing one keeps its mode."""
+    """Create a tenant's root if it is missing, and return whether it was. An existing one keeps its mode."""
     try:
         root.mkdir(parents=True)
     except FileExistsError:
@@ -37,11 +37,11 @@ def make_root(root: Path, mode: int = PRIVATE) -> bool:
 
 
 def prepare(tree: Tree) -> None:
-    """Make `.mirrord/` and what must be in it, where missing."""
+    """Create `.mirrord/` and its required content, where missing."""
     for path in (MACHINE, TMP, TRASH):
         tree.make_directories(path, PRIVATE)
     if tree.stat(f"{MACHINE}/.gitignore") is None:
-        _put(tree, ".gitignore", b"*\n")
+        _replace_file(tree, ".gitignore", b"*\n")
 
 
 def read(tree: Tree) -> Marker | None:
@@ -49,7 +49,7 @@ def read(tree: Tree) -> Marker | None:
     The marker of a tree, None if it has none.
 
     Raises:
-        Damaged: there is one, but it cannot be understood.
+        Damaged: there is one, but it is invalid.
     """
     try:
         data, _ = tree.read(PATH, 1 << 16)
@@ -60,22 +60,22 @@ def read(tree: Tree) -> Marker | None:
         return Marker(str(raw["tenant"]), TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(
-            f"{tree.root / PATH} does not say which mirror this is; restore it, or delete it to adopt the tree anew."
+            f"{tree.root / PATH} does not say which mirror this is; restore it, or delete it to adopt the tree again."
         ) from error
 
 
 def write(tree: Tree, marker: Marker) -> None:
-    """Say which mirror the tree is, all at once; replaces what was said before."""
+    """Write the marker of the tree, atomically; replaces an earlier one."""
     prepare(tree)
     facts = {
         "tenant": marker.tenant,
         "tenant_id": str(marker.tenant_id),
         "mirror": str(marker.mirror),
     }
-    _put(tree, "id", json.dumps(facts, indent=2).encode() + b"\n")
+    _replace_file(tree, "id", json.dumps(facts, indent=2).encode() + b"\n")
 
 
-def _put(tree: Tree, name: str, data: bytes) -> None:
+def _replace_file(tree: Tree, name: str, data: bytes) -> None:
     unfinished = f"{name}.{secrets.token_hex(4)}"
     with tree.directory(MACHINE) as machine:
         descriptor = kernel.create(machine, unfinished, 0o600)

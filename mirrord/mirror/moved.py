@@ -1,5 +1,5 @@
-"""Whose files are at paths that the daemon has not noted: they were moved or written since it last looked, or while it
-is down. Nothing is guessed from the path."""
+"""Identify files at paths that the daemon has not recorded: they were moved or written since its last look, or while it
+was down. Nothing is guessed from the path."""
 
 from collections.abc import Iterable
 
@@ -11,43 +11,43 @@ from mirrord.mirror.kernel import Stat
 from mirrord.mirror.state import Seen
 from mirrord.mirror.tree import Tree
 
-MOST_READ = 200  # files whose bytes are looked at: a tree that no daemon has seen is not read whole for its ids
+MOST_READ = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids
 
 
 def moved_entries(tree: Tree, agreed: Agreed, paths: Iterable[str]) -> dict[str, EntryId]:
     """
-    By path the entry of each file or directory that the daemon noted at another path, where it is not any more, or that
-    a command wrote and said whose it is. Of others nothing is known.
+    Entries by path: of files and directories that the daemon recorded at another path and that left it, and of files
+    that a command wrote and labelled. Other files are unknown.
     """
     stats = {path: stat for path in paths if (stat := tree.stat(path)) is not None}
-    noted = agreed.at_inodes({(stat.device, stat.inode) for stat in stats.values()}) if stats else {}
-    found = {
-        path: seen.entry
+    records = agreed.at_inodes({(stat.device, stat.inode) for stat in stats.values()}) if stats else {}
+    entries = {
+        path: record.entry
         for path, stat in stats.items()
-        for old_path, seen in noted.get((stat.device, stat.inode), ())
-        if _was_moved(tree, path, stat, old_path, seen)
+        for old_path, record in records.get((stat.device, stat.inode), ())
+        if _was_moved(tree, path, stat, old_path, record)
     }
-    left = [path for path, stat in stats.items() if path not in found and stat.is_file]
-    return found | _written(tree, left)
+    unknown_paths = [path for path, stat in stats.items() if path not in entries and stat.is_file]
+    return entries | _written_entries(tree, unknown_paths)
 
 
-def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, seen: Seen) -> bool:
-    """Whether it is the very file or directory that was noted; its number may have been given to a new one."""
-    there = tree.stat(old_path)
-    if there is not None and (there.device, there.inode) == (stat.device, stat.inode):
+def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, record: Seen) -> bool:
+    """Whether it is the recorded file or directory itself; a new one may have got its inode number."""
+    old_stat = tree.stat(old_path)
+    if old_stat is not None and (old_stat.device, old_stat.inode) == (stat.device, stat.inode):
         return False
-    return tree.was_made_since(path, seen.ctime_ns) is False
+    return tree.was_made_since(path, record.ctime_ns) is False
 
 
-def _written(tree: Tree, paths: list[str]) -> dict[str, EntryId]:
-    """What commands said of the bytes they wrote; the daemon takes that in when it comes."""
+def _written_entries(tree: Tree, paths: list[str]) -> dict[str, EntryId]:
+    """Entries of files whose bytes commands wrote; the daemon will record them later."""
     written = copies.written(tree) if 0 < len(paths) <= MOST_READ else {}
-    found = {}
+    entries = {}
     for path in paths if written else ():
         try:
             digest = tree.digest(path)[0]
         except (Busy, Refused, OSError):
             continue
         if digest in written:
-            found[path] = written[digest]
-    return found
+            entries[path] = written[digest]
+    return entries

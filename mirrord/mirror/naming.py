@@ -1,4 +1,4 @@
-"""What everything in a tree is called, kept up between looks by what changed."""
+"""The names of all entries in a tree, updated between looks by the changes."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -13,9 +13,9 @@ from mirrord.mirror.walk import Walk
 
 class Naming:
     """
-    The names of one tree at the last look; not for several threads at once.
+    The names of one tree at the last look; not thread-safe.
 
-    Entries have numbers of this process here, not the ids that Postgres knows: telling those takes more reading.
+    Entries have numbers of this process here, not their ids in Postgres: those would take more reading.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Naming:
 
     @property
     def names(self) -> Names:
-        """What links are looked up in; changed by the next update."""
+        """The names for the lookup of links; the next update changes them."""
         return Names(self._by_key, self._files)
 
     def entry(self, path: str) -> EntryId | None:
@@ -38,15 +38,15 @@ class Naming:
         return self._entries.get(path)
 
     def path(self, entry: EntryId) -> str:
-        """Where an entry is."""
+        """The path of an entry."""
         return self._files[entry]
 
     def keys(self, path: str) -> set[str]:
-        """The keys that links to what is at *path* may have."""
-        return {key_of(one.name) for one in self._candidates.get(path, ())}
+        """The possible keys of links to the entry at *path*."""
+        return {key_of(candidate.name) for candidate in self._candidates.get(path, ())}
 
     def update(self, snapshot: Snapshot) -> None:
-        """Learn what *snapshot* holds; looks at the whole tree, unless that is what was learned last."""
+        """Update the names from *snapshot*; lists the whole tree, unless it is the last one again."""
         cards = snapshot.every
         if cards is self._cards and snapshot.walk is self._walk:
             return
@@ -55,61 +55,65 @@ class Naming:
         kinds |= dict.fromkeys(snapshot.folders, Kind.FOLDER) | dict.fromkeys(snapshot.attachments, Kind.ATTACHMENT)
         if kinds != self._kinds:
             for path in self._kinds.keys() - kinds.keys():
-                self._forget(path)
+                self._remove_names(path)
             for path in (path for path, kind in kinds.items() if kind is not Kind.PAGE):
                 if self._kinds.get(path) is not kinds[path]:
-                    self._call(path, kinds[path], None)
+                    self._add_names(path, kinds[path], None)
             self._kinds = kinds
         for path, card in cards.items():
             if self._cards.get(path) is not card:
-                self._call(path, Kind.PAGE, card)
+                self._add_names(path, Kind.PAGE, card)
         self._cards = cards
 
     def copy(self) -> Names:
-        """What everything is called now, for good."""
-        return Names({key: list(named) for key, named in self._by_key.items()}, dict(self._files))
+        """A copy of the current names."""
+        return Names({key: list(named_candidates) for key, named_candidates in self._by_key.items()}, dict(self._files))
 
     def after(self, moves: Mapping[str, str], titles: Mapping[str, str]) -> Names:
         """
-        What everything is called once files are moved, old path -> new; the entries are the same.
+        The names after moves of files, old path -> new; the entries are the same.
 
-        titles: new ones of pages, by their paths before.
+        titles: new titles of pages, by their old paths.
         """
         moves = dict(zip(titles, titles, strict=True)) | dict(moves)
-        moved = {path: new for path, new in moves.items() if path in self._entries}
+        moved_paths = {path: new for path, new in moves.items() if path in self._entries}
         by_key, files = dict(self._by_key), dict(self._files)
-        for path in moved:
+        for path in moved_paths:
             for key in self.keys(path):
-                by_key[key] = [one for one in by_key[key] if one.entry != self._entries[path]]
-        for path, new in moved.items():
+                by_key[key] = [candidate for candidate in by_key[key] if candidate.entry != self._entries[path]]
+        for path, new in moved_paths.items():
             files[self._entries[path]] = new
-            for one in _called(self._entries[path], self._kinds[path], new, self._cards.get(path), titles.get(path)):
-                by_key[key_of(one.name)] = [*by_key.get(key_of(one.name), ()), one]
+            for candidate in _candidates_of(
+                self._entries[path], self._kinds[path], new, self._cards.get(path), titles.get(path)
+            ):
+                by_key[key_of(candidate.name)] = [*by_key.get(key_of(candidate.name), ()), candidate]
         return Names(by_key, files)
 
-    def _call(self, path: str, kind: Kind, card: Card | None) -> None:
-        self._forget(path)
+    def _add_names(self, path: str, kind: Kind, card: Card | None) -> None:
+        self._remove_names(path)
         self._count += 1
         entry = self._entries[path] = EntryId(UUID(int=self._count))
         self._files[entry] = path
-        self._candidates[path] = _called(entry, kind, path, card)
-        for one in self._candidates[path]:
-            self._by_key.setdefault(key_of(one.name), []).append(one)
+        self._candidates[path] = _candidates_of(entry, kind, path, card)
+        for candidate in self._candidates[path]:
+            self._by_key.setdefault(key_of(candidate.name), []).append(candidate)
 
-    def _forget(self, path: str) -> None:
+    def _remove_names(self, path: str) -> None:
         entry = self._entries.pop(path, None)
         if entry is None:
             return
         del self._files[entry]
-        for one in self._candidates.pop(path):
-            key = key_of(one.name)
+        for candidate in self._candidates.pop(path):
+            key = key_of(candidate.name)
             self._by_key[key] = [other for other in self._by_key[key] if other.entry != entry]
             if not self._by_key[key]:
                 del self._by_key[key]
 
 
-def _called(entry: EntryId, kind: Kind, path: str, card: Card | None, title: str | None = None) -> list[Candidate]:
-    """title: another one than the card's."""
+def _candidates_of(
+    entry: EntryId, kind: Kind, path: str, card: Card | None, title: str | None = None
+) -> list[Candidate]:
+    """The names of an entry. title: replaces the one of the card."""
     if card is None:
         return candidates(entry, kind, path)
     return candidates(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)

@@ -1,8 +1,8 @@
 """
-A directory that rows are exported into: what exports wrote there is known by its digest, all else is other people's
-and stays.
+A directory that rows are exported into: files of exports are known by their digests, all other files are foreign and
+stay.
 
-A file is listed, durably, before it gets its place. So whenever an export dies, what it left is recognised by the next.
+A file is listed durably before it gets its place. So the next export recognises the files of an interrupted one.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ from mirrord.mirror.tree import Tree
 from mirrord.mirror.withdrawal import drop, withdraw
 
 _BATCH_FILES, _BATCH_BYTES = 2_000, 64 << 20  # built between two syncs of the file system
-_NOTHING = {DIRECTORY, "lost+found"}  # in a directory that is empty for people
+_IGNORED_NAMES = {DIRECTORY, "lost+found"}  # in a directory that counts as empty
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the paths so far, in files. bytes: of what was written. left: what stays as it is, and why."""
+    """Numbers of files by outcome. bytes: of the written files. left: paths that stay unchanged, with reasons."""
 
     written: int = 0
     same: int = 0
@@ -40,7 +40,7 @@ class Tally:
 
 
 class Pieces:
-    """A file written in pieces, and what it holds so far."""
+    """A file written in pieces, with its size and digest so far."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -63,106 +63,112 @@ class Outlet:
     """
     One exported tree, for the length of one export.
 
-    Every method may raise OSError where the disk is full, read-only or broken; the next export goes on from there.
+    Every method may raise OSError if the disk is full, read-only or broken; the next export continues from there.
     """
 
     def __init__(self, tree: Tree, ledger: Ledger, facts: Manifest, *, is_empty: bool) -> None:
-        """facts: what is exported, with its folders. is_empty: there is nothing yet."""
+        """facts: the manifest of the export, with its folders. is_empty: the directory is empty."""
         self.tally = Tally()
         self._tree = tree
         self._ledger = ledger
         self._facts = facts
         self._is_empty = is_empty
         self._landing = Landing(tree, ledger.building)
-        self._meant: dict[str, Digest] = {}  # what is in place, or about to be
+        self._exported_digests: dict[str, Digest] = {}  # of files in place, or built
         self._outdated: set[str] = set()
-        self._replaced: list[str] = []  # of what was built since the last land()
+        self._replaced: list[str] = []  # of files built since the last land()
         self._waiting_bytes = 0
-        self._before = set(ledger.earlier.folders if ledger.earlier is not None else ())
-        self._tidy()
-        ledger.state(replace(facts, folders=sorted(self._before.union(facts.folders))))
+        self._earlier_folders = set(ledger.earlier.folders if ledger.earlier is not None else ())
+        self._drop_unfinished()
+        ledger.state(replace(facts, folders=sorted(self._earlier_folders.union(facts.folders))))
 
     def remove_others(self, files: Collection[str]) -> None:
-        """Remove what exports wrote and is not among *files* any more, and directories that are empty by that."""
+        """Remove files of exports that are not among *files* any more, and directories that become empty."""
         others = [path for path in self._ledger.known if path not in files]
         for path in others:
-            gone = self._withdraw(path)
-            if gone is False:
-                self.leave(path, "is none of the tenant's files any more, but was changed since the export; it stays")
-            self.tally.removed += gone is True
-        emptied = {*map(parent_of, others), *(self._before - set(self._facts.folders))}
+            is_removed = self._withdraw_file(path)
+            if is_removed is False:
+                self.leave(path, "is no longer a file of the tenant, but was changed since the export; it stays")
+            self.tally.removed += is_removed is True
+        emptied = {*map(parent_of, others), *(self._earlier_folders - set(self._facts.folders))}
         if emptied:
             self._remove_empty(emptied, {*files, *self._facts.folders})
 
     def make_folders(self) -> None:
-        """The directories that are rows themselves."""
+        """Create the directories that are rows themselves."""
         for path in self._facts.folders:
             try:
                 self._landing.make_directory(path)
             except (OSError, Refused) as error:
-                self._hinder(path, error)
+                self._report_obstacle(path, error)
 
     def lacks(self, path: str, digest: Digest) -> bool:
-        """Whether the file at *path* is to be written to hold what has *digest*; else it does, or has to stay."""
+        """Whether the file at *path* has to be written to get *digest*; False: it has it, or has to stay."""
         if self._is_empty:
             return True
         try:
-            found = self._tree.digest_now(path)
+            digest_in_place = self._tree.digest_now(path)
         except (OSError, Refused) as error:
-            self._hinder(path, error)
+            self._report_obstacle(path, error)
             return False
-        if found is not None and found != digest and found in self._ledger.known.get(path, ()):
+        if (
+            digest_in_place is not None
+            and digest_in_place != digest
+            and digest_in_place in self._ledger.known.get(path, ())
+        ):
             self._outdated.add(path)
             return True
-        if found is not None:
-            self._keep(path, found, digest)
-        return found is None
+        if digest_in_place is not None:
+            self._keep_existing(path, digest_in_place, digest)
+        return digest_in_place is None
 
     def write(self, path: str, data: bytes, digest: Digest) -> None:
-        """Build the file at *path*, which lacks it; it gets its place with the next land()."""
+        """Build the file for *path*, which lacks it; the next land() puts it in place."""
         self._landing.write(path, data)
-        self._built(path, digest, len(data))
+        self._register_built(path, digest, len(data))
 
     @contextmanager
     def writing(self, path: str, digest: Digest) -> Iterator[Pieces]:
-        """The same in pieces, for the length of a `with`. Raises Damaged at its end if they have another digest."""
+        """Like write(), in pieces, for the length of a `with`. Raises Damaged at its end for another digest."""
         with self._landing.writing(path) as descriptor:
             pieces = Pieces(descriptor)
             yield pieces
             if pieces.digest != digest:
                 raise Damaged(f"{printable(path)!r} would not have its digest.")
-        self._built(path, digest, pieces.size)
+        self._register_built(path, digest, pieces.size)
 
     def leave(self, path: str, sentence: str) -> None:
-        """What is not exported; *sentence*: what follows the path. What an earlier export wrote there stays."""
+        """Report a path that is not exported; *sentence* follows the path. A file of an earlier export stays."""
         self.tally.left.append(Omission(printable(path), f"{printable(path)!r} {sentence}."))
 
     def land(self) -> None:
-        """Let everything that was built be in its place."""
+        """Put all built files in place."""
         self._ledger.write()
         self._landing.seal()
         for path in self._replaced:
-            self._withdraw(path)
-        for path, why in self._landing.land().items():
+            self._withdraw_file(path)
+        for path, error in self._landing.land().items():
             self.tally.written -= 1
-            self._hindered(path, self._meant.pop(path), why)
+            self._handle_failed_landing(path, self._exported_digests.pop(path), error)
         self._replaced.clear()
         self._waiting_bytes = 0
 
     def finish(self, counts: Mapping[str, int]) -> Manifest:
-        """Let what was built be in its place, and say that this is all."""
+        """Put all built files in place and write the final manifest."""
         self.land()
-        others = {path: known[-1] for path, known in self._ledger.known.items() if path not in self._meant}
+        others = {
+            path: digests[-1] for path, digests in self._ledger.known.items() if path not in self._exported_digests
+        }
         others = {path: digest for path, digest in others.items() if self._is_file(path)}
         self._landing.seal()
-        digest = self._ledger.settle(self._meant | others)
+        digest = self._ledger.settle(self._exported_digests | others)
         facts = replace(self._facts, complete=not self.tally.left, counts=counts, digest=digest.hex())
         self._ledger.state(facts)
         return facts
 
-    def _built(self, path: str, digest: Digest, size: int) -> None:
+    def _register_built(self, path: str, digest: Digest, size: int) -> None:
         self._ledger.note(path, digest)
-        self._meant[path] = digest
+        self._exported_digests[path] = digest
         self._replaced += [path] if path in self._outdated else []
         self.tally.written += 1
         self.tally.bytes += size
@@ -170,27 +176,27 @@ class Outlet:
         if self._landing.waiting >= _BATCH_FILES or self._waiting_bytes >= _BATCH_BYTES:
             self.land()
 
-    def _hindered(self, path: str, digest: Digest, why: Hindrance) -> None:
-        """The file at *path* did not get its place; maybe because it is there."""
+    def _handle_failed_landing(self, path: str, digest: Digest, obstacle: Hindrance) -> None:
+        """Handle a file that did not get its place, possibly because the path is taken."""
         try:
-            found = self._tree.digest_now(path) if isinstance(why, FileExistsError) else None
+            digest_in_place = self._tree.digest_now(path) if isinstance(obstacle, FileExistsError) else None
         except (OSError, Refused) as error:
-            found, why = None, error
-        if found is not None:
-            self._keep(path, found, digest)
+            digest_in_place, obstacle = None, error
+        if digest_in_place is not None:
+            self._keep_existing(path, digest_in_place, digest)
         else:
-            self._hinder(path, why)
+            self._report_obstacle(path, obstacle)
 
-    def _keep(self, path: str, found: Digest, digest: Digest) -> None:
-        """What is in place is not replaced."""
-        if found == digest:
-            self._meant[path] = digest
+    def _keep_existing(self, path: str, digest_in_place: Digest, digest: Digest) -> None:
+        """Keep the file in place: count it if it is equal, else report it."""
+        if digest_in_place == digest:
+            self._exported_digests[path] = digest
             self.tally.same += 1
         else:
             self.leave(path, "is there with other bytes, which no export wrote; it stays. Move it away, export again")
 
-    def _hinder(self, path: str, why: Hindrance) -> None:
-        self.leave(path, f"cannot be written: {reason_of(why).rstrip('.')}")
+    def _report_obstacle(self, path: str, error: Hindrance) -> None:
+        self.leave(path, f"cannot be written: {reason_of(error).rstrip('.')}")
 
     def _is_file(self, path: str) -> bool:
         with suppress(OSError, Refused):
@@ -198,20 +204,20 @@ class Outlet:
             return stat is not None and stat.is_file
         return False
 
-    def _withdraw(self, path: str) -> bool | None:
-        """Remove a file that is as an export wrote it. False: it is not, and stays; None: no file is there."""
+    def _withdraw_file(self, path: str) -> bool | None:
+        """Remove a file that is unchanged since an export. False: it is changed, and stays; None: no file is there."""
         return withdraw(self._tree, path, self._ledger.known[path], self._ledger.building)
 
-    def _remove_empty(self, directories: Collection[str], kept: Collection[str]) -> None:
-        standing = {above for path in kept for above in lineage(path)}
-        emptied = {above for path in directories for above in lineage(path)} - standing
+    def _remove_empty(self, directories: Collection[str], kept_paths: Collection[str]) -> None:
+        kept_directories = {above for path in kept_paths for above in lineage(path)}
+        emptied = {above for path in directories for above in lineage(path)} - kept_directories
         for path in sorted(emptied, key=len, reverse=True):
             with suppress(OSError, Refused):
                 self._tree.remove_directory(path)
 
-    def _tidy(self) -> None:
-        """Drop what a dead export was building; of what it had taken out of its place only what it had written."""
-        digests = {digest for known in self._ledger.known.values() for digest in known}
+    def _drop_unfinished(self) -> None:
+        """Drop files under construction of an interrupted export, and displaced files only if an export wrote them."""
+        digests = {digest for file_digests in self._ledger.known.values() for digest in file_digests}
         for name in os.listdir(self._ledger.building):
             if name.startswith(UNFINISHED):
                 kernel.unlink(self._ledger.building, name)
@@ -222,20 +228,20 @@ class Outlet:
 @contextmanager
 def opened(root: Path, facts: Manifest, *, force: bool) -> Iterator[Outlet]:
     """
-    The directory *root*, made if it is missing, to export into. force: also if it holds what no export wrote.
+    The directory *root*, created if it is missing, to export into. force: accept foreign files in it.
 
     Raises:
-        UserError: it cannot be made, is a symbolic link, or belongs to a mirror.
-        Refused: it holds something, but no export, or one of another tenant.
+        UserError: it cannot be created, is a symbolic link, or belongs to a mirror.
+        Refused: it holds foreign files without an export, or an export of another tenant.
         Busy, Damaged: as Ledger.
     """
-    tree = _opened_tree(root)
+    tree = _open_tree(root)
     try:
-        is_empty = tree.names("").keys() <= _NOTHING
+        is_empty = tree.names("").keys() <= _IGNORED_NAMES
         if not (is_empty or force or tree.stat(DIRECTORY) is not None):
             raise Refused(
                 f"{root} is not empty, and not of an earlier export. Choose another directory, or add --force: "
-                "then everything in it stays, and what lacks is added."
+                "then everything in it stays, and missing files are added."
             )
         ledger = Ledger(tree)
         try:
@@ -250,10 +256,10 @@ def opened(root: Path, facts: Manifest, *, force: bool) -> Iterator[Outlet]:
         tree.close()
 
 
-def _opened_tree(root: Path) -> Tree:
-    for above in (root, *root.parents):
-        if (above / MACHINE).exists():
-            raise UserError(f"{root} lies in {above}, where mirrord works; export into a directory of its own.")
+def _open_tree(root: Path) -> Tree:
+    for directory in (root, *root.parents):
+        if (directory / MACHINE).exists():
+            raise UserError(f"{root} lies in {directory}, where mirrord works; export into a directory of its own.")
     try:
         marker.make_root(root, PRIVATE)
         return Tree(root)

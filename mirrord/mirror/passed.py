@@ -1,4 +1,4 @@
-"""What a scan passes over without a word, counted by what it is: for people who wonder where their files are."""
+"""Count the files that a scan skips silently, by kind: for users who miss files."""
 
 import os
 from collections import Counter
@@ -15,21 +15,21 @@ HIDDEN, UNFINISHED, IGNORED, PLAIN = "hidden", "unfinished", "ignored", "without
 
 def passed_over(tree: Tree, found: Scan) -> Counter[str]:
     """
-    How many names a scan of the whole *tree* did not list, by HIDDEN, UNFINISHED, IGNORED, or as sort_of() has it.
+    Number of names that a scan of the whole *tree* did not list, by HIDDEN, UNFINISHED, IGNORED, or sort_of().
 
-    A hidden or ignored directory counts once, with all that is in it.
+    A hidden or ignored directory counts once, with all its content.
     """
-    counted = Counter(kind for path in ("", *found.directories) for kind in _in_directory(tree, path))
+    counts = Counter(kind for path in ("", *found.directories) for kind in _kinds_in_directory(tree, path))
     ignored = [path for path in found.ignored if path.rpartition("/")[0] not in found.ignored]
-    return counted + Counter({IGNORED: len(ignored)}) + Counter(map(sort_of, found.strangers))
+    return counts + Counter({IGNORED: len(ignored)}) + Counter(map(sort_of, found.strangers))
 
 
 def sort_of(path: str) -> str:
-    """What a file is counted as that is neither a page nor an attachment: its ending, or PLAIN."""
+    """The kind of a file that is neither a page nor an attachment: its ending, or PLAIN."""
     return printable(os.path.splitext(path)[1].lower()) or PLAIN
 
 
-def _in_directory(tree: Tree, path: str) -> Iterator[str]:
+def _kinds_in_directory(tree: Tree, path: str) -> Iterator[str]:
     if path.startswith(RECORDS):
         return
     try:
@@ -40,4 +40,4 @@ def _in_directory(tree: Tree, path: str) -> Iterator[str]:
                 elif entry.is_file(follow_symlinks=False) and is_temporary(entry.name):
                     yield UNFINISHED
     except (OSError, Refused):
-        return  # the scan's own list says why
+        return  # the scan reports the reason

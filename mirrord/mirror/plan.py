@@ -1,4 +1,4 @@
-"""What a plan is: renames, removals and new texts of several files that belong together, and its file's text."""
+"""A plan: renames, removals and new texts of several files that belong together, and its encoding."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from mirrord.mirror.label import Label, label_of
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A file or directory that gets another path; nothing is there yet. inode: what it is, to do it once."""
+    """A file or directory that gets another, free path. inode: identifies it, so that the step is done once."""
 
     source: str
     target: str
@@ -18,7 +18,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A file that goes to the trash. entry: its id; over: digest of what it holds, in hex; the rest as for remove()."""
+    """A file that goes to the trash. entry: its id; over: digest of its content, in hex; the others as for remove()."""
 
     path: str
     entry: str
@@ -30,28 +30,28 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A file that gets another text. path: where it is after the renames. staged: the text's name in the journal."""
+    """A file that gets another text. path: after the renames. staged: the name of the text in the journal."""
 
     path: str
     staged: str
 
     @property
     def label(self) -> Label:
-        """Whose text it is, what it replaces, and what it is."""
-        found = label_of(self.staged)
-        assert found is not None
-        return found
+        """The entry, the expected and the new digest of the text."""
+        label = label_of(self.staged)
+        assert label is not None
+        return label
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    What belongs together, in this order.
+    Steps that belong together.
 
-    removal: comes first; none of the others is about its file. followers: go to the trash after it, as they are, or
-    stay where somebody saves one just then. emptied: directories that go if nothing is left in them.
-    note: a file and the lines to be added to it at the end. told: the same, but the lines, however many, are those of
-    a file that waits in the journal.
+    removal: the first step; no other step is about its file. followers: go to the trash after the renames, unchanged,
+    or stay if they are saved at that moment. emptied: directories to remove if they are empty.
+    note: a file and the lines to append to it at the end. told: the same, but the lines are those of a staged file in
+    the journal, of any length.
     """
 
     renames: Sequence[Rename] = ()
@@ -64,42 +64,42 @@ class Plan:
 
     @property
     def paths(self) -> list[str]:
-        """Of the files it is about."""
-        removed = [self.removal.path] if self.removal is not None else []
-        removed += [one.path for one in self.followers]
-        return [*removed, *(one.source for one in self.renames), *(one.path for one in self.rewrites)]
+        """The paths of all affected files."""
+        paths = [self.removal.path] if self.removal is not None else []
+        paths += [step.path for step in self.followers]
+        return [*paths, *(step.source for step in self.renames), *(step.path for step in self.rewrites)]
 
 
 def encoded(plan: Plan) -> bytes:
-    """The text of a plan's file."""
+    """The content of the plan's file."""
     facts = {
-        "renames": [[one.source, one.target, one.inode] for one in plan.renames],
-        "rewrites": [[one.path, one.staged] for one in plan.rewrites],
+        "renames": [[step.source, step.target, step.inode] for step in plan.renames],
+        "rewrites": [[step.path, step.staged] for step in plan.rewrites],
         "emptied": list(plan.emptied),
         "note": plan.note,
         "told": plan.told,
         "removal": astuple(plan.removal) if plan.removal is not None else None,
-        "followers": [astuple(one) for one in plan.followers],
+        "followers": [astuple(step) for step in plan.followers],
     }
     return json.dumps(facts).encode()
 
 
 def decoded(text: bytes) -> Plan | None:
-    """None: it is torn, so nothing of it was done."""
+    """The plan in *text*; None: it is torn, so no step was done."""
     try:
         raw = json.loads(text)
         return Plan(
-            renames=[Rename(*one) for one in raw["renames"]],
-            rewrites=[Rewrite(*one) for one in raw["rewrites"]],
+            renames=[Rename(*row) for row in raw["renames"]],
+            rewrites=[Rewrite(*row) for row in raw["rewrites"]],
             emptied=raw["emptied"],
-            note=_pair(raw["note"]),
+            note=_parse_pair(raw["note"]),
             removal=Removal(*raw["removal"]) if raw.get("removal") else None,
-            told=_pair(raw.get("told")),
-            followers=[Removal(*one) for one in raw.get("followers", ())],
+            told=_parse_pair(raw.get("told")),
+            followers=[Removal(*row) for row in raw.get("followers", ())],
         )
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _pair(raw: list[str] | None) -> tuple[str, str] | None:
+def _parse_pair(raw: list[str] | None) -> tuple[str, str] | None:
     return (str(raw[0]), str(raw[1])) if raw else None

@@ -1,4 +1,4 @@
-"""Looking at the machine: what kernel and file system can do, tried in a directory of our own; limits; latency."""
+"""Probe the machine: abilities of kernel and file system, tried in a scratch directory; limits; latency."""
 
 import asyncio
 import contextlib
@@ -16,35 +16,35 @@ from mirrord.mirror import kernel
 from mirrord.mirror.layout import MACHINE
 from mirrord.mirror.watch import watch
 
-PATIENCE = 5.0  # seconds for a save to be reported
-_LIMITS = Path("/proc/sys/fs/inotify")
-_CONVERTERS = {"pypandoc": "pandoc", "pdfplumber": "pdfplumber"}  # module: what reads documents with it
+PATIENCE = 5.0  # seconds to wait for the report of a save
+_LIMITS_DIRECTORY = Path("/proc/sys/fs/inotify")
+_CONVERTERS = {"pypandoc": "pandoc", "pdfplumber": "pdfplumber"}  # module: converter
 
 
 async def probe(mirror: Path, data: Path) -> Host:
-    """Everything but the database. Leaves nothing behind."""
-    found = await asyncio.to_thread(look_at, mirror)
+    """All facts about the host but those of the database. Leaves no files behind."""
+    directory = await asyncio.to_thread(look_at, mirror)
     calls, latency = None, None
-    if found.error is None:
-        with _own_directory(mirror) as own:
-            calls = await asyncio.to_thread(_try_calls, own)
-            latency = await _latency(own)
-    trees = [path for path in sorted(mirror.iterdir()) if _is_tree(path)] if found.error is None else []
+    if directory.error is None:
+        with _scratch_directory(mirror) as scratch:
+            calls = await asyncio.to_thread(_try_calls, scratch)
+            latency = await _measure_latency(scratch)
+    trees = [path for path in sorted(mirror.iterdir()) if _is_tree(path)] if directory.error is None else []
     return Host(
         user=os.geteuid(),
-        mirror=found,
-        data=await asyncio.to_thread(look_at, _nearest(data)),
+        mirror=directory,
+        data=await asyncio.to_thread(look_at, _nearest_existing(data)),
         trees=tuple([await asyncio.to_thread(look_at, path) for path in trees]),
         readable=tuple(str(path) for path in (data / "keys").glob("*.pem") if path.stat().st_mode & 0o077),
         calls=calls,
-        watching=await asyncio.to_thread(_limits, mirror, latency) if calls is not None else None,
+        watching=await asyncio.to_thread(_read_limits, mirror, latency) if calls is not None else None,
         can_search=importlib.util.find_spec("pyripgrep") is not None,
         missing_converters=tuple(name for module, name in _CONVERTERS.items() if not importlib.util.find_spec(module)),
     )
 
 
 def look_at(path: Path) -> Directory:
-    """A directory, and whether it can be written: tried, since rights tell nothing of read-only file systems."""
+    """Facts of a directory. Write access is tried, since modes do not show read-only file systems."""
     try:
         status, space = path.stat(), os.statvfs(path)
     except OSError as error:
@@ -62,19 +62,21 @@ def look_at(path: Path) -> Directory:
 
 
 def file_system_of(path: Path, mounts: str) -> str:
-    """The type of file system at *path*, from proc(5)'s mountinfo; "" if that does not say."""
-    place, best, found = path.resolve(), -1, ""
+    """The type of file system at *path*, from mountinfo of proc(5); "" if it is not listed."""
+    place, depth, file_system = path.resolve(), -1, ""
     for line in mounts.splitlines():
-        left, _, right = line.partition(" - ")
-        point = Path(left.split(" ")[4].encode().decode("unicode_escape"))  # a blank is \040
-        if place.is_relative_to(point) and len(point.parts) >= best:  # of two on one point the later hides the other
-            best, found = len(point.parts), right.split(" ")[0]
-    return found
+        mount, _, type_and_options = line.partition(" - ")
+        point = Path(mount.split(" ")[4].encode().decode("unicode_escape"))  # a blank is \040
+        if (
+            place.is_relative_to(point) and len(point.parts) >= depth
+        ):  # of two mounts on one point the later one hides the other
+            depth, file_system = len(point.parts), type_and_options.split(" ")[0]
+    return file_system
 
 
-def _nearest(path: Path) -> Path:
-    """What there is of it: it is made when something is to be kept there."""
-    return path if path.exists() or path == path.parent else _nearest(path.parent)
+def _nearest_existing(path: Path) -> Path:
+    """The nearest existing directory: the path itself is created at first use."""
+    return path if path.exists() or path == path.parent else _nearest_existing(path.parent)
 
 
 def _is_tree(path: Path) -> bool:
@@ -82,35 +84,35 @@ def _is_tree(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _own_directory(mirror: Path) -> Iterator[Path]:
+def _scratch_directory(mirror: Path) -> Iterator[Path]:
     machine = mirror / MACHINE
     is_new = not machine.exists()
     machine.mkdir(exist_ok=True)
-    own = Path(tempfile.mkdtemp(prefix="doctor-", dir=machine))
+    scratch = Path(tempfile.mkdtemp(prefix="doctor-", dir=machine))
     try:
-        yield own
+        yield scratch
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
         if is_new:
-            with contextlib.suppress(OSError):  # a daemon has begun meanwhile
+            with contextlib.suppress(OSError):  # a daemon has started meanwhile
                 machine.rmdir()
 
 
-def _try_calls(own: Path) -> Calls:
-    (own / "one").write_bytes(b"1")
-    (own / "two").write_bytes(b"2")
-    directory = os.open(own, os.O_RDONLY | os.O_DIRECTORY)
+def _try_calls(scratch: Path) -> Calls:
+    (scratch / "one").write_bytes(b"1")
+    (scratch / "two").write_bytes(b"2")
+    directory = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
     try:
         return Calls(
-            openat2=_works(lambda: os.close(kernel.openat2(directory, "one", os.O_RDONLY))),
-            exchange=_works(lambda: kernel.exchange(directory, "one", directory, "two")),
-            leases=_has_leases(own / "one"),
+            openat2=_is_supported(lambda: os.close(kernel.openat2(directory, "one", os.O_RDONLY))),
+            exchange=_is_supported(lambda: kernel.exchange(directory, "one", directory, "two")),
+            leases=_has_leases(scratch / "one"),
         )
     finally:
         os.close(directory)
 
 
-def _works(call: Callable[[], None]) -> bool:
+def _is_supported(call: Callable[[], None]) -> bool:
     try:
         call()
     except OSError:
@@ -126,17 +128,17 @@ def _has_leases(file: Path) -> bool:
         os.close(descriptor)
 
 
-async def _latency(own: Path) -> float | None:
-    """Seconds from a save to its report, by the same watcher that the daemon has."""
+async def _measure_latency(scratch: Path) -> float | None:
+    """Seconds from a save to its report, with the watcher of the daemon."""
     stop, saved = asyncio.Event(), 0.0
     try:
-        async with asyncio.timeout(PATIENCE), aclosing(watch(own, stop)) as batches:
+        async with asyncio.timeout(PATIENCE), aclosing(watch(scratch, stop)) as batches:
             async for batch in batches:
                 if saved and batch != set():
                     return time.monotonic() - saved
                 if batch is None:  # live from now on
                     saved = time.monotonic()
-                    (own / "saved").write_bytes(b"saved")
+                    (scratch / "saved").write_bytes(b"saved")
     except TimeoutError:
         pass
     finally:
@@ -144,14 +146,14 @@ async def _latency(own: Path) -> float | None:
     return None
 
 
-def _limits(mirror: Path, latency: float | None) -> Watching:
+def _read_limits(mirror: Path, latency: float | None) -> Watching:
     return Watching(
-        most_watches=_number(_LIMITS / "max_user_watches"),
-        most_instances=_number(_LIMITS / "max_user_instances"),
+        most_watches=_read_number(_LIMITS_DIRECTORY / "max_user_watches"),
+        most_instances=_read_number(_LIMITS_DIRECTORY / "max_user_instances"),
         directories=sum(1 for _ in os.walk(mirror)),
         latency=latency,
     )
 
 
-def _number(file: Path) -> int:
+def _read_number(file: Path) -> int:
     return int(file.read_text(encoding="ascii"))

@@ -1,4 +1,4 @@
-"""What a process must set before it works on trees, and how another one of this mirrord is started."""
+"""Settings of a process that works on trees, and the command line that starts this mirrord."""
 
 import gc
 import resource
@@ -9,17 +9,17 @@ from pathlib import Path
 
 def prepare_process() -> None:
     """
-    Make leases harmless, allow many open files, and collect garbage seldom. Call once, in the main thread.
+    Make leases harmless, allow many open files, and collect garbage rarely. Call it once, in the main thread.
 
-    The kernel sends SIGIO to a lease's holder when somebody opens the file; by default that kills.
+    The kernel sends SIGIO to the holder of a lease when the file is opened; by default that kills the process.
     """
     signal.signal(signal.SIGIO, signal.SIG_IGN)
-    gc.set_threshold(100_000, 20, 100)  # values live as long as a pass: looking for cycles among them finds none
+    gc.set_threshold(100_000, 20, 100)  # values live as long as a pass and have no cycles to collect
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def program() -> tuple[str, ...]:
-    """The words that start this very mirrord, whatever the working directory and `PATH` are then."""
+    """The command line that starts this mirrord, independent of working directory and `PATH`."""
     beside = Path(sys.executable).with_name("mirrord")
     return (str(beside),) if beside.exists() else (sys.executable, "-P", "-m", "mirrord.cli")

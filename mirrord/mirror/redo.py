@@ -1,8 +1,8 @@
 """
-What is left of a plan of renames whose writer died: finished by the next, before anybody looks at the tree.
+Finish the plan of renames of a dead writer, before the tree is scanned.
 
-Half of it done, a page would be under its new name and its directory still under the old one, which nobody could
-tell from what a person does. Every step names the inode it is for, so that a step is done once.
+After half of a plan a page would have its new name and its directory still the old one, just as after renames by a
+person. Every step names the inode it is for, so that a step is done once.
 """
 
 import json
@@ -21,7 +21,7 @@ PLAN = "s.plan"
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """One rename. act: RENAME, EXCHANGE, PARK or UNPARK; final: where what is parked is to be in the end."""
+    """One rename. act: RENAME, EXCHANGE, PARK or UNPARK; final: the final path of a parked file."""
 
     act: str
     source: str
@@ -31,39 +31,39 @@ class Redo:
 
 
 def spelled(steps: Sequence[Redo]) -> bytes:
-    """The text of a plan."""
+    """The content of a plan's file."""
     return json.dumps([astuple(step) for step in steps]).encode()
 
 
 def finish(tree: Tree, directory: int, text: bytes) -> None:
-    """Do what is not done yet; what cannot be done any more stays where it is."""
-    with suppress(ValueError):  # torn: then nothing of it was done
+    """Do the remaining steps; files of impossible steps stay in place."""
+    with suppress(ValueError):  # torn: no step was done
         for step in [Redo(*values) for values in json.loads(text)]:
             with suppress(Stale, Refused, OSError):
-                _do(tree, directory, step)
+                _do_step(tree, directory, step)
 
 
-def _do(tree: Tree, directory: int, step: Redo) -> None:
+def _do_step(tree: Tree, directory: int, step: Redo) -> None:
     name = (step.target if step.act == "PARK" else step.source).rpartition("/")[2]
     if step.act == "UNPARK":
-        os.stat(name, dir_fd=directory, follow_symlinks=False)  # else it is back
+        os.stat(name, dir_fd=directory, follow_symlinks=False)  # raises if it is back already
         tree.make_directories(parent_of(step.target))
         parking.come_back(tree, directory, name, step.target)
         return
-    found = tree.stat(step.source)
-    if found is None or found.inode != step.inode:
+    stat = tree.stat(step.source)
+    if stat is None or stat.inode != step.inode:
         return
     if step.act == "EXCHANGE":
         tree.exchange(step.source, step.target)
     elif step.act == "PARK":
-        _note(directory, name + parking.NOTE, parking.note_of(step.final, step.source))
+        _write_note(directory, name + parking.NOTE, parking.note_of(step.final, step.source))
         parking.leave(tree, step.source, directory, name)
     else:
         tree.make_directories(parent_of(step.target))
         tree.move(step.source, step.target)
 
 
-def _note(directory: int, name: str, text: bytes) -> None:
+def _write_note(directory: int, name: str, text: bytes) -> None:
     with suppress(FileExistsError):
         descriptor = kernel.create(directory, name, 0o600)
         try:

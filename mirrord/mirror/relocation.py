@@ -1,8 +1,8 @@
 """
-Renames and new texts of several files that belong together: done as a whole, also if this process dies in the midst.
+Renames and new texts of several files that belong together: done as a whole, even if this process dies halfway.
 
-All new texts are in the journal (`r.…`) before the plan is; once the plan is there the next who may write in this
-journal goes on with it. Either every rename is done, or none; a text is there in full, or the file is as it was.
+All new texts are in the journal (`r.…`) before the plan; once it holds the plan, the next writer of this journal
+continues it. Either every rename is done, or none; a file has its complete new text, or the old one.
 """
 
 import logging
@@ -25,9 +25,9 @@ from mirrord.mirror.plan import Plan, Removal, Rename, Rewrite, decoded, encoded
 from mirrord.mirror.tree import Tree
 
 _PLAN = "t.plan"
-_TRIES = 40  # of one text, against somebody who keeps saving the file
-_PAUSE = 0.05  # seconds between them
-_PIECE = 1 << 20  # bytes of lines added at once
+_TRIES = 40  # of one text, against a program that keeps saving the file
+_PAUSE_SECONDS = 0.05  # between two tries
+_PIECE_BYTES = 1 << 20  # of lines appended at once
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ Again = Callable[[str], tuple[Digest, bytes] | None]
 
 
 def stage(journal: Journal, path: str, entry: EntryId, over: Digest, data: bytes) -> Rewrite:
-    """Put the new text of the file that is *over* into the journal."""
+    """Stage the new text of the file with the digest *over* in the journal."""
     staged = name_of("r", Label(entry, over, digest_of(data)))
     journal.create(staged, data)
     return Rewrite(path, staged)
@@ -44,36 +44,36 @@ def stage(journal: Journal, path: str, entry: EntryId, over: Digest, data: bytes
 
 def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[str]:
     """
-    Do all of *plan*, under the write lock; the paths whose text could not be changed, or that could not follow.
+    Carry out *plan*, under the write lock. Return the paths whose text or removal as a follower failed.
 
-    again: the digest and the new text of a file that somebody saved meanwhile; None: it is to stay as it is.
+    again: returns digest and new text for a file that was saved meanwhile; None: it stays unchanged.
     Raises Stale, Busy or Refused if the removal or a rename is not possible any more: nothing is changed then.
     """
     _note(journal, plan)
     try:
         if plan.removal is not None:
-            _remove(tree, journal, plan.removal)
+            _remove_file(tree, journal, plan.removal)
         _rename_all(tree, plan.renames)
-    except _Stuck:  # half done: another time
+    except _UndoFailed:  # half done: left to the next attempt
         raise
     except (Stale, Busy, Refused, OSError):
-        _forget(journal)
+        _discard_plan(journal)
         raise
-    left = [one.path for one in plan.followers if not _followed(tree, journal, one)]
-    left += _rewrite_all(tree, journal, plan, again)
+    failed_paths = [removal.path for removal in plan.followers if not _remove_follower(tree, journal, removal)]
+    failed_paths += _rewrite_all(tree, journal, plan, again)
     for path in plan.emptied:
         with suppress(OSError, Refused):
             tree.remove_directory(path)
     if plan.note is not None:
         append(tree, plan.note[0], plan.note[1].encode())
     if plan.told is not None:
-        _tell(tree, *plan.told)
-    _forget(journal)
-    return left
+        _append_staged_lines(tree, *plan.told)
+    _discard_plan(journal)
+    return failed_paths
 
 
 def waits(tree: Tree) -> bool:
-    """Whether a plan may wait that its writer did not finish; under the write lock."""
+    """Whether an unfinished plan may exist; under the write lock."""
     if not is_marked(tree):
         return False
     if any(tree.stat(f"{TMP}/{writer}/{_PLAN}") is not None for writer in writers(tree)):
@@ -84,9 +84,9 @@ def waits(tree: Tree) -> bool:
 
 def finish(tree: Tree, journal: Journal) -> None:
     """
-    Go on with the plan of a writer that died, if there is one; under the write lock.
+    Continue the plan of a dead writer, if there is one; under the write lock.
 
-    Raises Busy if it is about records, and somebody else writes those.
+    Raises Busy if it is about records, and another process writes those.
     """
     try:
         with journal.opened(_PLAN) as descriptor:
@@ -94,23 +94,23 @@ def finish(tree: Tree, journal: Journal) -> None:
     except FileNotFoundError:
         plan = None
     if plan is None:
-        _forget(journal)
+        _discard_plan(journal)
         return
     try:
         with lock_for(tree, plan.paths):
-            left = carry_out(tree, journal, plan, lambda _: None)
+            failed_paths = carry_out(tree, journal, plan, lambda _: None)
     except (Stale, Refused) as error:
         log.warning("plan_dropped", extra={"reason": str(error)})
     else:
-        log.warning("plan_finished", extra={"left": left})
+        log.warning("plan_finished", extra={"left": failed_paths})
 
 
-class _Stuck(OSError):
-    """A rename failed, and so did taking back those before it."""
+class _UndoFailed(OSError):
+    """A rename failed, and so did the undoing of those before it."""
 
 
-def _remove(tree: Tree, journal: Journal, removal: Removal) -> None:
-    """Raises Stale if there is something else by now; that it is gone is what was wanted."""
+def _remove_file(tree: Tree, journal: Journal, removal: Removal) -> None:
+    """Remove the file, unless it is gone already. Raises Stale if another file is there."""
     if tree.stat(removal.path) is None:
         return
     try:
@@ -125,18 +125,18 @@ def _remove(tree: Tree, journal: Journal, removal: Removal) -> None:
     except Stale:
         if trash.find(tree, removal.key) is None:
             raise
-        return  # it went before this process came to it, and what is there is new
+        return  # it was removed earlier, and the current file is new
     if save is not None:
         raise Stale(f"{printable(removal.path)!r} was saved meanwhile.")
 
 
-def _followed(tree: Tree, journal: Journal, removal: Removal) -> bool:
-    """Whether it is gone. What somebody saved just now stays."""
+def _remove_follower(tree: Tree, journal: Journal, removal: Removal) -> bool:
+    """Remove a follower and return whether it is gone. A file saved at this moment stays."""
     for _ in range(_TRIES):
         try:
-            _remove(tree, journal, removal)
+            _remove_file(tree, journal, removal)
         except Busy:
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
             continue
         except (Stale, Refused, OSError) as error:
             log.warning("not_removed", extra={"path": removal.path, "error": str(error)})
@@ -146,65 +146,65 @@ def _followed(tree: Tree, journal: Journal, removal: Removal) -> bool:
 
 
 def _rename_all(tree: Tree, renames: Sequence[Rename]) -> None:
-    done: list[Rename] = []
-    made: list[str] = []
+    completed: list[Rename] = []
+    created_directories: list[str] = []
     for rename in renames:
         try:
             if tree.stat(parent_of(rename.target)) is None:
-                made.append(parent_of(rename.target))
-            if _is_open(tree, rename):
+                created_directories.append(parent_of(rename.target))
+            if _is_pending(tree, rename):
                 tree.make_directories(parent_of(rename.target))
                 tree.move(rename.source, rename.target)
-            done.append(rename)
+            completed.append(rename)
         except (Stale, Refused, OSError):
-            _take_back(tree, done, made)
+            _undo_renames(tree, completed, created_directories)
             raise
 
 
-def _is_open(tree: Tree, rename: Rename) -> bool:
-    """Whether it is still to be done. Raises Stale if it can neither be done nor was."""
+def _is_pending(tree: Tree, rename: Rename) -> bool:
+    """Whether the rename is still to be done. Raises Stale if it is neither possible nor done."""
     source, target = tree.stat(rename.source), tree.stat(rename.target)
-    is_there = source is not None and source.inode == rename.inode
-    if is_there and target is not None and target.inode != rename.inode:
+    is_pending = source is not None and source.inode == rename.inode
+    if is_pending and target is not None and target.inode != rename.inode:
         raise Stale(f"{printable(rename.target)!r} exists already.")
-    if not is_there and target is None:
+    if not is_pending and target is None:
         raise Stale(f"{printable(rename.source)!r} is no longer what was there.")
-    return is_there
+    return is_pending
 
 
-def _take_back(tree: Tree, done: Sequence[Rename], made: Sequence[str]) -> None:
+def _undo_renames(tree: Tree, completed: Sequence[Rename], created_directories: Sequence[str]) -> None:
     try:
-        for rename in reversed(done):
+        for rename in reversed(completed):
             tree.move(rename.target, rename.source)
-        for path in reversed(made):
+        for path in reversed(created_directories):
             tree.remove_directory(path)
     except (OSError, Stale, Refused) as error:
-        raise _Stuck(f"Renames could not be taken back: {error}") from error
+        raise _UndoFailed(f"Renames could not be taken back: {error}") from error
 
 
 def _rewrite_all(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[str]:
-    rewrites, left = list(plan.rewrites), []
+    rewrites, failed_paths = list(plan.rewrites), []
     for number, rewrite in enumerate(rewrites):
         for _ in range(_TRIES):
-            done = _rewritten(tree, journal, rewrite)
-            if done:
+            is_rewritten = _try_rewrite(tree, journal, rewrite)
+            if is_rewritten:
                 break
-            if done is None:
-                time.sleep(_PAUSE)
+            if is_rewritten is None:
+                time.sleep(_PAUSE_SECONDS)
                 continue
             fresh = again(rewrite.path)
             if fresh is None:
-                left.append(rewrite.path)
+                failed_paths.append(rewrite.path)
                 break
             rewrite = rewrites[number] = stage(journal, rewrite.path, rewrite.label.entry, *fresh)
             _note(journal, changed(plan, rewrites=rewrites))
         else:
-            left.append(rewrite.path)
-    return left
+            failed_paths.append(rewrite.path)
+    return failed_paths
 
 
-def _rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
-    """Whether the file has its new text; None: somebody is writing it. A save is never dropped for that."""
+def _try_rewrite(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
+    """Write the new text and return whether it is in place; None: the file has a writer. No save is ever dropped."""
     label = rewrite.label
     assert label.expected is not None
     assert label.new is not None
@@ -214,10 +214,10 @@ def _rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
         if written.displaced is not None:
             replace.retract(tree, journal, rewrite.path, written.displaced, ours=label.new)
             return False
-    except FileNotFoundError:  # its text was kept already, or its directory has gone
+    except FileNotFoundError:  # its text is a copy already, or its directory is gone
         return not journal.has(rewrite.staged)
     except Stale:
-        if not _holds(tree, rewrite.path, label.new):
+        if not _has_digest(tree, rewrite.path, label.new):
             return False
     except Busy:
         return None
@@ -228,13 +228,13 @@ def _rewritten(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
     return True
 
 
-def _tell(tree: Tree, file: str, waiting: str) -> None:
-    with tree.file(waiting) as descriptor, os.fdopen(os.dup(descriptor), "rb") as stream:
-        while lines := stream.readlines(_PIECE):
+def _append_staged_lines(tree: Tree, file: str, staged_path: str) -> None:
+    with tree.file(staged_path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as stream:
+        while lines := stream.readlines(_PIECE_BYTES):
             append(tree, file, b"".join(lines))
 
 
-def _holds(tree: Tree, path: str, digest: Digest) -> bool:
+def _has_digest(tree: Tree, path: str, digest: Digest) -> bool:
     try:
         return tree.digest(path)[0] == digest
     except (Busy, Refused, OSError):
@@ -250,8 +250,8 @@ def _note(journal: Journal, plan: Plan) -> None:
     kernel.fsync(journal.descriptor)
 
 
-def _forget(journal: Journal) -> None:
-    """The plan first: without it, texts that wait and files that were being built are nothing."""
+def _discard_plan(journal: Journal) -> None:
+    """Discard the plan first: without it, staged texts and files under construction are unused."""
     journal.discard(_PLAN)
     kernel.fsync(journal.descriptor)
     for name in os.listdir(journal.descriptor):

@@ -1,8 +1,8 @@
 """
-Replaces, creates and removes files so that no save of anybody is lost.
+Replace, create and remove files without losing a save of any other program.
 
-Editors take no lock, so nothing that is checked before a rename still holds after it. What was displaced is
-therefore looked at afterwards: if it is not what we expected, it is somebody's save, and it is handed back.
+Editors take no lock, so a check before a rename may be wrong after it. The displaced file is therefore verified
+afterwards: if it is not the expected one, it is a foreign save, and the caller gets it.
 """
 
 import os
@@ -29,10 +29,10 @@ Beside = Callable[[], Sequence[int]]  # see write()
 @dataclass(frozen=True, slots=True)
 class Written:
     """
-    What came of a write.
+    The result of a write.
 
-    stat: of the file that now has the new text; None: it changed again already, or never got there; look again.
-    displaced: a save that must be taken in, based on what was to be replaced.
+    stat: of the file with the new text; None: it changed again already, or never got there; look again.
+    displaced: a save to store, based on the replaced text.
     """
 
     stat: Stat | None
@@ -40,7 +40,7 @@ class Written:
 
 
 def nothing() -> Sequence[int]:
-    """What is done beside most writes."""
+    """The default for *beside*: no further descriptors."""
     return ()
 
 
@@ -59,23 +59,23 @@ def write(
     """
     Make *data* the whole content of the file at *path*, whose directory exists.
 
-    over: digest the file must have; None: it must not exist.
-    seen: of the file, taken when it was *over*; while it has that, it is not read again beforehand.
-    beside: done once a text is in place and displaced nobody's save; what has to be durable with it, as descriptors: of
-        all that is synced at once a journal of the file system makes one transaction.
+    over: required digest of the file; None: it must not exist.
+    seen: stat of the file when its digest was *over*; as long as it is the same, the file is not read beforehand.
+    beside: called once the text is in place without displacing a foreign save; returns descriptors to sync with it: a
+        journaling file system makes one transaction of all concurrent syncs.
     mode: None: 0660 less the umask for a new file, the old file's for a replaced one.
 
     Raises:
-        Stale: the file is not *over* any more; nothing was changed.
-        Busy: somebody has it open for writing; nothing was changed.
-        Refused: not a regular file, or somebody would lose the right to write it.
+        Stale: the digest of the file is not *over* any more; nothing was changed.
+        Busy: the file has a writer; nothing was changed.
+        Refused: not a regular file, or a user would lose write access to it.
         FileNotFoundError: the directory does not exist.
         OSError: disk full, fsync failed and the like; the file in place is whole, old or new.
     """
     check_entry(path)
     label = Label(entry, over, digest_of(data))
     with tree.directory(parent_of(path)) as directory:
-        place = Place(tree, path, directory, _name(path))
+        place = Place(tree, path, directory, _name_of(path))
         if over is None:
             return _create(place, journal, label, data, mode, beside)
         return _replace(place, journal, label, data, mode, seen, beside)
@@ -85,12 +85,12 @@ def retract(tree: Tree, journal: Journal, path: str, save: Displaced, *, ours: D
     """
     Put a displaced save back in its place and drop our text that was there.
 
-    False: what is there is not *ours* but one more save. Nothing is dropped then; what is not in place is in the
+    False: the file in place is not *ours* but a further save. Nothing is dropped then: the other save is in the
     journal, and swapping ends.
     """
     check_entry(path)
     with tree.directory(parent_of(path)) as directory:
-        place = Place(tree, path, directory, _name(path))
+        place = Place(tree, path, directory, _name_of(path))
         if not tree.can_exchange:
             return _retract_stepwise(place, journal, save, ours)
         kernel.exchange(journal.descriptor, save.name, directory, place.name)
@@ -110,18 +110,20 @@ def remove(
     key: str | None = None,
 ) -> Displaced | None:
     """
-    Move the file at *path* to the trash, if it still is *over*. key: the last part of its name there; None: any.
+    Move the file at *path* to the trash, if its digest is still *over*.
+
+    key: the last part of its name there; None: a random one.
 
     Returns a save that came in between and could not be put back, because its name was taken again.
 
     Raises:
-        Stale: the file is not *over*, or is gone; what is in place is untouched or put back.
-        Busy: somebody has it open for writing; it stays.
+        Stale: the digest is not *over*, or the file is gone; a file in place is untouched or put back.
+        Busy: the file has a writer; it stays.
     """
     check_entry(path)
     label = Label(entry, over, None)
     with ExitStack() as stack:
-        place = Place(tree, path, stack.enter_context(tree.directory(parent_of(path))), _name(path))
+        place = Place(tree, path, stack.enter_context(tree.directory(parent_of(path))), _name_of(path))
         _open_expected(stack, place, over)
         name = stack.enter_context(journal.aside(label, None, key))
         aside.move_aside(place, journal, name)
@@ -133,12 +135,12 @@ def remove(
             aside.put_back(place, journal, name)
             raise
         journal.settle(name, keep=True)
-        trash.sync(tree)  # in the trash for good before the journal forgets it
+        trash.sync(tree)  # durable in the trash before it leaves the journal durably
         aside.sync(place, journal)
         return None
 
 
-def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None, beside: Beside) -> Written:
+def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None, also_sync: Beside) -> Written:
     if place.tree.stat(place.path):
         raise Stale(f"{printable(place.path)!r} exists already.")
 
@@ -147,7 +149,7 @@ def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int
         if mode is not None:
             os.fchmod(descriptor, mode)
 
-    with journal.put(label, data, access.FILE_MODE, dress) as (name, made):
+    with journal.put(label, data, access.FILE_MODE, dress) as (name, stat):
         try:
             kernel.rename_new(journal.descriptor, name, place.directory, place.name)
         except OSError as error:
@@ -155,8 +157,8 @@ def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int
             if isinstance(error, FileExistsError):
                 raise Stale(f"{printable(place.path)!r} exists already.") from None
             raise
-        aside.sync(place, journal, *beside())
-    return Written(_still(place, made))
+        aside.sync(place, journal, *also_sync())
+    return Written(_stat_if_unchanged(place, stat))
 
 
 def _replace(
@@ -165,24 +167,24 @@ def _replace(
     label: Label,
     data: bytes,
     mode: int | None,
-    seen: Stat | None,
-    beside: Beside,
+    earlier: Stat | None,
+    also_sync: Beside,
 ) -> Written:
     assert label.expected is not None
     with ExitStack() as stack:
-        old = _open_expected(stack, place, label.expected, seen)
+        old_descriptor = _open_expected(stack, place, label.expected, earlier)
 
         def dress(descriptor: int) -> None:
-            access.take_over(descriptor, old, place.path)
+            access.take_over(descriptor, old_descriptor, place.path)
             if mode is not None:
                 os.fchmod(descriptor, mode)
 
-        name, made = stack.enter_context(journal.put(label, data, 0o600, dress))
-        swap = _exchange if place.tree.can_exchange else _stepwise
-        return swap(place, journal, label, name, made, beside)
+        name, stat = stack.enter_context(journal.put(label, data, 0o600, dress))
+        swap = _exchange if place.tree.can_exchange else _replace_stepwise
+        return swap(place, journal, label, name, stat, also_sync)
 
 
-def _exchange(place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Beside) -> Written:
+def _exchange(place: Place, journal: Journal, label: Label, name: str, stat: Stat, also_sync: Beside) -> Written:
     try:
         kernel.exchange(journal.descriptor, name, place.directory, place.name)
     except OSError as error:
@@ -192,11 +194,11 @@ def _exchange(place: Place, journal: Journal, label: Label, name: str, made: Sta
         raise
     if not stat_of(os.stat(name, dir_fd=journal.descriptor, follow_symlinks=False)).is_file:
         _swap_back(place, journal, label, name)
-    displaced = aside.displaced(journal, label, name)
-    aside.sync(place, journal, *(beside() if displaced is None else ()))
-    if displaced is None:
-        journal.settle(name, keep=True)  # out of the journal only when it is there for good
-    return Written(_still(place, made), displaced)
+    save = aside.displaced(journal, label, name)
+    aside.sync(place, journal, *(also_sync() if save is None else ()))
+    if save is None:
+        journal.settle(name, keep=True)  # out of the journal only when the new text is durable
+    return Written(_stat_if_unchanged(place, stat), save)
 
 
 def _swap_back(place: Place, journal: Journal, label: Label, name: str) -> None:
@@ -207,25 +209,27 @@ def _swap_back(place: Place, journal: Journal, label: Label, name: str) -> None:
     raise Stale(f"{printable(place.path)!r} is no longer a regular file.")
 
 
-def _stepwise(place: Place, journal: Journal, label: Label, name: str, made: Stat, beside: Beside) -> Written:
-    """Where names cannot be exchanged: move aside, verify, then put the new text where nothing may be."""
+def _replace_stepwise(
+    place: Place, journal: Journal, label: Label, name: str, stat: Stat, also_sync: Beside
+) -> Written:
+    """Without exchange of names: move the old file aside, verify it, then rename the new text to the free path."""
     assert label.expected is not None
-    with journal.aside(label, place.path) as old:
+    with journal.aside(label, place.path) as old_name:
         try:
-            aside.move_aside(place, journal, old)
-            if not aside.holds(journal, old, label.expected):
-                return Written(None, aside.give_back(place, journal, old))
-            arrived = _arrive(place, journal, name, old)
+            aside.move_aside(place, journal, old_name)
+            if not aside.holds(journal, old_name, label.expected):
+                return Written(None, aside.give_back(place, journal, old_name))
+            has_arrived = _rename_into_place(place, journal, name, old_name)
             aside.sync(place, journal)
         finally:
             journal.discard(name)
-    displaced = aside.displaced(journal, label, old)
-    if displaced is None:
-        journal.settle(old, keep=True)
-        if not arrived:
+    save = aside.displaced(journal, label, old_name)
+    if save is None:
+        journal.settle(old_name, keep=True)
+        if not has_arrived:
             raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
-        kernel.fsync_all(*beside())
-    return Written(_still(place, made) if arrived else None, displaced)
+        kernel.fsync_all(*also_sync())
+    return Written(_stat_if_unchanged(place, stat) if has_arrived else None, save)
 
 
 def _retract_stepwise(place: Place, journal: Journal, save: Displaced, ours: Digest) -> bool:
@@ -242,38 +246,38 @@ def _retract_stepwise(place: Place, journal: Journal, save: Displaced, ours: Dig
         return True
 
 
-def _arrive(place: Place, journal: Journal, name: str, old: str) -> bool:
-    """Whether the new text got the free name; a save that took it first stays."""
+def _rename_into_place(place: Place, journal: Journal, name: str, old_name: str) -> bool:
+    """Rename the new text to the free name. False: a save took the name first, and stays."""
     try:
         kernel.rename_new(journal.descriptor, name, place.directory, place.name)
     except FileExistsError:
         return False
     except OSError:
-        aside.put_back(place, journal, old)
+        aside.put_back(place, journal, old_name)
         raise
     return True
 
 
-def _open_expected(stack: ExitStack, place: Place, over: Digest, seen: Stat | None = None) -> int:
-    """The file in place, open as long as *stack*, if it is still the one expected and nobody writes to it."""
+def _open_expected(stack: ExitStack, place: Place, over: Digest, earlier: Stat | None = None) -> int:
+    """Open the file in place for the life of *stack*, if it is the expected one and has no writer."""
     try:
-        descriptor = stack.enter_context(place.tree.file(place.path, seen))
+        descriptor = stack.enter_context(place.tree.file(place.path, earlier))
     except FileNotFoundError:
         raise Stale(f"{printable(place.path)!r} is no longer there.") from None
-    if seen is not None and kernel.has_writer(descriptor) is False and stat_of(os.fstat(descriptor)) == seen:
-        return descriptor  # what comes between is found afterwards in any case
+    if earlier is not None and kernel.has_writer(descriptor) is False and stat_of(os.fstat(descriptor)) == earlier:
+        return descriptor  # a later save is found afterwards in any case
     if contents.digest(descriptor, place.path)[0] != over:
         raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
     return descriptor
 
 
-def _still(place: Place, made: Stat) -> Stat | None:
+def _stat_if_unchanged(place: Place, expected: Stat) -> Stat | None:
     try:
-        found = stat_of(os.stat(place.name, dir_fd=place.directory, follow_symlinks=False))
+        current = stat_of(os.stat(place.name, dir_fd=place.directory, follow_symlinks=False))
     except FileNotFoundError:
         return None
-    return found if found.same_content(made) else None
+    return current if current.same_content(expected) else None
 
 
-def _name(path: str) -> str:
+def _name_of(path: str) -> str:
     return path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The files of requests, `.records/approvals/ID.json`. Whoever writes one holds `records_lock`."""
+"""The files of requests, `.records/approvals/ID.json`. Writers hold `records_lock`."""
 
 import os
 import secrets
@@ -27,37 +27,37 @@ def path_of(request: UUID) -> str:
 
 
 def files(tree: Tree) -> dict[str, Stat]:
-    """What there is, by path, the oldest first; files that cannot be requests are not listed."""
+    """Stats of request files by path, the oldest first; files that cannot be requests are not listed."""
     try:
         names = tree.names(FOLDER)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    return {f"{FOLDER}/{name}": names[name] for name in sorted(names) if _id_in(name) is not None}
+    return {f"{FOLDER}/{name}": names[name] for name in sorted(names) if _parse_id(name) is not None}
 
 
 def read(tree: Tree, path: str) -> Found | str | None:
-    """What the file at *path* says; why it is no request; None: it is gone. Raises Busy while it is being written."""
+    """The request in the file at *path*; a sentence if it is invalid; None: gone. Raises Busy during a write."""
     try:
-        found = decode(tree.read(path, LIMIT)[0])
+        request_and_answer = decode(tree.read(path, LIMIT)[0])
     except FileNotFoundError:
         return None
     except (ValueError, Refused, Damaged, OSError) as error:
         return f"{path!r} {error if isinstance(error, ValueError) else 'cannot be read: ' + reason_of(error)}"
-    if path != path_of(found[0].id):
-        return f"{path!r} holds the request {found[0].id}"
-    return found
+    if path != path_of(request_and_answer[0].id):
+        return f"{path!r} holds the request {request_and_answer[0].id}"
+    return request_and_answer
 
 
 def all_of(tree: Tree) -> Iterator[Found]:
-    """Every request, the newest first, but for those that are being written by other programs."""
+    """All requests, the newest first, without those being written by other programs."""
     for path in reversed(files(tree)):
         with suppress(Busy):
-            if isinstance(found := read(tree, path), tuple):
-                yield found
+            if isinstance(request_and_answer := read(tree, path), tuple):
+                yield request_and_answer
 
 
 def put(tree: Tree, request: Request, answer: Answer) -> None:
-    """Write the file of a request, all at once and durably. Raises Damaged where that is more than LIMIT."""
+    """Write the file of a request, atomically and durably. Raises Damaged for more than LIMIT bytes."""
     data = encode(request, answer)
     if len(data) > LIMIT:
         raise Damaged(f"what is asked for has {len(data)} bytes; a request may have {LIMIT}")
@@ -76,10 +76,10 @@ def put(tree: Tree, request: Request, answer: Answer) -> None:
 
 
 def remove(tree: Tree, request: UUID) -> None:
-    """Let the file of a request go."""
+    """Remove the file of a request."""
     with suppress(FileNotFoundError), tree.directory(FOLDER) as folder:
         kernel.unlink(folder, f"{request}{_SUFFIX}")
 
 
-def _id_in(name: str) -> UUID | None:
+def _parse_id(name: str) -> UUID | None:
     return parse_id(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None

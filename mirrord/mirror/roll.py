@@ -1,4 +1,4 @@
-"""Pages with what is looked through in all of them at once."""
+"""All pages of a tree with their titles and names joined for fast searches."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,38 +12,38 @@ from mirrord.mirror.layout import directory_of
 if TYPE_CHECKING:
     from mirrord.domain.query import Term
 
-_BETWEEN = "\x1f"  # names: no phrase goes across
+_NAME_SEPARATOR = "\x1f"  # no phrase of a search spans two names
 
 
 class Roll:
-    """Pages by their paths, in this order; never changes, so that what it says of them is worked out once."""
+    """Pages by path, in this order; immutable, so that derived values are computed once."""
 
     def __init__(self, cards: Mapping[str, Card]) -> None:
         self.cards = cards
 
     @cached_property
     def readable(self) -> Sequence[Card]:
-        """Those whose file may be text."""
+        """The cards of files that may be text."""
         return [card for card in self.cards.values() if card.is_text is not False]
 
     @cached_property
     def doubtful(self) -> Sequence[Card]:
-        """Those whose file may be no text."""
+        """The cards of files that may not be text."""
         return [card for card in self.cards.values() if not card.is_text]
 
     @cached_property
     def titles(self) -> "Lines":
-        """The titles of the readable ones."""
+        """The titles of the readable pages."""
         return Lines(card.title for card in self.readable)
 
     @cached_property
     def names(self) -> "Lines":
-        """All that the readable ones are called, tags too."""
-        return Lines(map(_names, self.readable))
+        """All names of the readable pages, tags included."""
+        return Lines(map(_join_names, self.readable))
 
 
 class Lines:
-    """Texts in one: one search of all is quick, where ten thousand would be slow."""
+    """Texts joined into one: one search is fast where ten thousand would be slow."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         lines = [text.replace("\n", " ") for text in texts]
@@ -51,9 +51,11 @@ class Lines:
         self._joined = "\n".join(lines)
 
     def holding(self, term: "Term") -> set[int]:
-        """The numbers of the texts that hold *term*, from 0."""
-        return {bisect_right(self._starts, found.start()) - 1 for found in term.pattern.finditer(self._joined)}
+        """The indexes of the texts that contain *term*, from 0."""
+        return {bisect_right(self._starts, match.start()) - 1 for match in term.pattern.finditer(self._joined)}
 
 
-def _names(card: Card) -> str:
-    return _BETWEEN.join((card.title, directory_of(card.path, card.kind).rpartition("/")[2], *card.tags, *card.aliases))
+def _join_names(card: Card) -> str:
+    return _NAME_SEPARATOR.join(
+        (card.title, directory_of(card.path, card.kind).rpartition("/")[2], *card.tags, *card.aliases)
+    )

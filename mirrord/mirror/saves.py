@@ -1,4 +1,4 @@
-"""Which changes are told whole by what is there now, and which may be half of a rename or of a save."""
+"""Is a change complete, or possibly half of a rename or of a save?"""
 
 from mirrord.errors import Refused
 from mirrord.mirror.ignore import Ignore
@@ -9,9 +9,10 @@ from mirrord.mirror.tree import Stat, Tree
 
 def is_told(tree: Tree, index: Index, ignore: Ignore, path: str) -> bool:
     """
-    Whether nothing more is to come of a change at *path*: a file that was known has other content, or what is there
-    means nothing. A name that went or is new may be going somewhere else or have come from there, an empty file may
-    be about to be filled. A hint, as the change was; may be called in another thread than looks.
+    Whether a change at *path* is complete: a known file has other content, or the path is not synced.
+
+    A missing or new name may be half of a rename, an empty file may be about to be filled. The answer is a hint, as
+    the change is; it may be asked in another thread than that of the scans.
     """
     if not may_be_synced(path):
         return True
@@ -21,13 +22,13 @@ def is_told(tree: Tree, index: Index, ignore: Ignore, path: str) -> bool:
         return False
     if path not in index:
         return stat is None or (not stat.is_directory and ignore.rules.leave_out(path))
-    return stat is not None and stat.is_file and stat.size > 0 and not _is_of_another(index, path, stat)
+    return stat is not None and stat.is_file and stat.size > 0 and not _is_renamed(index, path, stat)
 
 
-def _is_of_another(index: Index, path: str, stat: Stat) -> bool:
+def _is_renamed(index: Index, path: str, stat: Stat) -> bool:
     """Whether the file was last seen under another name."""
-    known = index.path_of((stat.device, stat.inode))
-    if known is None or known == path:
+    last_path = index.path_of((stat.device, stat.inode))
+    if last_path is None or last_path == path:
         return False
-    seen = index.get(known)  # it may have got a new file since, and this one the number of its old one
-    return seen is not None and (seen.device, seen.inode) == (stat.device, stat.inode)
+    record = index.get(last_path)  # a new file may be there, and this one may have the inode number of its old one
+    return record is not None and (record.device, record.inode) == (stat.device, stat.inode)

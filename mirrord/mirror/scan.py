@@ -1,4 +1,4 @@
-"""Looks at a whole tree, or a part of it, without following links: what is there, and what cannot be known."""
+"""Scan a whole tree, or a part of it, without following links: entries, troubles, and paths with unknown content."""
 
 import os
 import stat as modes
@@ -28,15 +28,15 @@ _NOT_UTF_8 = "has a name that is not UTF-8; rename it"
 @dataclass(slots=True)
 class Scan:
     """
-    What a look at the tree found. Keys are paths.
+    The result of a scan. Keys are paths.
 
-    files: pages, attachments and records; without those that are
-    same: as they were when last seen, where that is known.
-    directories: folders, `assets` and what is below it, those of records; the scanned directory itself is left out.
-    ignored: files and directories `.mirrorignore` keeps out, unless they are synced already.
+    files: pages, attachments and records, without those in *same*.
+    same: files that are unchanged since the last look, if the caller knows them.
+    directories: folders, `assets` and everything below it, those of records; without the scanned directory itself.
+    ignored: files and directories that `.mirrorignore` excludes, unless they are synced already.
     strangers: files that are neither pages nor attachments, unless they are synced already.
-    untaken: of those that `.mirrorignore` does not keep out, how many have which ending, and one of them.
-    others: how many visible files are of no kind that is synced.
+    untaken: strangers that `.mirrorignore` does not exclude: their number by ending, with one example.
+    others: number of visible files of kinds that are not synced.
     troubles: printable path, and the rest of a sentence that begins with it.
     unknown: paths at and below which absence proves nothing.
     """
@@ -52,7 +52,7 @@ class Scan:
     unknown: set[str] = field(default_factory=set)
 
     def shows_absent(self, path: str) -> bool:
-        """Whether *path*, which is below the scanned directory, is known not to be there."""
+        """Whether *path*, below the scanned directory, is certainly absent."""
         if path in self.files or path in self.same or path in self.directories or path in self.ignored:
             return False
         if path in self.strangers:
@@ -68,11 +68,11 @@ def scan(
     known: Callable[[str, Stat], str | None] = lambda _path, _stat: None,
 ) -> Scan:
     """
-    Look at everything below the directory *under*; one that is gone holds nothing.
+    Scan everything below the directory *under*; a missing one is empty.
 
-    seen: is told again and again how many files and directories were found.
-    known: a file's path, as the caller has it, if the file is as it was when last seen: of a large tree whose files are
-        all the same so nothing is kept twice.
+    seen: called repeatedly with the number of files and directories so far.
+    known: returns the caller's own string for the path of an unchanged file, else None: so the paths of a large
+        unchanged tree are not in memory twice.
     Raises:
         Unavailable: the tree's root cannot be listed.
         Refused: *under* is reached through a symbolic link.
@@ -80,13 +80,13 @@ def scan(
     walk = _Walk(tree, ignore, known)
     walk.start(under)
     while walk.pending:
-        walk.look(walk.pending.pop())
-        seen(len(walk.found.files) + len(walk.found.same) + len(walk.found.directories))
-    return walk.found
+        walk.scan_directory(walk.pending.pop())
+        seen(len(walk.result.files) + len(walk.result.same) + len(walk.result.directories))
+    return walk.result
 
 
 def describe_special(mode: int) -> str:
-    """Why what is neither a file nor a directory is not synced: the rest of a sentence that begins with its path."""
+    """Why an entry that is neither file nor directory is not synced: the rest of a sentence after its path."""
     return _SPECIAL.get(modes.S_IFMT(mode), "is of an unknown kind")
 
 
@@ -101,48 +101,48 @@ class _Directory:
 
 
 class _Walk:
-    def __init__(self, tree: Tree, ignore: Ignore, known: Callable[[str, Stat], str | None]) -> None:
+    def __init__(self, tree: Tree, ignore: Ignore, stored_path: Callable[[str, Stat], str | None]) -> None:
         self.tree = tree
-        self.known = known
+        self.known = stored_path
         self.ignore = ignore
         self.selective = not ignore.is_empty
         self.device = tree.opened_as[0]
-        self.found = Scan()
+        self.result = Scan()
         self.pending: list[_Directory] = []
 
     def start(self, under: str) -> None:
         ignored = any(self.ignore.matches(path, True) for path in lineage(under))
         try:
             with self.tree.directory(under) as descriptor:
-                self._list(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
+                self._list_entries(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
         except (FileNotFoundError, NotADirectoryError):
             if not under:
                 raise
         except OSError as error:
             if not under:
                 raise Unavailable(f"The root {self.tree.root} cannot be listed: {error.strerror}.") from error
-            self._trouble(under, f"cannot be listed: {error.strerror}", ignored)
+            self._report_trouble(under, f"cannot be listed: {error.strerror}", ignored)
 
-    def look(self, directory: _Directory) -> None:
+    def scan_directory(self, directory: _Directory) -> None:
         path = directory.path
         try:
             with self.tree.directory(path) as descriptor:
                 stat = stat_of(os.fstat(descriptor))
-                (self.found.ignored if directory.ignored else self.found.directories)[path] = stat
+                (self.result.ignored if directory.ignored else self.result.directories)[path] = stat
                 if stat.device != self.device:
-                    self._trouble(path, why_not_mirrored(path), directory.ignored)
+                    self._report_trouble(path, why_not_mirrored(path), directory.ignored)
                 else:
-                    self._list(descriptor, directory)
+                    self._list_entries(descriptor, directory)
         except FileNotFoundError:
             pass
         except Mounted:
-            self._trouble(path, why_not_mirrored(path), directory.ignored)
+            self._report_trouble(path, why_not_mirrored(path), directory.ignored)
         except (Refused, NotADirectoryError):
-            self.found.unknown.add(path)  # swapped for something else since it was listed
+            self.result.unknown.add(path)  # replaced since it was listed
         except OSError as error:
-            self._trouble(path, f"cannot be listed: {error.strerror}", directory.ignored)
+            self._report_trouble(path, f"cannot be listed: {error.strerror}", directory.ignored)
 
-    def _list(self, descriptor: int, directory: _Directory) -> None:
+    def _list_entries(self, descriptor: int, directory: _Directory) -> None:
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 if entry.name[0] == "." and not (entry.name == RECORDS and not directory.path):
@@ -158,58 +158,58 @@ class _Walk:
                     continue
                 except OSError as error:
                     path = directory.child(entry.name)
-                    self._trouble(path, f"cannot be looked at: {error.strerror}", directory.ignored)
+                    self._report_trouble(path, f"cannot be looked at: {error.strerror}", directory.ignored)
 
     def _see_file(self, entry: os.DirEntry[str], directory: _Directory) -> None:
         name = entry.name
         path = directory.child(name)
         if not name.isascii() and not is_text(name):
-            self._trouble(path, _NOT_UTF_8, directory.ignored)
+            self._report_trouble(path, _NOT_UTF_8, directory.ignored)
         elif directory.path in DIRECTORIES:
             self._see_record(path, entry)
         elif is_temporary(name):
-            self.found.others += 1
+            self.result.others += 1
         elif not (name.endswith(SUFFIX) or directory.in_assets or self.ignore.rules.take(path)):
             self._pass_over(path, directory)
         elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
-            self.found.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
+            self.result.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
         else:
-            self._note(path, entry)
+            self._note_file(path, entry)
 
     def _pass_over(self, path: str, directory: _Directory) -> None:
-        self.found.others += 1
-        self.found.strangers.add(path)
+        self.result.others += 1
+        self.result.strangers.add(path)
         if not directory.ignored and not (self.selective and self.ignore.matches(path, False)):
-            self.found.untaken.add(path)
+            self.result.untaken.add(path)
 
-    def _note(self, path: str, entry: os.DirEntry[str]) -> None:
+    def _note_file(self, path: str, entry: os.DirEntry[str]) -> None:
         stat = stat_of(entry.stat(follow_symlinks=False))
-        if (same := self.known(path, stat)) is not None:
-            self.found.same.add(same)
+        if (unchanged_path := self.known(path, stat)) is not None:
+            self.result.same.add(unchanged_path)
         else:
-            self.found.files[path] = stat
+            self.result.files[path] = stat
 
     def _see_record(self, path: str, entry: os.DirEntry[str]) -> None:
         if spot_of_file(path) is not None:
-            self._note(path, entry)
+            self._note_file(path, entry)
         elif is_temporary(entry.name):
-            self.found.others += 1
+            self.result.others += 1
         else:
-            self.found.troubles.append((path, why_no_record(path)))
+            self.result.troubles.append((path, why_no_record(path)))
 
     def _see_other(self, entry: os.DirEntry[str], directory: _Directory) -> None:
         path = directory.child(entry.name)
         if not is_text(entry.name):
-            self._trouble(path, _NOT_UTF_8, directory.ignored)
+            self._report_trouble(path, _NOT_UTF_8, directory.ignored)
         elif directory.path in DIRECTORIES and entry.is_dir(follow_symlinks=False):
-            self.found.others += 1
+            self.result.others += 1
         elif entry.is_dir(follow_symlinks=False):
             ignored = directory.ignored or (path[0] != "." and self.ignore.matches(path, True))
             self.pending.append(_Directory(path, directory.in_assets or entry.name == ASSETS, ignored))
         else:
-            self._trouble(path, describe_special(entry.stat(follow_symlinks=False).st_mode), directory.ignored)
+            self._report_trouble(path, describe_special(entry.stat(follow_symlinks=False).st_mode), directory.ignored)
 
-    def _trouble(self, path: str, sentence: str, ignored: bool) -> None:
-        self.found.unknown.add(path)
-        if not ignored:
-            self.found.troubles.append((printable(path), sentence))
+    def _report_trouble(self, path: str, sentence: str, is_ignored: bool) -> None:
+        self.result.unknown.add(path)
+        if not is_ignored:
+            self.result.troubles.append((printable(path), sentence))

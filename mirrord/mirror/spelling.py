@@ -1,4 +1,4 @@
-"""How the tree spells what somebody asks for in another case, or composed of other characters."""
+"""Find the spelling in the tree of a path in another case or Unicode normalization."""
 
 import os
 
@@ -7,16 +7,16 @@ from mirrord.mirror.tree import Tree
 
 
 def spelt(tree: Tree, path: str) -> str | None:
-    """*path* as the tree spells it; None if that is not there, or not the only one."""
-    found = ""
+    """*path* as the tree spells it; None if it is missing or ambiguous."""
+    spelled_path = ""
     for part in path.split("/"):
         try:
-            with tree.directory(found) as directory:
+            with tree.directory(spelled_path) as directory:
                 names = os.listdir(directory)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        twins = [part] if part in names else [name for name in names if name_key(name) == name_key(part)]
-        if len(twins) != 1:
+        matching_names = [part] if part in names else [name for name in names if name_key(name) == name_key(part)]
+        if len(matching_names) != 1:
             return None
-        found = f"{found}/{twins[0]}".lstrip("/")
-    return found
+        spelled_path = f"{spelled_path}/{matching_names[0]}".lstrip("/")
+    return spelled_path

@@ -1,4 +1,4 @@
-"""`.mirrord/staged/`: bytes of files from outside, kept by their digest for commands that wait for a person."""
+"""`.mirrord/staged/`: bytes of outside files, stored by digest for commands that wait for approval."""
 
 import hashlib
 import os
@@ -17,13 +17,13 @@ from mirrord.mirror.tree import Tree
 
 FOLDER = f"{MACHINE}/staged"
 LIMIT = 512 << 20  # bytes
-ORPHANED = 86_400.0  # seconds after which what no request names is removed
-_PIECE = 1 << 20  # bytes
+ORPHANED = 86_400.0  # seconds after which a file that no request names is removed
+_PIECE_BYTES = 1 << 20  # bytes
 
 
 def keep(tree: Tree, source: int, name: str) -> Digest:
     """
-    Copy what the descriptor *source* holds, durably; its digest. name: for messages.
+    Copy the content of the descriptor *source* durably and return its digest. name: for messages.
 
     Raises Damaged for more than LIMIT bytes.
     """
@@ -33,7 +33,7 @@ def keep(tree: Tree, source: int, name: str) -> Digest:
         target = kernel.create(folder, unfinished, 0o600)
         undone.callback(kernel.unlink, folder, unfinished)
         try:
-            digest = _copied(source, target, name)
+            digest = _copy_bytes(source, target, name)
             kernel.fsync(target)
         finally:
             os.close(target)
@@ -46,35 +46,35 @@ def keep(tree: Tree, source: int, name: str) -> Digest:
 @contextmanager
 def opened(tree: Tree, digest: Digest) -> Iterator[int | None]:
     """
-    A descriptor of the bytes with that digest, for the length of a `with`; None: they are gone, or others now.
+    A descriptor of the bytes with that digest, for the length of a `with`; None: they are missing or changed.
 
-    A private copy: whoever may write in the tree changes nothing of it any more.
+    It is a private copy: later writes in the tree do not change it.
     """
-    with ExitStack() as held:
-        with tempfile.TemporaryFile() as private:
+    with ExitStack() as resources:
+        with tempfile.TemporaryFile() as private_file:
             try:
                 with tree.file(f"{FOLDER}/{digest.hex()}") as source:
-                    found = _copied(source, private.fileno(), digest.hex())
+                    copied_digest = _copy_bytes(source, private_file.fileno(), digest.hex())
             except (FileNotFoundError, Refused, Damaged):
-                found = None
-            # anew, for reading only: a file somebody may write to is not read
-            descriptor = os.open(f"/proc/self/fd/{private.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
-            held.callback(os.close, descriptor)
-        yield descriptor if found == digest else None
+                copied_digest = None
+            # open it again, for reading only: files with a writer are not read
+            descriptor = os.open(f"/proc/self/fd/{private_file.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
+            resources.callback(os.close, descriptor)
+        yield descriptor if copied_digest == digest else None
 
 
 def sweep(tree: Tree, needed: Container[str]) -> None:
-    """Remove what is not among *needed*, digests in hex, and lay there for a day: its request never came to be."""
+    """Remove files a day old that are not among *needed*, digests in hex: their requests were never made."""
     with suppress(FileNotFoundError), tree.directory(FOLDER) as folder:
-        for name, found in tree.names(FOLDER).items():
-            if name not in needed and time.time() - found.mtime_ns / 1e9 > ORPHANED:
+        for name, stat in tree.names(FOLDER).items():
+            if name not in needed and time.time() - stat.mtime_ns / 1e9 > ORPHANED:
                 with suppress(FileNotFoundError):
                     kernel.unlink(folder, name)
 
 
-def _copied(source: int, target: int, name: str) -> Digest:
+def _copy_bytes(source: int, target: int, name: str) -> Digest:
     state, offset = hashlib.blake2b(digest_size=32), 0
-    while piece := os.pread(source, _PIECE, offset):
+    while piece := os.pread(source, _PIECE_BYTES, offset):
         offset += len(piece)
         if offset > LIMIT:
             raise Damaged(f"{printable(name)!r} has more than {LIMIT} bytes.")

@@ -1,7 +1,7 @@
 """
-`.mirrord/state.db`: what files looked like when their digests were taken, and the mirror's own counters.
+`.mirrord/state.db`: stats of files with their digests, and the counters of the mirror.
 
-A cache: it may be deleted, damaged or read-only at any moment, and nothing but time is lost.
+It is a cache: it may be deleted, damaged or read-only at any moment, at the cost of time only.
 """
 
 import logging
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Seen(NamedTuple):
-    """A file as it was when its digest was taken; entry: whose file it is."""
+    """A file as of the moment of its digest; entry: its entry."""
 
     device: int
     inode: int
@@ -48,12 +48,12 @@ class Seen(NamedTuple):
     entry: EntryId
 
     def matches(self, stat: Stat) -> bool:
-        """Whether the file still looks the same."""
+        """Whether the stat of the file is still the same."""
         return self[:5] == stat[:5]
 
 
 def seen(stat: Stat, digest: Digest, entry: EntryId) -> Seen:
-    """What to remember of a file."""
+    """The record of a file."""
     return Seen(*stat[:5], digest, entry)
 
 
@@ -64,61 +64,61 @@ class State:
         self._tree = tree
         self._guard = threading.Lock()
         self._file: tuple[int, int] | None = None
-        self._database = self._open()
+        self._database = self._open_or_rebuild()
 
     def close(self) -> None:
-        """Close the file; what was stored stays."""
+        """Close the file."""
         self._database.close()
 
     def is_in_place(self) -> bool:
-        """Whether the open file is still the one in the tree; if not, open the state anew. One in memory always is."""
+        """Whether the open file is still the one in the tree; if not, open a new State. True for a cache in memory."""
         if self._file is None:
             return True
-        found = self._tree.stat(PATH)
-        return found is not None and (found.device, found.inode) == self._file
+        stat = self._tree.stat(PATH)
+        return stat is not None and (stat.device, stat.inode) == self._file
 
     @property
     def is_durable(self) -> bool:
-        """Whether what is stored outlives this process: the file could be opened."""
+        """Whether stored records outlive this process: the file could be opened."""
         return self._file is not None
 
     def load(self) -> dict[str, Seen]:
-        """All files seen, by path."""
+        """All records, by path."""
 
         def load() -> dict[str, Seen]:
             rows = self._database.execute("SELECT * FROM seen")
             return {path: seen_from(*values) for path, *values in rows}
 
-        return self._run(load, {})
+        return self._run_or_default(load, {})
 
     def store(self, changed: Mapping[str, Seen], gone: Iterable[str] = ()) -> None:
-        """Remember *changed* and forget *gone*, in this order; at most the last moments are lost in a crash."""
-        rows = [(path, *map(signed, one[:5]), one.digest, one.entry.bytes) for path, one in changed.items()]
+        """Store *changed* and delete *gone*, in this order; a crash loses at most the last moments."""
+        rows = [(path, *map(signed, record[:5]), record.digest, record.entry.bytes) for path, record in changed.items()]
 
         def store() -> None:
             with _transaction(self._database) as database:
                 database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
                 database.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in gone])
 
-        self._run(store, None)
+        self._run_or_default(store, None)
 
     def get(self, key: str) -> str | None:
-        """A counter, None if it was never set or was lost."""
+        """A counter; None if it was never set, or is lost."""
         query = "SELECT value FROM counter WHERE key = ?"
-        row = self._run(lambda: self._database.execute(query, (key,)).fetchone(), None)
+        row = self._run_or_default(lambda: self._database.execute(query, (key,)).fetchone(), None)
         return row[0] if row else None
 
     def set(self, key: str, value: str) -> None:
-        """Set a counter durably: on return it outlives a power cut, if the file can be written at all."""
+        """Set a counter durably: after the return it survives a power cut, if the file is writable at all."""
 
         def store() -> None:
             self._database.execute("PRAGMA synchronous = FULL")
             self._database.execute("INSERT OR REPLACE INTO counter VALUES (?, ?)", (key, value))
             self._database.execute("PRAGMA synchronous = NORMAL")
 
-        self._run(store, None)
+        self._run_or_default(store, None)
 
-    def _run(self, action: Callable[[], T], otherwise: T) -> T:
+    def _run_or_default(self, action: Callable[[], T], otherwise: T) -> T:
         with self._guard:
             try:
                 return action()
@@ -126,38 +126,38 @@ class State:
                 log.warning("state_failed", extra={"root": str(self._tree.root), "error": str(error)})
                 if _is_damaged(error):
                     self._database.close()
-                    self._delete()
-                    self._database = self._open()
+                    self._delete_files()
+                    self._database = self._open_or_rebuild()
                 return otherwise
 
-    def _open(self) -> sqlite3.Connection:
+    def _open_or_rebuild(self) -> sqlite3.Connection:
         for _ in range(2):
             try:
-                return self._opened()
+                return self._open_file()
             except (sqlite3.DatabaseError, OSError) as error:
                 log.warning("state_rebuilt", extra={"root": str(self._tree.root), "error": str(error)})
-                self._delete()
+                self._delete_files()
         log.warning("state_kept_in_memory", extra={"root": str(self._tree.root)})
         self._file = None
         database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         database.executescript(_SCHEMA)
         return database
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_file(self) -> sqlite3.Connection:
         self._tree.make_directories(MACHINE, PRIVATE)
-        found = self._tree.stat(PATH)
-        if found and not found.is_file:
+        stat = self._tree.stat(PATH)
+        if stat and not stat.is_file:
             raise OSError(f"{PATH} is not a regular file")
         with ExitStack() as undone:
             database = sqlite3.connect(self._tree.root / PATH, isolation_level=None, check_same_thread=False)
             undone.callback(database.close)
             _prepare(database)
             undone.pop_all()
-        made = os.stat(self._tree.root / PATH)
-        self._file = (made.st_dev, made.st_ino)
+        status = os.stat(self._tree.root / PATH)
+        self._file = (status.st_dev, status.st_ino)
         return database
 
-    def _delete(self) -> None:
+    def _delete_files(self) -> None:
         with suppress(OSError), self._tree.directory(MACHINE) as machine:
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
@@ -187,14 +187,14 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 def seen_from(device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes) -> Seen:
-    """What a row of the table `seen` says, its path aside."""
+    """The record in a row of the table `seen`, without its path."""
     times = mtime_ns, ctime_ns  # before 1970 they are negative
     return Seen(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
 
 
 def _is_damaged(error: Exception) -> bool:
     if not isinstance(error, sqlite3.DatabaseError):
-        return True  # a value no version of this program writes
+        return True  # a value that no version of this program writes
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
@@ -205,5 +205,5 @@ def signed(number: int) -> int:
 
 
 def _unsigned(number: int) -> int:
-    """What signed() was given."""
+    """The inverse of signed()."""
     return number + (1 << 64) if number < 0 else number

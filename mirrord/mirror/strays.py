@@ -1,4 +1,4 @@
-"""Files of a tree that are in no row: edits on their way, what is not synced, what waits in the trash."""
+"""Files of a tree that are in no row: edits in progress, files that are not synced, and the trash."""
 
 import hashlib
 import json
@@ -18,13 +18,13 @@ from mirrord.mirror.tree import Tree
 
 COLUMNS = ("path", "size", "digest", "parts")
 PART = 1 << 20  # bytes
-_TRIES = 5  # at a file that is written all the time; then it is kept as it was read
-_FRESH = ".mirrord-restored"  # a file while it is being written; never synced
+_TRIES = 5  # at a file that keeps changing; the last read is kept
+_UNFINISHED_NAME = ".mirrord-restored"  # of a file under construction; never synced
 
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """One file of a backup. digest: of its bytes, in hex; parts: the names of the objects that hold them, in order."""
+    """One file of a backup. digest: of its bytes, in hex; parts: the names of its objects, in order."""
 
     path: str
     size: int
@@ -32,29 +32,29 @@ class Stray:
     parts: tuple[str, ...]
 
     def spelled(self) -> bytes:
-        """As a line; names that are not UTF-8 keep their bytes."""
+        """The encoded line; names that are not UTF-8 keep their bytes."""
         return json.dumps([self.path, self.size, self.digest, self.parts]).encode()
 
 
 def stray_of(line: bytes) -> Stray:
-    """What spelled() wrote."""
+    """Parse a line of spelled()."""
     path, size, digest, parts = json.loads(line)
     return Stray(path, size, digest, tuple(parts))
 
 
 def keep(tree: Tree, known: Collection[Digest], backups: Backups, unread: list[str]) -> Iterator[Stray]:
     """
-    Keep every file whose bytes are not *known*, in the order of their paths.
+    Store every file whose bytes are not *known*, in the order of paths.
 
-    unread: gets the paths of what cannot be read.
+    unread: gets the paths of unreadable files and directories.
     """
     for path in sorted(files_of(tree, unread)):
         try:
             with tree.file(path) as descriptor:
                 if contents.digest_now(descriptor) not in known:
-                    yield _kept(descriptor, path, backups)
+                    yield _store_file(descriptor, path, backups)
         except FileNotFoundError:
-            continue  # it went meanwhile
+            continue  # removed meanwhile
         except (Busy, Refused):
             unread.append(path)
         except OSError as error:
@@ -64,27 +64,27 @@ def keep(tree: Tree, known: Collection[Digest], backups: Backups, unread: list[s
 
 
 def files_of(tree: Tree, unread: list[str]) -> Iterator[str]:
-    """Every regular file; of `.mirrord` only the trash. unread: gets the directories that cannot be read."""
-    waiting = [""]
-    while waiting:
-        directory = waiting.pop()
+    """All regular files; of `.mirrord` only the trash. unread: gets unreadable directories."""
+    pending = [""]
+    while pending:
+        directory = pending.pop()
         try:
-            found = tree.names(directory)
+            stats = tree.names(directory)
         except FileNotFoundError:
             continue
         except (Refused, OSError):
             unread.append(directory)
             continue
-        for name, stat in found.items():
+        for name, stat in stats.items():
             path = f"{directory}/{name}" if directory else name
             if stat.is_directory:
-                waiting.append(TRASH if path == MACHINE else path)
-            elif stat.is_file and name != _FRESH:
+                pending.append(TRASH if path == MACHINE else path)
+            elif stat.is_file and name != _UNFINISHED_NAME:
                 yield path
 
 
 def holds_only(tree: Tree, strays: Iterable[Stray]) -> bool:
-    """Whether every file of a tree is one of *strays*, with its very bytes."""
+    """Whether every file of a tree is one of *strays*, with the same bytes."""
     digests = {stray.path: stray.digest for stray in strays}
     unread: list[str] = []
     for path in files_of(tree, unread):
@@ -95,34 +95,34 @@ def holds_only(tree: Tree, strays: Iterable[Stray]) -> bool:
 
 
 def put(tree: Tree, stray: Stray, backups: Backups) -> None:
-    """Write one of them into a tree, durably; a file of that name is replaced. Raises Damaged as content() does."""
-    above = parent_of(stray.path)
-    if above:
-        tree.make_directories(above, *([PRIVATE] if above.split("/")[0] == MACHINE else []))
-    with tree.directory(above) as into:
+    """Write a stray into a tree, durably; a file at its path is replaced. Raises Damaged as content() does."""
+    parent = parent_of(stray.path)
+    if parent:
+        tree.make_directories(parent, *([PRIVATE] if parent.split("/")[0] == MACHINE else []))
+    with tree.directory(parent) as into:
         with suppress(FileNotFoundError):
-            kernel.unlink(into, _FRESH)
-        descriptor = kernel.create(into, _FRESH, 0o660)
+            kernel.unlink(into, _UNFINISHED_NAME)
+        descriptor = kernel.create(into, _UNFINISHED_NAME, 0o660)
         try:
             for part in stray.parts:
                 kernel.write(descriptor, backups.content(part))
             kernel.fsync(descriptor)
         finally:
             os.close(descriptor)
-        kernel.rename(into, _FRESH, into, stray.path.rpartition("/")[2])
+        kernel.rename(into, _UNFINISHED_NAME, into, stray.path.rpartition("/")[2])
         kernel.fsync(into)
 
 
-def _kept(descriptor: int, path: str, backups: Backups) -> Stray:
+def _store_file(descriptor: int, path: str, backups: Backups) -> Stray:
     for _ in range(_TRIES):
         before = stat_of(os.fstat(descriptor))
-        stray = _read(descriptor, path, backups)
+        stray = _store_once(descriptor, path, backups)
         if stat_of(os.fstat(descriptor)) == before:
             break
     return stray
 
 
-def _read(descriptor: int, path: str, backups: Backups) -> Stray:
+def _store_once(descriptor: int, path: str, backups: Backups) -> Stray:
     digest, size, parts = hashlib.blake2b(digest_size=32), 0, []
     while piece := os.pread(descriptor, PART, size):
         digest.update(piece)

@@ -1,4 +1,4 @@
-"""Reading files that only grow, line by line, from where reading ended the last time."""
+"""Read files that only grow, line by line, from the end of the last read."""
 
 import hashlib
 import os
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from mirrord.mirror.tree import Tree
 
-CHUNK = 4 << 20  # bytes read at once, and the longest line
-_MARK = 4096  # bytes before the end of what was read, by which it is known again
+CHUNK = 4 << 20  # bytes per read, and the longest line
+_MARK_BYTES = 4096  # before the cursor, whose digest identifies the file
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """
-    Up to where a file was read.
+    The position up to which a file was read.
 
-    lines: how many that were. mark: digest of the last bytes of them; a file in which they changed was replaced.
+    lines: number of lines read. mark: digest of the last bytes before it; a file with other bytes there was replaced.
     """
 
     device: int
@@ -28,9 +28,9 @@ class Cursor:
 @dataclass(frozen=True, slots=True)
 class Tail:
     """
-    Whole lines, without their ends; the last of a file that does not end yet is left out.
+    Complete lines without their ends; an unfinished last line is left out.
 
-    first: number of the first of them, from 1 on. cursor: behind them. more: whether there may be further ones.
+    first: number of the first line, from 1. cursor: behind the last. more: whether further lines may follow.
     """
 
     lines: list[bytes]
@@ -41,24 +41,28 @@ class Tail:
 
 def read_tail(tree: Tree, path: str, cursor: Cursor | None) -> Tail:
     """
-    The lines behind *cursor*; from the start where the file is not the one that *cursor* is of, or was cut.
+    The lines behind *cursor*; from the start if the file is another one than that of *cursor*, or was truncated.
 
-    What is longer than CHUNK without an end counts as a line. Raises FileNotFoundError, Refused, OSError.
+    CHUNK bytes without an end count as a line. Raises FileNotFoundError, Refused, OSError.
     """
     with tree.file(path) as descriptor:
         stat = os.fstat(descriptor)
-        here = (stat.st_dev, stat.st_ino)
-        if cursor is None or (cursor.device, cursor.inode) != here or _mark(descriptor, cursor.offset) != cursor.mark:
-            cursor = Cursor(*here, 0, 0, _mark(descriptor, 0))
+        identity = (stat.st_dev, stat.st_ino)
+        if (
+            cursor is None
+            or (cursor.device, cursor.inode) != identity
+            or _digest_before(descriptor, cursor.offset) != cursor.mark
+        ):
+            cursor = Cursor(*identity, 0, 0, _digest_before(descriptor, 0))
         data = os.pread(descriptor, CHUNK, cursor.offset)
-        full = len(data) == CHUNK
-        end = data.rfind(b"\n") + 1 or (CHUNK if full else 0)
+        is_full = len(data) == CHUNK
+        end = data.rfind(b"\n") + 1 or (CHUNK if is_full else 0)
         lines = data[:end].removesuffix(b"\n").split(b"\n") if end else []
         offset = cursor.offset + end
-        behind = Cursor(*here, offset, cursor.lines + len(lines), _mark(descriptor, offset))
-        return Tail(lines, cursor.lines + 1, behind, full)
+        new_cursor = Cursor(*identity, offset, cursor.lines + len(lines), _digest_before(descriptor, offset))
+        return Tail(lines, cursor.lines + 1, new_cursor, is_full)
 
 
-def _mark(descriptor: int, offset: int) -> str:
-    size = min(_MARK, offset)
+def _digest_before(descriptor: int, offset: int) -> str:
+    size = min(_MARK_BYTES, offset)
     return hashlib.blake2b(os.pread(descriptor, size, offset - size), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""Tokens: signed sentences that say who may read or write which tenant, and until when (JWT, Ed25519)."""
+"""Tokens: signed grants to read or write a tenant, with their expiry (JWT, Ed25519)."""
 
 import secrets
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ from mirrord.mirror.keys import Keyring, id_of
 
 ISSUER = "mirrord"
 _ALGORITHM = "EdDSA"
-_REQUIRED = ["iss", "jti", "sub", "iat", "kind", "tenant", "tenant_id", "scope"]
-_LIMIT = 8192  # characters; ours have about 500
+_REQUIRED_CLAIMS = ["iss", "jti", "sub", "iat", "kind", "tenant", "tenant_id", "scope"]
+_MAX_CHARACTERS = 8192  # ours have about 500
 
 
 def issue(
@@ -30,10 +30,10 @@ def issue(
     expires: datetime | None,
 ) -> tuple[str, str]:
     """A new token and its id."""
-    token = secrets.token_hex(8)
+    token_id = secrets.token_hex(8)
     claims = {
         "iss": ISSUER,
-        "jti": token,
+        "jti": token_id,
         "sub": actor.name,
         "kind": actor.kind,
         "tenant": tenant,
@@ -43,12 +43,12 @@ def issue(
     }
     if expires is not None:
         claims["exp"] = expires
-    return jwt.encode(claims, private, _ALGORITHM, headers={"kid": id_of(private.public_key())}), token
+    return jwt.encode(claims, private, _ALGORITHM, headers={"kid": id_of(private.public_key())}), token_id
 
 
 def verify(keyring: Keyring, token: str) -> Grant:
-    """What *token* grants. Raises Refused with a sentence that never repeats the token."""
-    if len(token) > _LIMIT:
+    """The grant of *token*. Raises Refused with a sentence that never repeats the token."""
+    if len(token) > _MAX_CHARACTERS:
         raise Refused("The token is too long to be one of mirrord's.")
     try:
         key = str(jwt.get_unverified_header(token).get("kid"))
@@ -57,23 +57,23 @@ def verify(keyring: Keyring, token: str) -> Grant:
     public = keyring.public(key)
     if public is None:
         raise Refused("The token was signed with a key that is not known here.")
-    grant = _grant(key, _claims(token, public))
+    grant = _grant_from_claims(key, _decode_claims(token, public))
     check(keyring, grant)
     return grant
 
 
 def check(keyring: Keyring, grant: Grant) -> None:
-    """Whether a grant still holds: Refused if it expired or was revoked meanwhile."""
+    """Raise Refused if a grant has expired or was revoked meanwhile."""
     if grant.expires is not None and grant.expires <= datetime.now(UTC):
         raise Refused("The token has expired.")
     if keyring.revoked() & {grant.key, grant.token}:
         raise Refused("The token was revoked.")
 
 
-def _claims(token: str, public: Any) -> Mapping[str, Any]:
+def _decode_claims(token: str, public: Any) -> Mapping[str, Any]:
     try:
         claims: Mapping[str, Any] = jwt.decode(
-            token, public, algorithms=[_ALGORITHM], issuer=ISSUER, options={"require": _REQUIRED}
+            token, public, algorithms=[_ALGORITHM], issuer=ISSUER, options={"require": _REQUIRED_CLAIMS}
         )
     except jwt.ExpiredSignatureError:
         raise Refused("The token has expired.") from None
@@ -82,7 +82,7 @@ def _claims(token: str, public: Any) -> Mapping[str, Any]:
     return claims
 
 
-def _grant(key: str, claims: Mapping[str, Any]) -> Grant:
+def _grant_from_claims(key: str, claims: Mapping[str, Any]) -> Grant:
     try:
         expires = datetime.fromtimestamp(claims["exp"], UTC) if "exp" in claims else None
         return Grant(

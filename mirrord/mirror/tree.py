@@ -1,4 +1,4 @@
-"""The tree of one tenant: every path in it is opened beneath one descriptor of its root."""
+"""The tree of one tenant: every path is opened beneath one descriptor of its root."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ DIRECTORY_MODE = 0o770  # before the umask
 
 
 class Opened:
-    """A descriptor, closed when the `with` over it ends. A generator would take a dozen times as long."""
+    """A descriptor that is closed at the end of its `with`. A generator would be a dozen times slower."""
 
     __slots__ = ("_descriptor",)
 
@@ -36,15 +36,15 @@ class Tree:
     """
     One tenant's root, held open.
 
-    Paths are tenant-relative as in `layout`; names that are not UTF-8 appear as os.fsdecode shows them.
+    Paths are tenant-relative as in `layout`; names that are not UTF-8 appear as in os.fsdecode.
     Every method may raise Refused (the path leaves the tree or crosses a symbolic link) and OSError.
     """
 
     def __init__(self, root: Path, attachments: tuple[str, ...] = ATTACHMENTS) -> None:
         """
-        *attachments*: patterns of files that are attachments, as in `mirror.attachments` of the configuration.
+        *attachments*: patterns of attachments, as in `mirror.attachments` of the configuration.
 
-        Raises Unavailable if *root* is missing or is no directory (a symbolic link is none).
+        Raises Unavailable if *root* is missing or no directory (a symbolic link is none).
         """
         self.root = root
         self.attachments = attachments
@@ -60,65 +60,65 @@ class Tree:
         self._probed = False
 
     def close(self) -> None:
-        """Give the root back; no other method may be called afterwards."""
+        """Close the root; no other method may be called afterwards."""
         while self.idle_locks:
             os.close(self.idle_locks.pop())
         os.close(self.descriptor)
 
     @property
     def degraded(self) -> list[str]:
-        """What this kernel or file system lacks, as sentences; complete once a journal was opened."""
-        lacks = {
+        """Missing abilities of kernel and file system, as sentences; complete once a journal was opened."""
+        abilities = {
             "The kernel lacks openat2: paths are walked step by step.": self.native,
             "The file system cannot exchange names: a file being replaced is absent for a moment.": (self.can_exchange),
             "The file system has no leases: reading a file takes 0.3 s longer.": self.has_leases,
         }
-        return [sentence for sentence, present in lacks.items() if not present]
+        return [sentence for sentence, is_present in abilities.items() if not is_present]
 
     def identity(self) -> tuple[int, int] | None:
-        """(device, inode) of what is at the root's path now, None if nothing; differs from `opened_as` if replaced."""
+        """(device, inode) at the path of the root now, None if it is free; differs from `opened_as` if replaced."""
         try:
-            found = os.stat(self.root, follow_symlinks=False)
+            status = os.stat(self.root, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def space(self) -> tuple[int, int]:
-        """Bytes of the tree's file system that we may still use, and all of them."""
-        found = os.fstatvfs(self.descriptor)
-        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+        """Available bytes of the file system, and its size in bytes."""
+        status = os.fstatvfs(self.descriptor)
+        return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
     def stat(self, path: str) -> Stat | None:
-        """What is at *path*, a link itself and not its target; None if nothing is."""
+        """The stat of *path*, of a link itself and not of its target; None if the path is free."""
         try:
             descriptor = contained.opened(self.descriptor, path, contained.ITSELF, native=self.native)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
-            found = stat_of(os.fstat(descriptor))
+            stat = stat_of(os.fstat(descriptor))
         finally:
             os.close(descriptor)
-        if found.device != self.opened_as[0]:
-            self._refuse_other_device(path, found)
-        return found
+        if stat.device != self.opened_as[0]:
+            self._refuse_other_device(path, stat)
+        return stat
 
-    def _refuse_other_device(self, path: str, found: Stat) -> None:
+    def _refuse_other_device(self, path: str, stat: Stat) -> None:
         """
-        Subvolumes are no mounts, and names cannot be exchanged with theirs either.
+        Refuse subvolumes: they are no mounts, but names cannot be exchanged with theirs either.
 
-        Of some file systems files say another device than their directory; the directory counts.
+        On some file systems files report another device than their directory; the directory counts.
         """
-        if found.is_directory:
+        if stat.is_directory:
             raise contained.mounted(path, path)
-        with self.directory(parent_of(path)) as above:
-            if os.fstat(above).st_dev != self.opened_as[0]:
+        with self.directory(parent_of(path)) as parent:
+            if os.fstat(parent).st_dev != self.opened_as[0]:
                 raise contained.mounted(path, parent_of(path))
 
     def was_made_since(self, path: str, moment_ns: int) -> bool | None:
         """
-        Whether what is at *path* is younger than *moment_ns*: inodes of what was removed are given to new files.
+        Whether the entry at *path* was created after *moment_ns*: new files get the inodes of removed ones.
 
-        None if nothing is there, or the file system does not say when things were made.
+        None if the path is free, or the file system does not record creation times.
         """
         try:
             descriptor = contained.opened(self.descriptor, path, contained.ITSELF, native=self.native)
@@ -131,11 +131,11 @@ class Tree:
             os.close(descriptor)
 
     def spells(self, path: str) -> bool:
-        """Whether there is something of exactly this spelling: a file system that ignores case finds others too."""
+        """Whether *path* exists in exactly this spelling: a file system that ignores case opens others too."""
         while path:
             try:
-                with self.directory(parent_of(path)) as above:
-                    if _name(path) not in os.listdir(above):
+                with self.directory(parent_of(path)) as parent:
+                    if _name_of(path) not in os.listdir(parent):
                         return False
             except (FileNotFoundError, NotADirectoryError):
                 return False
@@ -144,21 +144,21 @@ class Tree:
 
     def read(self, path: str, limit_bytes: int, earlier: Stat | None = None) -> tuple[bytes, Stat]:
         """
-        The bytes of a file nobody is writing to, and the stat they belong to.
+        The bytes of a file without a writer, with their stat.
 
-        earlier: a stat of this file at least 0.3 s old; spares a wait where leases do not tell.
+        earlier: a stat of this file at least 0.3 s old; avoids a wait where leases are unavailable.
 
         Raises:
-            Busy: somebody is writing; look again later.
+            Busy: the file has a writer; try again later.
             Damaged: more than *limit_bytes*.
             Refused: not a regular file.
-            FileNotFoundError: nothing is there.
+            FileNotFoundError: the path is free.
         """
         with self.file(path) as descriptor:
             return contents.read(descriptor, path, limit_bytes, earlier)
 
     def snapshot(self, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
-        """Like read(), of a file that somebody goes on writing to: its bytes at one moment."""
+        """Like read(), for a file with a writer: its bytes at one moment."""
         with self.file(path) as descriptor:
             return contents.snapshot(descriptor, path, limit_bytes)
 
@@ -168,7 +168,7 @@ class Tree:
             return contents.digest(descriptor, path, earlier)
 
     def digest_now(self, path: str) -> Digest | None:
-        """Like digest(), whoever is writing; None: nothing is there."""
+        """Like digest(), with or without a writer; None: the path is free."""
         try:
             with self.file(path) as descriptor:
                 return contents.digest_now(descriptor)
@@ -176,12 +176,12 @@ class Tree:
             return None
 
     def names(self, path: str) -> dict[str, Stat]:
-        """What a directory holds."""
+        """The stats of the entries of a directory, by name."""
         with self.directory(path) as descriptor, os.scandir(descriptor) as entries:
             return {entry.name: stat_of(entry.stat(follow_symlinks=False)) for entry in entries}
 
     def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
-        """Make the directory and those above it where they are missing, durably."""
+        """Create the directory and its parents where they are missing, durably."""
         try:
             with self.directory(path):
                 return
@@ -189,17 +189,17 @@ class Tree:
             pass
         parts = path.split("/")
         for depth in range(len(parts)):
-            with self.directory("/".join(parts[:depth])) as above, contextlib.suppress(FileExistsError):
-                kernel.mkdir(above, parts[depth], mode)
-                kernel.fsync(above)
+            with self.directory("/".join(parts[:depth])) as parent, contextlib.suppress(FileExistsError):
+                kernel.mkdir(parent, parts[depth], mode)
+                kernel.fsync(parent)
 
     def remove_directory(self, path: str) -> bool:
-        """Remove a directory if it is empty; whether it is gone now."""
+        """Remove a directory if it is empty, and return whether it is gone."""
         check_entry(path)
         try:
-            with self.directory(parent_of(path)) as above:
-                kernel.rmdir(above, _name(path))
-                kernel.fsync(above)
+            with self.directory(parent_of(path)) as parent:
+                kernel.rmdir(parent, _name_of(path))
+                kernel.fsync(parent)
         except FileNotFoundError:
             return True
         except OSError as error:
@@ -210,7 +210,7 @@ class Tree:
 
     def move(self, source: str, target: str) -> Stat:
         """
-        Rename a file or directory; what is at *target* afterwards, for comparison with what was meant.
+        Rename a file or directory and return the stat of *target* afterwards, for comparison with the expected one.
 
         Raises:
             Stale: *target* exists already, or *source* does not.
@@ -222,28 +222,28 @@ class Tree:
         with self.directory(parent_of(target)) as into:
             try:
                 with self.directory(parent_of(source)) as out:
-                    self.rename_new(out, _name(source), into, _name(target))
+                    self.rename_new(out, _name_of(source), into, _name_of(target))
                     kernel.fsync(into)
                     kernel.fsync(out)
             except FileExistsError:
                 raise Stale(f"{printable(target)!r} exists already; {printable(source)!r} stays.") from None
             except FileNotFoundError:
                 raise Stale(f"{printable(source)!r} is no longer there.") from None
-            return stat_of(os.stat(_name(target), dir_fd=into, follow_symlinks=False))
+            return stat_of(os.stat(_name_of(target), dir_fd=into, follow_symlinks=False))
 
     def exchange(self, one: str, other: str) -> None:
         """
-        Let what is at two paths change places, in one go.
+        Exchange the entries at two paths atomically.
 
-        Raises Stale if one of them is not there; kernel.Unsupported unless `can_exchange`.
+        Raises Stale if one of them is missing; kernel.Unsupported unless `can_exchange`.
         """
         check_entry(one)
         check_entry(other)
         try:
-            with self.directory(parent_of(one)) as its, self.directory(parent_of(other)) as others:
-                kernel.exchange(its, _name(one), others, _name(other))
-                kernel.fsync(its)
-                kernel.fsync(others)
+            with self.directory(parent_of(one)) as one_parent, self.directory(parent_of(other)) as other_parent:
+                kernel.exchange(one_parent, _name_of(one), other_parent, _name_of(other))
+                kernel.fsync(one_parent)
+                kernel.fsync(other_parent)
         except FileNotFoundError:
             raise Stale(f"{printable(one)!r} or {printable(other)!r} is no longer there.") from None
 
@@ -259,10 +259,10 @@ class Tree:
         """
         A descriptor of the regular file at *path*, open for reading; never waits for a fifo.
 
-        looked: what stat() said of it just now; spares looking again.
+        looked: a fresh result of stat(); avoids another call.
         """
-        found = looked or self.stat(path)
-        if found and not found.is_file:  # opening a device may already act
+        stat = looked or self.stat(path)
+        if stat and not stat.is_file:  # opening a device may have effects
             raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
         try:
             return self.opened(path, contained.FILE)
@@ -276,33 +276,33 @@ class Tree:
         try:
             kernel.rename_new(out, source, into, target)
         except kernel.Unsupported:
-            # a directory: rename(2) replaces nothing but an empty one
-            if _exists(into, target):
+            # a directory: rename(2) replaces only an empty one
+            if _has_name(into, target):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
             kernel.rename(out, source, into, target)
 
     def probe(self, directory: int) -> None:
-        """Try, once, in an own directory, what the file system can: exchange names, set leases."""
+        """Try once, in a private directory, whether the file system can exchange names and set leases."""
         if self._probed:
             return
         self._probed = True
-        for name in _PROBES:
+        for name in _PROBE_NAMES:
             os.close(kernel.create(directory, name, 0o600))
         try:
-            kernel.exchange(directory, _PROBES[0], directory, _PROBES[1])
+            kernel.exchange(directory, _PROBE_NAMES[0], directory, _PROBE_NAMES[1])
         except OSError:
             self.can_exchange = False
         try:
-            descriptor = os.open(_PROBES[0], contained.FILE, dir_fd=directory)
+            descriptor = os.open(_PROBE_NAMES[0], contained.FILE, dir_fd=directory)
             self.has_leases = kernel.has_writer(descriptor) is False
             os.close(descriptor)
         finally:
-            for name in _PROBES:
+            for name in _PROBE_NAMES:
                 kernel.unlink(directory, name)
 
     def _stat_root(self) -> tuple[int, int]:
-        found = os.fstat(self.descriptor)
-        return found.st_dev, found.st_ino
+        status = os.fstat(self.descriptor)
+        return status.st_dev, status.st_ino
 
     def _has_openat2(self) -> bool:
         try:
@@ -312,21 +312,21 @@ class Tree:
         return True
 
 
-_PROBES = ("p.probe-1", "p.probe-2")
+_PROBE_NAMES = ("p.probe-1", "p.probe-2")
 
 
 def check_entry(path: str) -> None:
-    """Refuse a path that no entry can have: outside the tree, its root, or mirrord's own state."""
+    """Refuse a path that no entry can have: outside the tree, the root itself, or mirrord's own state."""
     contained.check(path)
     if not path or is_machine(path):
         raise Refused(f"{printable(path)!r} belongs to mirrord itself and is not a page.")
 
 
-def _name(path: str) -> str:
+def _name_of(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _exists(directory: int, name: str) -> bool:
+def _has_name(directory: int, name: str) -> bool:
     try:
         os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Sleeping until the kernel has an event for a descriptor that another thread reads: a signal tells of each."""
+"""Sleep until the kernel has an event for a descriptor that another thread reads: each event sends a signal."""
 
 import fcntl
 import os
@@ -7,17 +7,17 @@ import struct
 import threading
 from contextlib import suppress
 
-_SIGNAL = signal.SIGURG  # ignored where nobody waits for it, and used by nothing else here
+_SIGNAL = signal.SIGURG  # ignored by default, and not used elsewhere here
 _F_SETOWN_EX, _F_GETOWN_EX, _F_OWNER_TID = 15, 16, 0  # of fcntl(2)
 _OWNER = struct.Struct("ii")  # struct f_owner_ex
 
 
 class Sleeper:
     """
-    The thread that makes it can sleep until an inotify descriptor of this process has an event.
+    Lets the creating thread sleep until an inotify descriptor of this process has an event.
 
-    Whoever reads the descriptor may have read the event by then: the signal comes all the same, which polling the
-    descriptor beside its reader does not promise. Signals that nobody waited for are one when somebody does.
+    The signal comes even if the reader of the descriptor has read the event by then; polling the descriptor beside its
+    reader could miss it. Pending signals coalesce into one wake-up.
     """
 
     def __init__(self) -> None:
@@ -25,32 +25,32 @@ class Sleeper:
         self._thread = threading.get_ident()
 
     def adopt(self) -> bool:
-        """Be woken by every inotify descriptor that wakes nobody yet; whether there is one, and it can."""
-        adopted = False
+        """Claim unowned inotify descriptors. Return False if there are none or the kernel refuses."""
+        is_adopted = False
         for descriptor in _inotify_descriptors():
             with suppress(OSError):
                 if _OWNER.unpack(fcntl.fcntl(descriptor, _F_GETOWN_EX, bytes(_OWNER.size)))[1] == 0:
                     _signal_events(descriptor, threading.get_native_id())
-                    adopted = True
-        return adopted
+                    is_adopted = True
+        return is_adopted
 
     def sleep(self, seconds: float) -> bool:
-        """Whether an event came, or somebody called wake(), within *seconds* or since the last sleep."""
+        """Sleep up to *seconds*. Return whether an event or wake() came, also since the last sleep."""
         return signal.sigtimedwait({_SIGNAL}, seconds) is not None
 
     def wake(self) -> None:
-        """End the sleep, from another thread, while the one that sleeps is there."""
+        """End the sleep. Called from another thread, while the sleeping thread lives."""
         signal.pthread_kill(self._thread, _SIGNAL)
 
 
 def _inotify_descriptors() -> list[int]:
-    found = []
+    descriptors = []
     with suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
             with suppress(OSError):  # closed meanwhile
                 if os.readlink(f"/proc/self/fd/{name}") == "anon_inode:inotify":
-                    found.append(int(name))
-    return found
+                    descriptors.append(int(name))
+    return descriptors
 
 
 def _signal_events(descriptor: int, thread: int) -> None:

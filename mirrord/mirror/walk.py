@@ -1,4 +1,4 @@
-"""All directories of a tree as one look found them, and what follows from that."""
+"""All directories of a tree as of one look, and the pages, folders and attachments in them."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -13,9 +13,9 @@ from mirrord.mirror.roll import Roll
 
 class Walk:
     """
-    A tree; never changes, so that whoever holds the same one again knows that nothing did.
+    A tree; immutable, so that the same object again means an unchanged tree.
 
-    sights: each directory by its path, the root "" and `assets` too, those above before those below.
+    sights: each directory by path, the root "" and `assets` included, parents first.
     roll: of all pages; None as long as one of them may change without its stat.
     """
 
@@ -24,30 +24,30 @@ class Walk:
         self.roll: Roll | None = None
 
     def is_same(self, other: "Walk") -> bool:
-        """Whether both were made of the very same sights."""
+        """Whether both consist of the same sight objects."""
         pairs = zip(self.sights.values(), other.sights.values(), strict=False)
         return len(self.sights) == len(other.sights) and all(
-            one.glance is its.glance and one.stats is its.stats for one, its in pairs
+            first.glance is second.glance and first.stats is second.stats for first, second in pairs
         )
 
     @cached_property
     def pages(self) -> Mapping[str, Stat]:
-        """Every page, in the order of their paths."""
+        """All pages, in the order of paths."""
         return dict(sorted(self._files(Kind.PAGE)))
 
     @cached_property
     def attachments(self) -> Mapping[str, Stat]:
-        """Every attachment, in the order of their paths."""
+        """All attachments, in the order of paths."""
         return dict(sorted(self._files(Kind.ATTACHMENT)))
 
     @cached_property
     def folders(self) -> Collection[str]:
-        """Every directory without a page file."""
+        """All directories without a page file."""
         return [path for path in self.sights if path and not is_in_assets(path) and not self._has_page(path)]
 
     @cached_property
     def has_patterns(self) -> bool:
-        """Whether files lie about that keep programs that search out of some pages."""
+        """Whether ignore files exist that hide pages from search programs."""
         return any(sight.glance.has_patterns for sight in self.sights.values())
 
     def _has_page(self, directory: str) -> bool:
@@ -64,15 +64,15 @@ class Walk:
 
 
 def has_page(directory: str, here: Glance, above: Glance) -> bool:
-    """Whether a directory is a page's: by the page in it, or by that beside it."""
+    """Whether a directory has a page: the index page in it, or the page beside it."""
     return INDEX_FILE in here.files or directory.rpartition("/")[2] + SUFFIX in above.files
 
 
 def is_in_assets(directory: str) -> bool:
-    """Whether attachments lie in *directory*, and no pages."""
+    """Whether *directory* is for attachments, not for pages."""
     return ASSETS in directory.split("/")
 
 
 def join(directory: str, name: str) -> str:
-    """The path of what is called *name* in *directory*."""
+    """The path of *name* in *directory*."""
     return f"{directory}/{name}" if directory else name

@@ -1,4 +1,4 @@
-"""Tells where below a directory something changed. Hints only: what happened is found by looking."""
+"""Watch a directory and yield changed paths. They are hints only: a scan finds the changes."""
 
 import asyncio
 import logging
@@ -16,9 +16,9 @@ from mirrord.mirror.bursts import HEARTBEAT, Bursts
 from mirrord.mirror.gathering import Told
 from mirrord.mirror.layout import printable
 
-LARGE = 10_000  # paths in one batch from which looking everywhere is cheaper
-REWATCH_PAUSE = 1.0  # seconds before watching again after the watcher gave up
-POLL_PAUSE = 30.0  # seconds between looks everywhere while the system refuses to watch
+LARGE = 10_000  # paths in one batch beyond which a full scan is cheaper
+REWATCH_PAUSE = 1.0  # seconds before a new watch after the watcher failed
+POLL_PAUSE = 30.0  # seconds between full scans while the system refuses a watch
 
 log = logging.getLogger(__name__)
 
@@ -29,57 +29,57 @@ async def watch(
     root: Path, stop: asyncio.Event, report: Report | None = None, told: Told | None = None
 ) -> AsyncGenerator[set[str] | None, None]:
     """
-    Yield paths below *root* (relative to it) that may have changed; None means "look everywhere".
+    Yield paths below *root* (relative to it) that may have changed; None means "scan everything".
 
-    None comes first, as soon as the watch is live, and whenever changes may have been missed: the root was
-    replaced or vanished, the watcher gave up, too many paths at once. A directory's path stands for all below it.
+    None comes first, as soon as the watch is live, and whenever changes may have been missed: the root was replaced or
+    vanished, the watcher failed, too many paths changed at once. The path of a directory includes everything below it.
 
     stop: ends the iteration within milliseconds.
-    report: called with a sentence when watching is limited, with None when it is whole.
-    told: whether nothing more is to come of what happened at these paths, so that they need not wait until the
-    tree is silent; called in a thread.
+    report: called with a sentence when watching is limited, with None when it is complete.
+    told: whether the changes at these paths are complete, so that they need not wait for a silent tree; called in a
+        thread.
     """
-    report, told = report or _quiet, told or _never
-    missing = False
+    report, told = report or _ignore_report, told or _never_complete
+    is_missing = False
     while not stop.is_set():
-        live = False
+        is_live = False
         try:
-            async with aclosing(_watched(root, stop, report, told)) as batches:
+            async with aclosing(_watch_once(root, stop, report, told)) as batches:
                 async for batch in batches:
-                    live, missing = True, False
+                    is_live, is_missing = True, False
                     yield batch
             continue
         except FileNotFoundError:
-            pause, lost = HEARTBEAT / 1000, not missing
-            if missing := not root.exists():  # else a directory went while its watch was made
+            pause, is_lost = HEARTBEAT / 1000, not is_missing
+            if is_missing := not root.exists():  # else a directory vanished while its watch was set up
                 report(f"{root} is missing; mirrord waits for it to come back.")
         except (OSError, WatchfilesRustInternalError) as error:
-            pause, lost = REWATCH_PAUSE if live else POLL_PAUSE, True
+            pause, is_lost = REWATCH_PAUSE if is_live else POLL_PAUSE, True
             log.warning("watch_lost", extra={"root": str(root), "error": str(error)})
-            if not live:
-                report(_refusal(root, error))
-        if lost:
+            if not is_live:
+                report(_refusal_sentence(root, error))
+        if is_lost:
             yield None
-        await _wait(stop, pause)
+        await _wait_for_stop(stop, pause)
 
 
-async def _watched(
+async def _watch_once(
     root: Path, stop: asyncio.Event, report: Report, told: Told
 ) -> AsyncGenerator[set[str] | None, None]:
-    """One watch, until it has to be made anew."""
+    """One watch, until it has to be set up again."""
     run = asyncio.get_running_loop().run_in_executor
     thread = ThreadPoolExecutor(1, thread_name_prefix="mirrord-watch")
     forward: asyncio.Task[None] | None = None
     bursts: Bursts | None = None
     try:
-        span = await run(thread, _span, root)
-        bursts = await run(thread, _bursts, span, told)
-        forward = asyncio.create_task(_forward(stop, bursts))
+        span = await run(thread, _measure_coverage, root)
+        bursts = await run(thread, _start_bursts, span, told)
+        forward = asyncio.create_task(_forward_stop(stop, bursts))
         report(span.problem)
-        outdated = _identity(root) != span.identity
+        is_outdated = _identity_of(root) != span.identity
         yield None
-        while not (outdated or stop.is_set()):
-            paths, outdated = await run(thread, _look, bursts, span)
+        while not (is_outdated or stop.is_set()):
+            paths, is_outdated = await run(thread, _wait_for_changes, bursts, span)
             if len(paths) > LARGE or "" in paths:
                 yield None
             elif paths:
@@ -94,11 +94,11 @@ async def _watched(
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _Coverage:
     """
-    What one watch covers.
+    The coverage of one watch.
 
-    paths: directories given to the watcher. problem: why they are not simply the root.
+    paths: directories given to the watcher. problem: why they are not just the root.
     """
 
     root: Path
@@ -108,38 +108,38 @@ class _Span:
     problem: str | None = None
 
 
-def _span(root: Path) -> _Span:
-    identity = _identity(root)
+def _measure_coverage(root: Path) -> _Coverage:
+    identity = _identity_of(root)
     if identity is None:
         raise FileNotFoundError(root)
-    directories, problem = _directories(root)
+    directories, problem = _list_directories(root)
     if problem is None:
-        return _Span(root, identity, frozenset([str(root)]))
+        return _Coverage(root, identity, frozenset([str(root)]))
     problem += "; new directories are noticed more slowly because of it."
-    return _Span(root, identity, directories, recursive=False, problem=problem)
+    return _Coverage(root, identity, directories, recursive=False, problem=problem)
 
 
-def _bursts(span: _Span, told: Told) -> Bursts:
+def _start_bursts(span: _Coverage, told: Told) -> Bursts:
     return Bursts(span.paths, recursive=span.recursive, root=span.root, told=told)
 
 
-def _look(bursts: Bursts, span: _Span) -> tuple[set[str], bool]:
-    """What changed since, and whether the watch has to be made anew. Returns when there is anything to tell."""
-    found, outdated = set[str](), False
-    while not (found or outdated or bursts.ended):
-        found = bursts.next()
-        grew = not span.recursive and any(_is_unwatched(span, str(span.root / path)) for path in found)
-        outdated = grew or _identity(span.root) != span.identity
-    return found, outdated
+def _wait_for_changes(bursts: Bursts, span: _Coverage) -> tuple[set[str], bool]:
+    """Wait for changes. Return their paths, and whether the watch has to be set up again."""
+    paths, is_outdated = set[str](), False
+    while not (paths or is_outdated or bursts.ended):
+        paths = bursts.next()
+        has_new_directory = not span.recursive and any(_is_unwatched(span, str(span.root / path)) for path in paths)
+        is_outdated = has_new_directory or _identity_of(span.root) != span.identity
+    return paths, is_outdated
 
 
-def _directories(root: Path) -> tuple[frozenset[str], str | None]:
+def _list_directories(root: Path) -> tuple[frozenset[str], str | None]:
     """
-    Every real directory from *root* down that may be watched, and why the watcher must not find them itself.
+    All watchable real directories from *root* down, and why the watcher must not find them itself.
 
-    It would follow symbolic links, and fail as a whole where it may not look.
+    It would follow symbolic links, and fail completely at an unreadable directory.
     """
-    found, pending, problem = [], [str(root)], None
+    directories, pending, problem = [], [str(root)], None
     while pending:
         path = pending.pop()
         try:
@@ -149,50 +149,50 @@ def _directories(root: Path) -> tuple[frozenset[str], str | None]:
                         pending.append(entry.path)
                     elif entry.is_symlink() and entry.is_dir():
                         problem = f"{printable(entry.path)} is a symbolic link to a directory and is not followed"
-            found.append(path)
+            directories.append(path)
         except PermissionError:
             problem = f"{printable(path)} cannot be read"
         except OSError:
-            continue  # gone meanwhile
-    return frozenset(found), problem
+            continue  # removed meanwhile
+    return frozenset(directories), problem
 
 
-def _identity(root: Path) -> tuple[int, int] | None:
+def _identity_of(root: Path) -> tuple[int, int] | None:
     try:
-        found = root.stat()
+        status = root.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def _is_unwatched(span: _Span, path: str) -> bool:
-    """Whether *path* is a real directory that was made since."""
+def _is_unwatched(span: _Coverage, path: str) -> bool:
+    """Whether *path* is a real directory that the watch does not cover."""
     try:
         return path not in span.paths and stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
 
 
-def _refusal(root: Path, error: Exception) -> str:
+def _refusal_sentence(root: Path, error: Exception) -> str:
     return (
-        f"{root} cannot be watched ({error}); it is looked through every {POLL_PAUSE:.0f} s instead. "
+        f"{root} cannot be watched ({error}); it is scanned every {POLL_PAUSE:.0f} s instead. "
         "Raising fs.inotify.max_user_watches or max_user_instances helps."
     )
 
 
-async def _forward(stop: asyncio.Event, bursts: Bursts) -> None:
+async def _forward_stop(stop: asyncio.Event, bursts: Bursts) -> None:
     await stop.wait()
     bursts.end()
 
 
-async def _wait(stop: asyncio.Event, seconds: float) -> None:
+async def _wait_for_stop(stop: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
 
 
-def _quiet(_: str | None) -> None:
+def _ignore_report(_: str | None) -> None:
     pass
 
 
-def _never(_: set[str]) -> bool:
+def _never_complete(_: set[str]) -> bool:
     return False

@@ -1,4 +1,4 @@
-"""Removes files that are known by their digests, and no others: taken out of their place first, then looked at."""
+"""Remove files with known digests, and no others: move a file aside first, then verify it."""
 
 import os
 import secrets
@@ -12,18 +12,17 @@ from mirrord.mirror.landing import raise_fatal
 from mirrord.mirror.layout import parent_of
 from mirrord.mirror.tree import Tree
 
-_ASIDE = "w."  # how names of what was taken out of its place begin
+_ASIDE_PREFIX = "w."  # of the names of files moved aside
 
 
 def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> bool | None:
     """
-    Remove the file at *path* if it has one of *digests*. False: it has not, and stays; None: no file is there.
+    Remove the file at *path* if it has one of *digests*. False: it has another one, and stays; None: no file is there.
 
-    aside: descriptor of a directory of the same file system, where it is looked at. A save that cannot go back into
-    its place, because that is taken again, stays there; so does one that this process dies over. Raises OSError where
-    the disk is full, read-only or broken.
+    aside: descriptor of a directory of the same file system, where the file is verified. A save whose place is taken
+    again stays there, and so does one when this process dies. Raises OSError if the disk is full, read-only or broken.
     """
-    name, hidden = path.rpartition("/")[2], f"{_ASIDE}{secrets.token_hex(8)}"
+    name, hidden = path.rpartition("/")[2], f"{_ASIDE_PREFIX}{secrets.token_hex(8)}"
     try:
         stat = tree.stat(path)
         if stat is None or stat.is_directory:
@@ -44,10 +43,10 @@ def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> 
 
 
 def drop(directory: int, name: str, digests: Collection[Digest]) -> bool:
-    """Remove the file *name* if it has one of *digests* and nobody is writing to it; whether it did."""
+    """Remove the file *name* if it has one of *digests* and no writer. Return whether it was removed."""
     try:
         descriptor = os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=directory)
-    except OSError:  # a symbolic link, or what may not be read
+    except OSError:  # a symbolic link, or unreadable
         return False
     try:
         is_known = not kernel.has_writer(descriptor) and contents.digest_now(descriptor) in digests

@@ -363,7 +363,7 @@ def test_a_full_disk_leaves_earlier_backups_whole(kept: Kept, tmp_path: Path) ->
         kept.mirrord.file("large.txt").unlink(missing_ok=True)
         subprocess.run(["umount", tmp_path], check=True)
     assert done.code == 3
-    assert "is full; no new backup was made, those that were there are whole" in done.err
+    assert "is full; no new backup was made, earlier backups are complete" in done.err
     assert (verified.out.split(), left) == (["whole", "1", "demo"], [])
 
 
