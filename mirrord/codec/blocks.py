@@ -159,7 +159,7 @@ def _edit_inside(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Lin
 def _edit_table(
     lines: Sequence[str], part: Part, node: Node, style: Style, references: Mapping[str, Any]
 ) -> list[Line]:
-    """Empty if the comment above the table would change: it counts the rows."""
+    """The lines of a changed table; empty if the comment above it, which counts the rows, would change."""
     if is_beyond(part.node) or is_beyond(node) or "header" in table_extras(node):
         return []
     if table_extras(part.node) != table_extras(node):

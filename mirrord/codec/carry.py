@@ -33,13 +33,13 @@ def completed(written: Document, old: object) -> Document:
     Of two equal ids the second is replaced; nothing else changes.
     """
     new_blocks, old_blocks = blocks_of(written.get("content") or []), identified(blocks_of(content_of(old)))
-    content = identified(_Inheritance(new_blocks, whole=False).carried(new_blocks, old_blocks))
+    content = identified(_Inheritance(new_blocks, with_nodes=False).carried(new_blocks, old_blocks))
     return {**written, "content": joined(content)["content"]} if content else written
 
 
 def carried_blocks(new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
     """The blocks *new*, read from Markdown, with the ids of *old*, the blocks of the previous document."""
-    return identified(_Inheritance(new, whole=True).carried(new, old))
+    return identified(_Inheritance(new, with_nodes=True).carried(new, old))
 
 
 def content_of(old: object) -> Sequence[Node]:
@@ -59,7 +59,7 @@ class _Inheritance:
     """
     Transfer from the nodes of an old document to those of a new one.
 
-    whole: take over equal nodes, with the empty paragraphs beside them; otherwise ids only.
+    with_nodes: take over equal nodes, with the empty paragraphs beside them; otherwise ids only.
     """
 
     def __init__(self, new: Sequence[Block], *, with_nodes: bool) -> None:

@@ -9,7 +9,7 @@ from mirrord.codec.states import made
 
 _ITEM = re.compile(r"[*+-][ \t]+[^\s*_|:=-]")  # and neither a rule, nor what underlines a heading or a table's
 _HEADING = re.compile(r"(#{1,6})[ \t]([^#]*)")
-_MAX_LINES_AHEAD = 16  # lines
+_MAX_LINES_AHEAD = 16
 _UNDERLINE = re.compile(r"[=-][ \t]*$", re.MULTILINE)
 
 
