@@ -1,4 +1,4 @@
-"""What helps against each kind of problem, in a line; docs/operations.md says more."""
+"""The remedy for each kind of problem, in one line; docs/operations.md explains more."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
