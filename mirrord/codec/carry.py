@@ -33,13 +33,13 @@ def completed(written: Document, old: object) -> Document:
     Of two equal ids the second is replaced; nothing else changes.
     """
     new_blocks, old_blocks = blocks_of(written.get("content") or []), identified(blocks_of(content_of(old)))
-    content = identified(_Inheritance(new_blocks, with_nodes=False).carried(new_blocks, old_blocks))
+    content = identified(_Inheritance(new_blocks, with_nodes=False).inherit(new_blocks, old_blocks))
     return {**written, "content": joined(content)["content"]} if content else written
 
 
 def carried_blocks(new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
     """The blocks *new*, read from Markdown, with the ids of *old*, the blocks of the previous document."""
-    return identified(_Inheritance(new, with_nodes=True).carried(new, old))
+    return identified(_Inheritance(new, with_nodes=True).inherit(new, old))
 
 
 def content_of(old: object) -> Sequence[Node]:
@@ -69,7 +69,7 @@ class _Inheritance:
             set() if with_nodes else {block_id for block in new for block_id in ids_in(block.nodes)}
         )
 
-    def carried(self, new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
+    def inherit(self, new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
         if not self._with_nodes:
             return self._inherit_pairs(new, old, paired(old, new))
         start, end = ends(old, new, Block.means)
@@ -100,7 +100,7 @@ class _Inheritance:
         children, before = children_of(new), children_of(old)
         if not children or not before:
             return result
-        content = self.carried(blocks_of(children), blocks_of(before))
+        content = self.inherit(blocks_of(children), blocks_of(before))
         return {**result, "content": [node for block in content for node in block.nodes]}
 
 

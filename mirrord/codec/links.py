@@ -67,7 +67,7 @@ def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
         if text.find("[", start, end) < 0:
             continue
         if region.kind == "inline":
-            result += _Scan(text, end).links(start)
+            result += _Scan(text, end).scan_links(start)
         elif region.kind == "definition":
             result += _links_in_definition(text, start, end)
     return sorted(result, key=lambda link: link.start)
@@ -147,34 +147,34 @@ class _Scan:
         self.pictures: list[re.Match[str]] = []
         self.last_ticks: dict[int, int] = {}  # start of the last run of backticks, by its length
 
-    def links(self, position: int) -> Iterator[Link]:
+    def scan_links(self, position: int) -> Iterator[Link]:
         while token := _TOKEN.search(self.text, position, self.end):
             position = token.end()
             if token["ticks"]:
-                position = self.after_code(token)
+                position = self.skip_code(token)
             elif token["wiki"]:
                 wikilink = WIKILINK.fullmatch(self.text, *token.span())
-                yield from self.wikilink(wikilink) if wikilink else ()
+                yield from self.close_wikilink(wikilink) if wikilink else ()
             elif token["opening"]:
                 (self.pictures if token.group() == "![" else self.brackets).append(token)
-            elif token["closing"] and (opening := self.innermost()):
-                target = self.target(position)
+            elif token["closing"] and (opening := self.pop_innermost()):
+                target = self.read_target(position)
                 if target and len(self.pictures) < MAX_NESTING:
-                    yield from self.link(opening, token.start(), *target)
+                    yield from self.close_link(opening, token.start(), *target)
                     position = target[1]
 
-    def wikilink(self, wikilink: re.Match[str]) -> Iterator[Link]:
+    def close_wikilink(self, wikilink: re.Match[str]) -> Iterator[Link]:
         if not wikilink[1]:
             self.brackets.clear()
         return _links_of_wikilink(wikilink)
 
-    def innermost(self) -> re.Match[str] | None:
+    def pop_innermost(self) -> re.Match[str] | None:
         """The bracket that the next closing bracket closes."""
         is_picture = self.pictures and (not self.brackets or self.pictures[-1].start() > self.brackets[-1].start())
         still_open = self.pictures if is_picture else self.brackets
         return still_open.pop() if still_open else None
 
-    def after_code(self, ticks: re.Match[str]) -> int:
+    def skip_code(self, ticks: re.Match[str]) -> int:
         if not self.last_ticks:
             self.last_ticks = {
                 len(run.group()): run.start() for run in _TICKS.finditer(self.text, ticks.start(), self.end)
@@ -184,7 +184,7 @@ class _Scan:
         runs = _TICKS.finditer(self.text, ticks.end(), self.end)
         return next(run.end() for run in runs if len(run.group()) == len(ticks.group()))
 
-    def target(self, position: int) -> tuple[str, int] | None:
+    def read_target(self, position: int) -> tuple[str, int] | None:
         """The destination in parentheses at *position*, and their end; None if there is none."""
         if not self.text.startswith("(", position, self.end):
             return None
@@ -202,7 +202,7 @@ class _Scan:
             position += 1
         return position
 
-    def link(self, opening: re.Match[str], close: int, target: str, end: int) -> Iterator[Link]:
+    def close_link(self, opening: re.Match[str], close: int, target: str, end: int) -> Iterator[Link]:
         alias = self.text[opening.end() : close]
         image = opening.group() == "!["
         yield from _links_in_mirror("image" if image else "markdown", target, alias, opening.start(), end)

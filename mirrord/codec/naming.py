@@ -22,10 +22,10 @@ def identified(blocks: Sequence[Block]) -> list[Block]:
     New ids are derived from the content of a block, so that two mirrors derive the same ones.
     Complete nodes stay the same objects.
     """
-    return _Ids(blocks).identified()
+    return _IdAssigner(blocks).complete()
 
 
-class _Ids:
+class _IdAssigner:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = blocks
         self._used_ids = {
@@ -34,7 +34,7 @@ class _Ids:
         self._ids_so_far: set[str] = set()
         self._counts: dict[bytes, int] = {}  # number of ids assigned, by JSON
 
-    def identified(self) -> list[Block]:
+    def complete(self) -> list[Block]:
         return [self._complete_block(block) for block in self._blocks]
 
     def _complete_block(self, block: Block) -> Block:

@@ -123,17 +123,17 @@ class _Loader(yaml.CSafeLoader):
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.source = source
-        self.last: Any = None  # event
-        self.left = MAX_EVENTS  # still allowed
+        self.last_event: Any = None
+        self.events_left = MAX_EVENTS
         self.anchors: set[str] = set()
 
-    def next(self) -> type:
+    def advance(self) -> type:
         """Advance to the next event and return its type."""
         event: Any = self.get_event()
-        self.last = event
-        if self.left < 0:
+        self.last_event = event
+        if self.events_left < 0:
             raise Misread("holds more than some 3,000 values")
-        self.left -= 1
+        self.events_left -= 1
         kind = type(event)
         if kind is yaml.ScalarEvent:
             if "\0" in event.value:
@@ -143,37 +143,37 @@ class _Loader(yaml.CSafeLoader):
         return kind
 
     def get_single_data(self) -> list[Property]:
-        self.next()
-        if self.next() is yaml.StreamEndEvent:
+        self.advance()
+        if self.advance() is yaml.StreamEndEvent:
             return []
-        if self.next() is not yaml.MappingStartEvent:
-            raise _misread_at(self.last, "it is not made of `key: value` lines")
+        if self.advance() is not yaml.MappingStartEvent:
+            raise _misread_at(self.last_event, "it is not made of `key: value` lines")
         self.check_anchor()
-        found = []
-        while (kind := self.next()) is not yaml.MappingEndEvent:
-            found.append(self.property(kind))
-        self.next()
-        if self.next() is yaml.DocumentStartEvent:
-            raise _misread_at(self.last, "it holds a second YAML document")
-        return found
+        entries = []
+        while (kind := self.advance()) is not yaml.MappingEndEvent:
+            entries.append(self.read_property(kind))
+        self.advance()
+        if self.advance() is yaml.DocumentStartEvent:
+            raise _misread_at(self.last_event, "it holds a second YAML document")
+        return entries
 
-    def property(self, kind: type) -> Property:
-        entry = Property(self.key(kind), self.last.start_mark.index, self.last.end_mark.index)
-        kind, first = self.next(), self.last
+    def read_property(self, kind: type) -> Property:
+        entry = Property(self.read_key(kind), self.last_event.start_mark.index, self.last_event.end_mark.index)
+        kind, first = self.advance(), self.last_event
         entry.start = first.start_mark.index
         if kind is yaml.ScalarEvent:
-            entry.text, entry.style, entry.value = first.value, first.style or "", self.scalar()
+            entry.text, entry.style, entry.value = first.value, first.style or "", self.read_scalar()
         elif kind is yaml.SequenceStartEvent:
             entry.style = "[" if first.flow_style else "-"
-            entry.value = self.sequence(2, entry.items)
+            entry.value = self.read_sequence(2, entry.items)
         else:
             entry.style = "{" if first.flow_style else ":"
-            entry.value = self.mapping(2)
-        entry.end = self.last.end_mark.index
+            entry.value = self.read_mapping(2)
+        entry.end = self.last_event.end_mark.index
         return entry
 
-    def key(self, kind: type) -> str:
-        event = self.last
+    def read_key(self, kind: type) -> str:
+        event = self.last_event
         if kind is not yaml.ScalarEvent:
             raise _misread_at(event, "a key is not plain text")
         if event.value == "<<" and not event.style:
@@ -181,40 +181,40 @@ class _Loader(yaml.CSafeLoader):
         self.check_anchor()
         return str(event.value)
 
-    def node(self, kind: type, depth: int) -> Json:
+    def read_node(self, kind: type, depth: int) -> Json:
         """The value that begins with the last event. depth: number of collections around it, itself included."""
         if kind is yaml.ScalarEvent:
-            return self.scalar()
-        return self.sequence(depth) if kind is yaml.SequenceStartEvent else self.mapping(depth)
+            return self.read_scalar()
+        return self.read_sequence(depth) if kind is yaml.SequenceStartEvent else self.read_mapping(depth)
 
-    def sequence(self, depth: int, places: list[tuple[int, int]] | None = None) -> Json:
+    def read_sequence(self, depth: int, places: list[tuple[int, int]] | None = None) -> Json:
         """The list that begins with the last event. places: receives the spans of its items."""
-        first = self.last
+        first = self.last_event
         self.check_depth(depth)
         items: list[Json] = []
-        while (kind := self.next()) is not yaml.SequenceEndEvent:
-            start = self.last.start_mark.index
-            items.append(self.node(kind, depth + 1))
+        while (kind := self.advance()) is not yaml.SequenceEndEvent:
+            start = self.last_event.start_mark.index
+            items.append(self.read_node(kind, depth + 1))
             if places is not None:
-                places.append((start, self.last.end_mark.index))
+                places.append((start, self.last_event.end_mark.index))
         if first.flow_style and len(items) == 1:
-            flow_text = self.source[first.start_mark.index : self.last.end_mark.index]
+            flow_text = self.source[first.start_mark.index : self.last_event.end_mark.index]
             if _WIKILINK.fullmatch(flow_text):
                 return flow_text
         return items
 
-    def mapping(self, depth: int) -> Json:
+    def read_mapping(self, depth: int) -> Json:
         self.check_depth(depth)
         values: dict[str, Json] = {}
-        while (kind := self.next()) is not yaml.MappingEndEvent:
-            key = self.key(kind)
-            values[key] = self.node(self.next(), depth + 1)
+        while (kind := self.advance()) is not yaml.MappingEndEvent:
+            key = self.read_key(kind)
+            values[key] = self.read_node(self.advance(), depth + 1)
         return values
 
-    def scalar(self) -> Json:
+    def read_scalar(self) -> Json:
         """The value of the last event; known tags decide its type."""
         self.check_anchor()
-        event = self.last
+        event = self.last_event
         text: str = event.value
         if event.tag is not None and event.tag != "!":
             to_value = _READERS_BY_TAG.get(event.tag)
@@ -224,14 +224,14 @@ class _Loader(yaml.CSafeLoader):
 
     def check_depth(self, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise _misread_at(self.last, f"it is nested deeper than {MAX_DEPTH}")
+            raise _misread_at(self.last_event, f"it is nested deeper than {MAX_DEPTH}")
         self.check_anchor()
 
     def check_anchor(self) -> None:
-        anchor = self.last.anchor
+        anchor = self.last_event.anchor
         if anchor is not None:
             if anchor in self.anchors:
-                raise _misread_at(self.last, f"there is a second &{anchor}")
+                raise _misread_at(self.last_event, f"there is a second &{anchor}")
             self.anchors.add(anchor)
 
 

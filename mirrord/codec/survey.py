@@ -97,4 +97,4 @@ def _describe_error(error: csv.Error) -> str:
     text = str(error)
     if "unexpected end" in text or "field larger" in text:
         return "a quotation mark has no end"
-    return "a quotation mark ends amid a cell" if "expected after" in text else text
+    return "a quotation mark ends inside a cell" if "expected after" in text else text

@@ -44,7 +44,7 @@ def is_personal(said: str) -> bool:
 
 
 def is_sound(name: str) -> bool:
-    """Whether it is a noise or a pause that somebody wrote down."""
+    """Whether *name* denotes a noise or a pause in a transcript."""
     return any(name_key(word) in SOUNDS for word in _WORD.split(name) if word)
 
 

@@ -107,7 +107,7 @@ def _select_labels(possible_labels: Sequence[Label]) -> list[Label]:
 
 
 def _coverage_of(layout: Layout, turn_labels: Sequence[Label]) -> float:
-    """The share of the text from the first turn on that belongs to turns; further lines of a paragraph count a fourth."""
+    """The share of the text after the first turn that belongs to turns; further lines of paragraphs count a fourth."""
     lines = {label.line for label in turn_labels}
     paragraphs, further_lines = 0, 0
     for number in range(turn_labels[0].line, len(layout.lines)):
