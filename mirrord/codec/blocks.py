@@ -50,14 +50,14 @@ class Setting:
     depth: int = 0
 
 
-def rearranged(cut: Cut, wanted: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
+def rearranged(cut: Cut, new_blocks: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
     """
-    The lines of *cut* turned into the blocks *wanted*, none of them empty; nothing is read back.
+    The lines of *cut* turned into *new_blocks*, none of them empty; nothing is read back.
 
     Raises:
         Damaged: Markdown cannot hold a block.
     """
-    pieces = _collect_pieces(cut, wanted, setting)
+    pieces = _collect_pieces(cut, new_blocks, setting)
     between = block_gap(cut, spacing, tight=setting.tight)
     result = joined(cut, pieces, between)
     if setting.item and pieces and _is_misread(result):

@@ -18,22 +18,22 @@ Inside = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
 _NUMBER = re.compile(r"\d+")
 
 
-def rearranged(cut: Cut, wanted: Node, inside: Inside) -> list[Line]:
+def rearranged(cut: Cut, new_list: Node, inside: Inside) -> list[Line]:
     """
-    The lines of a list, *cut* into its items, turned into the normal list *wanted*.
+    The lines of a list, *cut* into its items, turned into the normal list *new_list*.
 
     inside: turns the lines and old blocks of an item into the lines of its new blocks.
 
     Raises:
         Damaged: Markdown cannot hold it, or the items cannot be taken apart.
     """
-    items = [block_of(item) for item in wanted.get("content", [])]
+    items = [block_of(item) for item in new_list.get("content", [])]
     pieces: list[Piece] = []
     marker: Marker | None = None
     for block, pair in zip(items, replacing([part.block for part in cut.parts], items), strict=True):
         item, old = block.normal, pair.old if pair else None
         old_marker = _old_marker(cut, old)
-        marker = _choose_marker(cut, wanted, item, old_marker, marker)
+        marker = _choose_marker(cut, new_list, item, old_marker, marker)
         if pair and pair.equal and old_marker == marker:
             pieces.append(Piece(block, cut.part(pair.old), old, fresh=False))
         else:

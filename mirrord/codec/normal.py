@@ -50,14 +50,14 @@ def fingerprint(node: Node) -> str:
         return json.dumps(ordered, sort_keys=True)
 
 
-def difference(wanted: Node, got: Node | None) -> str:
-    """The path to the first difference of *got* from *wanted*, both normal."""
-    name = wanted["type"]
+def difference(expected: Node, got: Node | None) -> str:
+    """The path to the first difference of *got* from *expected*, both normal."""
+    name = expected["type"]
     if got is None or got["type"] != name:
         return name
-    if missing := _differing_keys(wanted.get("attrs", {}), got.get("attrs", {})):
+    if missing := _differing_keys(expected.get("attrs", {}), got.get("attrs", {})):
         return f"{name} ({missing})"
-    mine, theirs = wanted.get("content", []), got.get("content", [])
+    mine, theirs = expected.get("content", []), got.get("content", [])
     for child, other in zip(mine, theirs, strict=False):
         if fingerprint(child) != fingerprint(other):
             return f"{name} > {difference(child, other)}"

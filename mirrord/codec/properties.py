@@ -101,20 +101,20 @@ def load(source: str) -> dict[str, Json]:
     return values_of(properties(source))
 
 
-def values_of(found: Sequence[Property]) -> dict[str, Json]:
-    """The values of *found*, a result of `properties`, by key as in `load`."""
-    return {entry.key: entry.value for entry in found}
+def values_of(entries: Sequence[Property]) -> dict[str, Json]:
+    """The values of *entries*, a result of `properties`, by key as in `load`."""
+    return {entry.key: entry.value for entry in entries}
 
 
-def same(one: Json | Removed, other: Json | Removed) -> bool:
+def same(value: Json | Removed, other: Json | Removed) -> bool:
     """Equality of JSON: 1 is 1.0 but not true."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    return one == other
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(same, value, other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(same(item, other[key]) for key, item in value.items())
+    return value == other
 
 
 class _Loader(yaml.CSafeLoader):

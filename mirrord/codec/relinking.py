@@ -77,7 +77,7 @@ def _write_destination(old: str, target: str) -> str:
     angled = old.startswith("<")
     path, mark, heading = (old[1:-1] if angled else old).partition("#")
     special = _ESCAPED_IN_ANGLES if angled and "%20" not in path else _ESCAPED_BARE
-    written = special.sub(lambda found: f"%{ord(found.group()):02X}", target)
+    written = special.sub(lambda match: f"%{ord(match.group()):02X}", target)
     if ";" in written:
         written = written.replace("&", "%26")  # would be an entity
     if _NOT_ASCII.search(path):

@@ -22,7 +22,7 @@ class Wanted:
     content: Document | None
 
 
-def render(text: str | None, ahead: frozenset[str], wanted: Wanted, stem: str) -> str:
+def render(text: str | None, ahead: frozenset[str], new_views: Wanted, stem: str) -> str:
     """
     The new Markdown of a page.
 
@@ -39,9 +39,9 @@ def render(text: str | None, ahead: frozenset[str], wanted: Wanted, stem: str) -
     """
     result = text or ""
     if "content" in ahead:
-        result = _replace_content(result, wanted.content)
+        result = _replace_content(result, new_views.content)
     if ahead - {"content"}:
-        result = with_keys(result, _collect_changes(result, ahead, wanted, stem))
+        result = with_keys(result, _collect_changes(result, ahead, new_views, stem))
     return result
 
 
@@ -59,19 +59,19 @@ def _replace_content(text: str, content: Document | None) -> str:
     raise Damaged("the change would turn the beginning of the page into front matter")
 
 
-def _collect_changes(text: str, ahead: frozenset[str], wanted: Wanted, stem: str) -> dict[str, Json | Removed]:
+def _collect_changes(text: str, ahead: frozenset[str], new_views: Wanted, stem: str) -> dict[str, Json | Removed]:
     views = views_of(text)
     if views.error:
         raise Damaged(views.error)
-    changes = _changes_by_frontmatter(views, wanted) if "frontmatter" in ahead else {}
+    changes = _changes_by_frontmatter(views, new_views) if "frontmatter" in ahead else {}
     columns = ahead & {"id", "title", "icon", "position"}
     return {key: value for key, value in changes.items() if key not in columns} | {
-        key: value for key, value in _changes_by_columns(views, wanted, stem).items() if key in columns
+        key: value for key, value in _changes_by_columns(views, new_views, stem).items() if key in columns
     }
 
 
-def _changes_by_frontmatter(views: Views, wanted: Wanted) -> dict[str, Json | Removed]:
-    new = wanted.frontmatter or {}
+def _changes_by_frontmatter(views: Views, new_views: Wanted) -> dict[str, Json | Removed]:
+    new = new_views.frontmatter or {}
     changes: dict[str, Json | Removed] = {key: REMOVED for key in views.frontmatter if key not in new}
     changes.update(new)
     if views.id is not None:
@@ -79,15 +79,15 @@ def _changes_by_frontmatter(views: Views, wanted: Wanted) -> dict[str, Json | Re
     return changes
 
 
-def _changes_by_columns(views: Views, wanted: Wanted, stem: str) -> dict[str, Json | Removed]:
+def _changes_by_columns(views: Views, new_views: Wanted, stem: str) -> dict[str, Json | Removed]:
     """The changes by columns, each only if the page does not show that value already."""
     changes: dict[str, Json | Removed] = {}
-    if wanted.id is not None and views.id is None:
-        changes["id"] = wanted.id
-    if wanted.title != (views.title or stem):
-        changes["title"] = wanted.title or REMOVED
-    if wanted.icon != views.icon:
-        changes["icon"] = wanted.icon or REMOVED
-    if wanted.position != views.position:
-        changes["position"] = wanted.position or REMOVED
+    if new_views.id is not None and views.id is None:
+        changes["id"] = new_views.id
+    if new_views.title != (views.title or stem):
+        changes["title"] = new_views.title or REMOVED
+    if new_views.icon != views.icon:
+        changes["icon"] = new_views.icon or REMOVED
+    if new_views.position != views.position:
+        changes["position"] = new_views.position or REMOVED
     return changes

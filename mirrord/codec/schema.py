@@ -111,20 +111,20 @@ _RESERVED = frozenset(["cells", "header"])  # keys of a table's comment
 _RESERVED_OF_CELL = frozenset(["type", "paragraph"])
 
 
-def extras(thing: Node | Mark) -> dict[str, Json]:
+def extras(element: Node | Mark) -> dict[str, Json]:
     """The attributes of a normal node or mark that Markdown cannot express."""
-    native = NATIVE.get(thing["type"], {})
-    return {key: value for key, value in thing.get("attrs", {}).items() if key not in native}
+    native = NATIVE.get(element["type"], {})
+    return {key: value for key, value in element.get("attrs", {}).items() if key not in native}
 
 
-def is_plain(thing: Node | Mark) -> bool:
+def is_plain(element: Node | Mark) -> bool:
     """Whether Markdown itself expresses all of a normal inline node or mark."""
-    name = thing["type"]
+    name = element["type"]
     if name not in INLINE and name not in MARKS:
         return False
-    if name == "link" and str(thing.get("attrs", {}).get("href", "")).startswith("mention:"):
+    if name == "link" and str(element.get("attrs", {}).get("href", "")).startswith("mention:"):
         return False
-    return not extras(thing) and _is_expressible(thing) and "content" not in thing
+    return not extras(element) and _is_expressible(element) and "content" not in element
 
 
 def _is_expressible(element: Node | Mark) -> bool:

@@ -38,9 +38,9 @@ class _Page:
     habit: Style
 
 
-def spliced(body: str, wanted: Document, ending: str) -> str:
+def spliced(body: str, new_document: Document, ending: str) -> str:
     """
-    *body* with the blocks of *wanted*; unchanged ones keep their bytes and the gaps between them.
+    *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
 
     So do unchanged list items, table rows, and blocks in quotes, callouts, footnotes and items.
     New lines end with *ending*.
@@ -48,8 +48,8 @@ def spliced(body: str, wanted: Document, ending: str) -> str:
     Raises:
         Damaged: Markdown cannot hold the wanted blocks, or not beside the unchanged ones.
     """
-    page, after = _open_page(body), _non_empty_blocks(wanted.get("content") or [])
-    bare = normal({**wanted, "content": []})
+    page, after = _open_page(body), _non_empty_blocks(new_document.get("content") or [])
+    bare = normal({**new_document, "content": []})
     if bare.keys() != {"type"}:
         raise Damaged(f"the change would lose {difference(bare, document([]))}: a page has no place for it")
     if _mean_the_same([part.block for part in page.cut.parts], after):

@@ -61,18 +61,18 @@ class _OldTable:
 
 
 def rearranged(
-    lines: Sequence[str], old: Node, wanted: Node, style: Style, references: Mapping[str, Any]
+    lines: Sequence[str], old: Node, new_table: Node, style: Style, references: Mapping[str, Any]
 ) -> list[Line]:
     """
-    The *lines* of the table *old* turned into *wanted*, both normal.
+    The *lines* of the table *old* turned into *new_table*, both normal.
 
     references: the reference definitions of the page.
 
     Raises:
         Damaged: Markdown cannot hold a cell, or the number of lines does not fit the rows.
     """
-    before, after = old.get("content", []), wanted.get("content", [])
-    if len(lines) != len(before) + 1 or not after or old.get("attrs") != wanted.get("attrs"):
+    before, after = old.get("content", []), new_table.get("content", [])
+    if len(lines) != len(before) + 1 or not after or old.get("attrs") != new_table.get("attrs"):
         raise Damaged("the rows of the table are not its lines")
     table = _OldTable(lines, [_without_alignment(row) for row in before], _column_widths(lines), style, references)
     rows = [_without_alignment(row) for row in after]

@@ -34,11 +34,11 @@ def write(node: Node, style: Style) -> str:
     return f"{comment(extra_attrs)}\n{text}" if extra_attrs else text
 
 
-def apart(name: str, style: Style, taken: Collection[str]) -> Style:
-    """*style* for a list of type *name* with a marker that is not among the *taken* ones of its neighbours."""
+def apart(name: str, style: Style, used_markers: Collection[str]) -> Style:
+    """*style* for a list of type *name* with a marker that is not among *used_markers*, those of its neighbours."""
     current = style.lists[0].marker
     options = [current, *LISTS[name]] if current in LISTS[name] else LISTS[name]
-    return style.marked(next((marker for marker in options if marker not in taken), options[0]))
+    return style.marked(next((marker for marker in options if marker not in used_markers), options[0]))
 
 
 def _children_of(node: Node) -> Sequence[Node]:

@@ -34,14 +34,14 @@ def align(old: str, new: str) -> list[Block]:
     return blocks
 
 
-def common_prefix(one: str, other: str) -> int:
+def common_prefix(text: str, other: str) -> int:
     """The length of the common prefix."""
-    return _common_length(one, other, min(len(one), len(other)), _are_equal_from_start)
+    return _common_length(text, other, min(len(text), len(other)), _are_equal_from_start)
 
 
-def common_suffix(one: str, other: str) -> int:
+def common_suffix(text: str, other: str) -> int:
     """The length of the common suffix."""
-    return _common_length(one, other, min(len(one), len(other)), _are_equal_from_end)
+    return _common_length(text, other, min(len(text), len(other)), _are_equal_from_end)
 
 
 def _common_length(old: str, new: str, limit: int, is_same: Callable[[str, str, int, int], bool]) -> int:

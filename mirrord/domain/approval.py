@@ -204,10 +204,10 @@ def _read_answer(raw: Mapping[str, object]) -> Answer:
     )
 
 
-def input_facts(one: Input) -> dict[str, str]:
+def input_facts(file: Input) -> dict[str, str]:
     """An input as JSON."""
-    facts = {"name": one.name, "digest": one.digest.hex()}
-    return facts if one.place is None else {**facts, "place": one.place}
+    facts = {"name": file.name, "digest": file.digest.hex()}
+    return facts if file.place is None else {**facts, "place": file.place}
 
 
 def input_of(raw: Mapping[str, object]) -> Input:

@@ -33,11 +33,11 @@ def may_be_name(name: str) -> bool:
     )
 
 
-def is_personal(said: str) -> bool:
+def is_personal(text: str) -> bool:
     """Whether the text asks a question, or uses the first or second person."""
-    words = _SPOKEN.findall(said)
+    words = _SPOKEN.findall(text)
     return (
-        any(sign in said for sign in _QUESTION_SIGNS)
+        any(sign in text for sign in _QUESTION_SIGNS)
         or "I" in words
         or any(name_key(word) in PERSONS for word in words)
     )

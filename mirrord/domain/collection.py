@@ -69,9 +69,9 @@ def misfit_in(description: str) -> int | None:
     return match.start() if match else None
 
 
-def in_order(kept: Iterable[Category | Collection]) -> list[str]:
+def in_order(entries: Iterable[Category | Collection]) -> list[str]:
     """Names in the order of lists: the oldest first, those without a known age last."""
     return [
         entry.name
-        for entry in sorted(kept, key=lambda entry: (entry.created is None, entry.created or "", key_of(entry.name)))
+        for entry in sorted(entries, key=lambda entry: (entry.created is None, entry.created or "", key_of(entry.name)))
     ]

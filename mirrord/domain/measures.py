@@ -56,12 +56,12 @@ OTHER = "other"
 MOST = 100  # tenants with measurements of their own
 
 
-def bounded(several: Sequence[Measures], most: int = MOST) -> list[Measures]:
-    """The measurements of at most *most* tenants, the first by name, and all others combined as OTHER."""
+def bounded(several: Sequence[Measures], max_tenants: int = MOST) -> list[Measures]:
+    """The measurements of at most *max_tenants* tenants, the first by name, and all others combined as OTHER."""
     ordered = sorted(several, key=lambda measures: measures.tenant)
-    if len(ordered) <= most:
+    if len(ordered) <= max_tenants:
         return ordered
-    separate = [measures for measures in ordered if measures.tenant != OTHER][:most]
+    separate = [measures for measures in ordered if measures.tenant != OTHER][:max_tenants]
     names = {measures.tenant for measures in separate}
     return [*separate, _sum([measures for measures in ordered if measures.tenant not in names])]
 

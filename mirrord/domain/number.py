@@ -25,6 +25,6 @@ def asked_for(reference: int | str) -> int | EntryId | None:
     return int(text) if _DECIMAL.fullmatch(text) else parse_id(text)
 
 
-def means(asked: int | EntryId, entry: EntryId) -> bool:
-    """Whether the number or id *asked* denotes *entry*."""
-    return asked in (entry, number_of(entry))
+def means(reference: int | EntryId, entry: EntryId) -> bool:
+    """Whether the number or id *reference* denotes *entry*."""
+    return reference in (entry, number_of(entry))

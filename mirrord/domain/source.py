@@ -32,16 +32,16 @@ class SourceType(StrEnum):
     UNKNOWN = "unknown"
 
 
-def is_source(path: str, said: str | None, directory: str) -> bool:
-    """Whether the page whose file is at *path* is a source. said: its `type`. directory: of all sources."""
-    return path.startswith(directory + "/") and said is not None and name_key(said.strip()) == SOURCE
+def is_source(path: str, type_text: str | None, directory: str) -> bool:
+    """Whether the page whose file is at *path* is a source. type_text: its `type`. directory: of all sources."""
+    return path.startswith(directory + "/") and type_text is not None and name_key(type_text.strip()) == SOURCE
 
 
-def source_type(said: str | None) -> SourceType:
+def source_type(type_text: str | None) -> SourceType:
     """The meaning of a value of `source_type`."""
-    if said is None:
+    if type_text is None:
         return SourceType.TEXT
-    return _TYPES.get(name_key(said.strip()), SourceType.UNKNOWN)
+    return _TYPES.get(name_key(type_text.strip()), SourceType.UNKNOWN)
 
 
 _TYPES = {kind.value: kind for kind in SourceType}

@@ -73,7 +73,9 @@ MADE = frozenset(
 )
 PLACED = frozenset({Type.PAGE_MOVED, Type.FOLDER_RENAMED, Type.SOURCE_RENAMED, Type.SOURCE_MOVED})
 GONE = frozenset({Type.PAGE_DELETED, Type.FOLDER_DELETED, Type.SOURCE_DELETED})
-OWN = frozenset(one for one in MADE | PLACED | GONE if not one.startswith("Page")) | {Type.SPEAKERS_DETECTED}
+OWN = frozenset(event_type for event_type in MADE | PLACED | GONE if not event_type.startswith("Page")) | {
+    Type.SPEAKERS_DETECTED
+}
 
 _TYPE_OF_BEGIN = {Sort.SOURCE: Type.SOURCE_IMPORTED, Sort.FOLDER: Type.FOLDER_CREATED, Sort.CASE: Type.CASE_CREATED}
 _TYPE_OF_END = {Sort.SOURCE: Type.SOURCE_DELETED, Sort.FOLDER: Type.FOLDER_DELETED}
