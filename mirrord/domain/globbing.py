@@ -27,9 +27,7 @@ class Globs:
         """Without patterns, or if the first one excludes, all other pages are included."""
         self._is_included_by_default = not patterns or patterns[0].startswith("!")
         runs = groupby(patterns, key=lambda pattern: not pattern.startswith("!"))
-        self._rules = [(includes, _any_of([pattern.removeprefix("!") for pattern in run])) for includes, run in runs][
-            ::-1
-        ]
+        self._rules = [(includes, _any_of([glob.removeprefix("!") for glob in run])) for includes, run in runs][::-1]
 
     def match(self, path: str) -> bool:
         """
