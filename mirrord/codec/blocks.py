@@ -192,7 +192,7 @@ def _edit_content(
     """
     cut_alone = cut_blocks(lines, around.references)
     if len(cut_alone.parts) != len(old):
-        raise Damaged("the lines mean something else without what they are in")
+        raise Damaged("the lines have another meaning outside their container")
     cut = replace(
         cut_alone, parts=[_with_container_meaning(part, node) for part, node in zip(cut_alone.parts, old, strict=True)]
     )
@@ -207,7 +207,7 @@ def _edit_content(
         result = rearranged(cut, blocks, setting, spacing)
         if meaning(result, cut.references) == expected:
             return result
-    raise Damaged("the blocks run together in what they are in")
+    raise Damaged("the blocks merge in their container")
 
 
 def _with_container_meaning(part: Part, node: Node) -> Part:

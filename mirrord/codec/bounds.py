@@ -95,7 +95,7 @@ def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 class Blocks(ParserBlock):
-    """Parses blocks; what remains when the budget is used up becomes one opaque token."""
+    """Parses blocks; the lines that remain when the budget is used up become one opaque token."""
 
     def parse(self, src: str, md: MarkdownIt, env: Any, outTokens: list[Token]) -> list[Token] | None:  # noqa: N803
         if not src:

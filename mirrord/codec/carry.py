@@ -1,5 +1,5 @@
 """
-Carry over from one state of a document to the next what only its JSON holds: ids, and an editor's form of equal nodes.
+Carry over data from one state of a document to the next that only its JSON holds: ids, and the form of equal nodes.
 
 Markdown has no place for these. A block that is equal in normal form stays the same object; one edited in place keeps
 its id and the ids of its items.

@@ -20,7 +20,7 @@ Value = str | int | float | bool
 
 
 class Target(StrEnum):
-    """What a column is imported as."""
+    """The use of a column."""
 
     SOURCE_TEXT = "source_text"  # the cells are the texts of sources
     CASE_ATTRIBUTE = "case_attribute"  # the cells are attributes of cases

@@ -103,7 +103,7 @@ def cut_items(around: Cut, part: Part) -> Cut:
     origin = _first_line(tokens)
     spans = [token.map for token in tokens if token.type == "list_item_open" and token.level == tokens[0].level + 1]
     if len(spans) != len(part.node.get("content", [])):
-        raise Damaged("the items of the list are not to be seen in its lines")
+        raise Damaged("the items of the list cannot be found in its lines")
     parts = []
     for node, span in zip(part.node.get("content", []), spans, strict=True):
         start, end = (span[0] - origin, min(span[1] - origin, len(lines))) if span else (0, 0)

@@ -87,7 +87,7 @@ def _check_node(value: object, depth: int) -> None:
     _check_parts(name, value)
     for mark in value.get("marks") or ():
         if not _is_mark(mark):
-            raise Damaged(f"the content holds a {name} with a mark that is none")
+            raise Damaged(f"the content holds a {name} with an invalid mark")
     for child in value.get("content") or ():
         _check_node(child, depth + 1)
 

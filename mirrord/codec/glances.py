@@ -7,7 +7,7 @@ from markdown_it.rules_block import StateBlock, hr, lheading
 
 from mirrord.codec.states import made
 
-_ITEM = re.compile(r"[*+-][ \t]+[^\s*_|:=-]")  # and neither a rule, nor what underlines a heading or a table's
+_ITEM = re.compile(r"[*+-][ \t]+[^\s*_|:=-]")  # neither a rule nor the underline of a heading or a table header
 _HEADING = re.compile(r"(#{1,6})[ \t]([^#]*)")
 _MAX_LINES_AHEAD = 16
 _UNDERLINE = re.compile(r"[=-][ \t]*$", re.MULTILINE)

@@ -63,7 +63,7 @@ class Inlines(ParserInline):
             for rule in self._rules.get(src[at], ()):
                 if rule(state, False):
                     if state.pos <= at:
-                        raise RuntimeError("a rule found something that takes no place")
+                        raise RuntimeError("a rule matched without consuming any text")
                     break
             else:
                 state.append_pending(src[at])

@@ -103,7 +103,7 @@ def target_span(text: str, link: Link) -> tuple[int, int]:
 
 
 def _refuse_link(link: Link) -> NoReturn:
-    raise ValueError(f"no {link.kind} stands there")
+    raise ValueError(f"there is no {link.kind} at this place")
 
 
 def _links_in_properties(text: str, end: int) -> Iterator[Link]:

@@ -81,7 +81,7 @@ def _read_json(source: str) -> Data:
     except RecursionError as error:
         raise Damaged(f"it is nested deeper than {MAX_DEPTH}") from error
     except ValueError as error:
-        raise Damaged(f"it holds a number that is none: {error}") from error
+        raise Damaged(f"it holds an invalid number: {error}") from error
     if not isinstance(data, dict):
         raise Damaged("line 1: it is not one object, `{…}`")
     return data

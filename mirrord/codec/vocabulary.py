@@ -48,7 +48,7 @@ class NodeType:
     """
     A type of node.
 
-    group: `block`, `inline`, or "" for what stands in one kind of node only.
+    group: `block`, `inline`, or "" for types that occur in one kind of node only.
     inside: None for atoms. identified: it has an id at any depth; every other block has one at the top only.
     """
 

@@ -98,11 +98,11 @@ def manifest_of(data: bytes) -> Manifest:
     try:
         raw = orjson.loads(data)
         if raw.pop("format") != FORMAT:
-            raise Damaged("it was made by another mirrord, whose format this one does not know")
+            raise Damaged("its format belongs to another version of mirrord")
         tables = {name: _read_table(table) for name, table in raw.pop("tables").items()}
         return Manifest(tables=tables, files=_read_table(raw.pop("files")), unread=tuple(raw.pop("unread")), **raw)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged("it is no list of a backup") from error
+        raise Damaged("it is no manifest of a backup") from error
 
 
 def _read_table(raw: Mapping[str, list[Mapping[str, object]]]) -> Table:

@@ -47,7 +47,7 @@ def fault_in(pattern: str) -> str | None:
     if len(pattern) > LONGEST:
         return f"is longer than {LONGEST} characters"
     if any(name in (".", "..") for name in bare.split("/")):
-        return "leaves the directory; patterns are about what is below it"
+        return "leaves the directory; patterns apply to pages below it"
     if any(character < " " for character in pattern):
         return "holds a control character"
     return None
