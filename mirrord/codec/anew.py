@@ -1,4 +1,4 @@
-"""Single blocks written anew, each read back alone before it counts."""
+"""Render single blocks; each is read back by itself before it is accepted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +14,10 @@ from mirrord.errors import Damaged
 
 def written_cell(cell: Node, style: Style, references: Mapping[str, Any]) -> str:
     """
-    Markdown of what is in one normal cell of a table, that alone in a table is read as that.
+    Markdown of the content of one normal table cell, verified by reading it back in a table of its own.
 
     Raises:
-        Damaged: there is none.
+        Damaged: no Markdown is read back as this cell.
     """
     inline = [child for paragraph in cell.get("content", []) for child in paragraph.get("content", [])]
     head: Node = {"type": "tableHeader", "content": [{"type": "paragraph", "content": inline}]}
@@ -28,16 +28,16 @@ def written_cell(cell: Node, style: Style, references: Mapping[str, Any]) -> str
 
 def written(node: Node, style: Style, references: Mapping[str, Any]) -> str:
     """
-    Markdown of one normal block, lines ending with LF, that alone is read as that block.
+    Markdown of one normal block with LF line endings, verified by reading it back by itself.
 
     Raises:
-        Damaged: there is none.
+        Damaged: no Markdown is read back as this block.
     """
-    wanted, lost = fingerprint(node), ""
+    expected, lost = fingerprint(node), ""
     for variant in variants(style):
         source = write(node, variant)
-        got = [normal(block) for block in nodes(outline(source, references))]
-        if [fingerprint(block) for block in got] == [wanted]:
+        blocks_read = [normal(block) for block in nodes(outline(source, references))]
+        if [fingerprint(block) for block in blocks_read] == [expected]:
             return source
-        lost = lost or difference(node, got[0] if len(got) == 1 else None)
+        lost = lost or difference(node, blocks_read[0] if len(blocks_read) == 1 else None)
     raise Damaged(f"the change would lose {lost}: Markdown cannot hold it")

@@ -1,4 +1,4 @@
-"""Attributes Markdown has no place for, as a comment on the line before the block they belong to."""
+"""Attributes without a form in Markdown, kept as a comment on the line before their block."""
 
 import json
 import re
@@ -12,16 +12,16 @@ _COMMENT = re.compile(r"<!-- tiptap (\{.*\}) -->")
 
 
 def comment(attrs: Mapping[str, Json]) -> str:
-    """The comment that says *attrs*."""
+    """The comment that holds *attrs*."""
     text = json.dumps(attrs, ensure_ascii=False, separators=(",", ":"))
-    return f"<!-- tiptap {text.replace('--', _escaped('--')).replace('>', _escaped('>'))} -->"
+    return f"<!-- tiptap {text.replace('--', _escape('--')).replace('>', _escape('>'))} -->"
 
 
 def attributes(source: str) -> dict[str, Json] | None:
-    """What the comment *source* says; None if it is any other text."""
-    found = _COMMENT.fullmatch(source.strip(" \n"))
-    return cast("dict[str, Json] | None", embedded(found[1])) if found else None
+    """The attributes in the comment *source*; None if it is any other text."""
+    match = _COMMENT.fullmatch(source.strip(" \n"))
+    return cast("dict[str, Json] | None", embedded(match[1])) if match else None
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(f"\\u{ord(char):04x}" for char in text)

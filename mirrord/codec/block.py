@@ -1,4 +1,4 @@
-"""A block of a document, old or new, and whether it means what another one means."""
+"""A block of a document, and the comparison of its meaning with that of another block."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from mirrord.codec.normal import fingerprint, normal, wrapped
 T = TypeVar("T")
 
 OPENING, CLOSING = orjson.dumps(document(())).split(b"]")[0], b"]}"  # of the JSON of a document
-_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+_NUL_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 _EMPTY: Node = {"type": "paragraph"}
 
 
 @dataclass(slots=True, eq=False)
 class _Meaning:
-    """What all blocks that are known to mean the same share; None: nobody has asked for it yet."""
+    """The normal form and fingerprint that equal blocks share; None: not computed yet."""
 
     node: Node | None = None
     text: str | None = None
@@ -33,8 +33,8 @@ class Block:
     """
     A block of a document or container; it does not change.
 
-    nodes: its node, or a run of inline nodes that stands for a paragraph, as an image alone does.
-    ids: those in it and below, once none is missing and none is there twice.
+    nodes: its node, or a run of inline nodes that stands for a paragraph, such as a lone image.
+    ids: the ids in it and below, set once none is missing or repeated.
     """
 
     nodes: tuple[Node, ...]
@@ -45,10 +45,10 @@ class Block:
     @property
     def json(self) -> bytes:
         """
-        What it adds to the JSON of a document, without NUL; kept, since most of a page stays as it is.
+        Its part of the JSON of a document, without NUL; cached, since most blocks of a page do not change.
 
         Raises:
-            orjson.JSONEncodeError: it is nested too deep for that.
+            orjson.JSONEncodeError: it is nested too deep.
         """
         if self._json is None:
             data = orjson.dumps(document(self.nodes))[len(OPENING) : -len(CLOSING)]
@@ -57,7 +57,7 @@ class Block:
 
     @property
     def normal(self) -> Node:
-        """Its normal form; worked out when it is asked for, since that is most of the work."""
+        """Its normal form; computed on first use, since it is the most expensive part."""
         if self._meaning.node is None:
             node = self.nodes[0]
             if len(self.nodes) != 1 or node["type"] in INLINE:
@@ -73,37 +73,37 @@ class Block:
         return self._meaning.text
 
     def means(self, other: "Block") -> bool:
-        """Whether both mean the same; the same JSON, and what was once found to, needs no normal form for that."""
+        """Whether both mean the same; equal JSON and earlier positive results need no normal form."""
         if self._meaning is other._meaning:
             return True
-        if not self._is_like(other) and self.meaning != other.meaning:
+        if not self._is_equal_without_ids(other) and self.meaning != other.meaning:
             return False
         other._meaning = self._meaning
         return True
 
-    def _is_like(self, other: "Block") -> bool:
-        """Whether both are the same but for ids."""
+    def _is_equal_without_ids(self, other: "Block") -> bool:
+        """Whether both are equal except for ids."""
         return self.nodes == other.nodes or without_ids(self.nodes) == without_ids(other.nodes)
 
     def carrying(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
-        """The same block with other ids in its *nodes*, which change nothing of what it means."""
+        """The same block with other ids in its *nodes*; its meaning stays the same."""
         return Block(nodes, ids, self._meaning)
 
     @property
     def kind(self) -> str:
-        """The type of the node that Markdown knows it as."""
+        """The node type of the block in Markdown."""
         return self.nodes[0]["type"] if len(self.nodes) == 1 else "paragraph"
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no Markdown for it: a paragraph of nothing, blanks or breaks."""
+        """Whether no Markdown is written for it: a paragraph of nothing, blanks or breaks."""
         if self._has_words() or (self.kind in BLOCKS and self.kind != "paragraph"):
             return False
         return self.normal == _EMPTY
 
     @property
     def is_blank(self) -> bool:
-        """The same without breaks."""
+        """Whether it is empty and holds no breaks."""
         return self.is_empty and all("text" in child for child in self.nodes[0].get("content") or ())
 
     def _has_words(self) -> bool:
@@ -112,29 +112,29 @@ class Block:
 
 
 def without_nul(data: bytes) -> bytes:
-    """JSON as `jsonb` takes it."""
-    return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
+    """JSON that `jsonb` accepts: NUL replaced."""
+    return _NUL_ESCAPE.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
 def block_of(node: Node) -> Block:
-    """The block of a *node* that is normal."""
+    """The block of a normal *node*."""
     return Block((node,), (), _Meaning(node))
 
 
 def blocks_of(content: Sequence[Node]) -> list[Block]:
-    """The blocks of a document's or container's *content*."""
-    found, start = [], 0
+    """The blocks of the *content* of a document or container."""
+    blocks, start = [], 0
     for node in wrapped(content):
         count = 1 if node is content[start] else len(node["content"])
-        found.append(Block(tuple(content[start : start + count])))
+        blocks.append(Block(tuple(content[start : start + count])))
         start += count
-    return found
+    return blocks
 
 
 def ends(old: Sequence[T], new: Sequence[T], same: Callable[[T, T], bool] = eq) -> tuple[int, int]:
-    """How many of both are the *same* at the beginning, and how many others at the end."""
-    most = min(len(old), len(new))
-    start = next((k for k, found in enumerate(map(same, old, new)) if not found), most)
+    """The lengths of the common prefix and suffix by *same*; the two do not overlap."""
+    shorter = min(len(old), len(new))
+    start = next((k for k, is_same in enumerate(map(same, old, new)) if not is_same), shorter)
     backwards = map(same, reversed(old), reversed(new))
-    end = next((k for k, found in enumerate(islice(backwards, most - start)) if not found), most - start)
+    end = next((k for k, is_same in enumerate(islice(backwards, shorter - start)) if not is_same), shorter - start)
     return start, end

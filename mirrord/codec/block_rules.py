@@ -1,4 +1,4 @@
-"""The dialect's own rules for blocks."""
+"""Block rules that the dialect adds to the parser."""
 
 import re
 
@@ -11,7 +11,7 @@ _COLON = re.compile(r"\]:")
 
 
 def definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A reference definition leaves a token with its source, as other blocks do."""
+    """A reference definition; it leaves a token with its source, as other blocks do."""
     if not is_above(state, start, _COLON) or not reference(state, start, end, silent):
         return False
     if not silent:
@@ -21,11 +21,11 @@ def definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def comment_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """An Obsidian comment over several lines; blank lines belong to it."""
-    opening = _line(state, start)
+    opening = _line_text(state, start)
     if state.is_code_block(start) or not opening.startswith("%%") or "%%" in opening[2:]:
         return False
     for line in range(start + 1, end):
-        text = _line(state, line)
+        text = _line_text(state, line)
         if text and state.sCount[line] < state.blkIndent:
             return False
         if "%%" in text:
@@ -38,12 +38,12 @@ def comment_block(state: StateBlock, start: int, end: int, silent: bool) -> bool
     return False
 
 
-_dollars = math_block_dollar(allow_labels=False, allow_blank_lines=False)
+_dollar_rule = math_block_dollar(allow_labels=False, allow_blank_lines=False)
 
 
 def math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Display math without the indent of the list item it stands in, which the plugin keeps."""
-    if not _dollars(state, start, end, silent):
+    """Display math without the indent of its list item, which the plugin would keep."""
+    if not _dollar_rule(state, start, end, silent):
         return False
     if not silent:
         source = state.getLines(start, state.line, state.blkIndent, False)
@@ -57,5 +57,5 @@ def _push_source(state: StateBlock, name: str, start: int) -> None:
     token.content = state.getLines(start, state.line, state.blkIndent, False)
 
 
-def _line(state: StateBlock, line: int) -> str:
+def _line_text(state: StateBlock, line: int) -> str:
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].rstrip(" \t")

@@ -1,4 +1,4 @@
-"""Blocks put into the lines of others: equal ones keep theirs, containers are gone into, the rest is written anew."""
+"""Turn lines into other blocks: equal blocks keep their lines, containers are edited inside, the others rewritten."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,25 +20,25 @@ from mirrord.codec.tables import table_extras
 from mirrord.codec.writer import LISTS, apart, is_glued, starts_below
 from mirrord.errors import Damaged
 
-_PREFIXED = frozenset(["blockquote", "callout", "footnoteDef"])
-_DEEPEST = 16  # containers further in are written whole: each level is read once more
+_PREFIXED_KINDS = frozenset(["blockquote", "callout", "footnoteDef"])
+_MAX_EDITED_DEPTH = 16  # deeper containers are rewritten as a whole: each level costs one more reading
 
 
 class Effort(Enum):
-    """How a changed container is written."""
+    """How much of a changed container is rewritten."""
 
-    TRUSTING = auto()  # only what changed in it; the whole page is read back anyway
-    CAREFUL = auto()  # only what changed in it, and whole if that alone is not read as it
-    WHOLE = auto()
+    TRUSTING = auto()  # only the changed parts; the whole page is read back anyway
+    CAREFUL = auto()  # only the changed parts; all of it if they are not read back as the container
+    WHOLE = auto()  # all of it
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """
-    What writing a block depends on besides the block.
+    The context in which a block is written.
 
-    habit: what is usual in the page. depth: it is in so many containers.
-    item: the innermost is a list's item; tight: of a list without blank lines. titled: it is a callout.
+    habit: the usual style of the page. depth: number of containers around the block.
+    item: the innermost container is a list item; tight: of a list without blank lines. titled: it is a callout.
     """
 
     references: Mapping[str, Any]
@@ -50,63 +50,65 @@ class Setting:
     depth: int = 0
 
 
-def rearranged(cut: Cut, wanted: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
+def rearranged(cut: Cut, new_blocks: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
     """
-    The lines of *cut* turned into the blocks *wanted*, none empty; nothing is read back.
+    The lines of *cut* turned into *new_blocks*, none of them empty; nothing is read back.
 
     Raises:
         Damaged: Markdown cannot hold a block.
     """
-    pieces = _pieces(cut, wanted, setting)
+    pieces = _collect_pieces(cut, new_blocks, setting)
     between = block_gap(cut, spacing, tight=setting.tight)
     result = joined(cut, pieces, between)
     if setting.item and pieces and _is_misread(result):
-        result = joined(cut, [_unindented(pieces[0]), *pieces[1:]], between)
+        result = joined(cut, [_unindent_piece(pieces[0]), *pieces[1:]], between)
     return [Line(""), *result] if setting.titled and _would_continue(cut, pieces) else result
 
 
 def _is_misread(content: Sequence[Line]) -> bool:
-    """Whether the indent of an item's first line, taken for part of its marker, is more than that of another line."""
+    """Whether an item's first line, whose indent counts to the marker, is indented deeper than another line."""
     indents = [len(line.text) - len(line.text.lstrip(" ")) for line in content if line.text.strip()]
     return content[0].at != 0 and indents[0] > min(indents)
 
 
-def _unindented(piece: Piece) -> Piece:
+def _unindent_piece(piece: Piece) -> Piece:
     indent = len(piece.lines[0].text) - len(piece.lines[0].text.lstrip(" "))
     return replace(piece, lines=[Line(dedented(line.text, indent)) for line in piece.lines])
 
 
 def _would_continue(cut: Cut, pieces: Sequence[Piece]) -> bool:
-    """Whether the first block would be read as more of the line above, a callout's title."""
+    """Whether the first block would be read as a continuation of the line above, the title of a callout."""
     if not pieces or cut.gap(-1) or pieces[0].old == 0 or pieces[0].node["type"] == "paragraph":
         return False
     return not is_glued({"type": "paragraph"}, pieces[0].node)
 
 
-def _pieces(cut: Cut, wanted: Sequence[Block], setting: Setting) -> list[Piece]:
+def _collect_pieces(cut: Cut, blocks: Sequence[Block], setting: Setting) -> list[Piece]:
     result: list[Piece] = []
-    pairs = replacing([part.block for part in cut.parts], wanted)
-    for block, pair, following in zip(wanted, pairs, [*pairs, None][1:], strict=True):
+    pairs = replacing([part.block for part in cut.parts], blocks)
+    for block, pair, following in zip(blocks, pairs, [*pairs, None][1:], strict=True):
         if pair and pair.equal:
             result.append(Piece(block, cut.part(pair.old), pair.old, fresh=False))
             continue
-        beside = [piece.lines[0].text for piece in result[-1:]]
+        neighbour_lines = [piece.lines[0].text for piece in result[-1:]]
         if following and following.equal:
-            beside.append(cut.lines[cut.parts[following.old].start])
+            neighbour_lines.append(cut.lines[cut.parts[following.old].start])
         place = next((piece.old for piece in reversed(result) if piece.old is not None), 0)
         node, old = block.normal, pair.old if pair else None
-        lines = _changed(cut, node, old, setting) or _anew(cut, node, old, place, beside, setting.habit)
+        lines = _edit_container(cut, node, old, setting) or _render_new(
+            cut, node, old, place, neighbour_lines, setting.habit
+        )
         result.append(Piece(block, lines, old, fresh=True))
     return result
 
 
-def _changed(cut: Cut, node: Node, old: int | None, setting: Setting) -> list[Line]:
-    """The lines of *node* in which what is not new of it stays; none where it must be written whole."""
-    if old is None or setting.effort is Effort.WHOLE or setting.depth >= _DEEPEST:
+def _edit_container(cut: Cut, node: Node, old: int | None, setting: Setting) -> list[Line]:
+    """The lines of *node* with its unchanged parts kept; empty if it must be rewritten as a whole."""
+    if old is None or setting.effort is Effort.WHOLE or setting.depth >= _MAX_EDITED_DEPTH:
         return []
     part = cut.parts[old]
     try:
-        lines = _gone_into(cut, part, node, setting)
+        lines = _edit_inside(cut, part, node, setting)
     except Damaged:
         return []
     if setting.effort is Effort.CAREFUL and meaning(lines, cut.references) != [fingerprint(node)]:
@@ -114,46 +116,50 @@ def _changed(cut: Cut, node: Node, old: int | None, setting: Setting) -> list[Li
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in lines]
 
 
-def _anew(cut: Cut, node: Node, old: int | None, place: int, beside: Sequence[str], habit: Style) -> list[Line]:
-    """A block in the style of the *old* one, else of the one of its kind nearest to *place*, else of the page."""
+def _render_new(
+    cut: Cut, node: Node, old: int | None, place: int, neighbour_lines: Sequence[str], habit: Style
+) -> list[Line]:
+    """A block in the style of the *old* one, else of the nearest one of its kind to *place*, else of the page."""
     alike = [index for index, part in enumerate(cut.parts) if part.block.kind == node["type"]]
     model = old if old is not None else min(alike, key=lambda index: abs(index - place), default=None)
     style = style_of(cut.parts[model].tokens if model is not None else (), habit)
-    if node["type"] in LISTS:  # and a list is unlike those beside it
-        style = apart(node["type"], style, {line.lstrip(" 0123456789")[:1] for line in beside})
+    if node["type"] in LISTS:  # a list needs another marker than its neighbours
+        style = apart(node["type"], style, {line.lstrip(" 0123456789")[:1] for line in neighbour_lines})
     return [Line(line) for line in written(node, style, cut.references).split("\n")]
 
 
-def _gone_into(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:
+def _edit_inside(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:
     """
-    The lines of a container turned into those of *node*; none where it is not the same kind of one.
+    The lines of a container turned into those of *node*; empty if the kinds differ.
 
     Raises:
-        Damaged: its lines cannot be taken apart, or Markdown cannot hold what is new in it.
+        Damaged: its lines cannot be taken apart, or Markdown cannot hold its new content.
     """
     lines, name = cut.lines[part.start : part.end], part.node["type"]
     if name != "table" and (extras(part.node) or extras(node)):
         return []
     if name in LISTS and LISTS[name] == LISTS.get(node["type"]) and part.tokens:
-        return _in_list(cut_items(cut, part), part, node, setting)
+        return _edit_list(cut_items(cut, part), part, node, setting)
     if name != node["type"]:
         return []
     if name == "table":
-        return _in_table(lines, part, node, style_of(part.tokens, setting.habit), cut.references)
-    if name in _PREFIXED:
+        return _edit_table(lines, part, node, style_of(part.tokens, setting.habit), cut.references)
+    if name in _PREFIXED_KINDS:
         frame, inner = (
             framed(part.node, lines),
             replace(setting, depth=setting.depth + 1, item=False, tight=False, titled=name == "callout"),
         )
-        content = _within(frame.inner, part.node.get("content", []), node.get("content", []), cut, inner)
+        content = _edit_content(frame.inner, part.node.get("content", []), node.get("content", []), cut, inner)
         if name == "footnoteDef" and starts_below(node) and content[0].at != 0:
             content = [Line(""), *content]
         return headed(frame, content, part.node, node)
     return []
 
 
-def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style, references: Mapping[str, Any]) -> list[Line]:
-    """None where the comment above it would be another one: it counts the rows."""
+def _edit_table(
+    lines: Sequence[str], part: Part, node: Node, style: Style, references: Mapping[str, Any]
+) -> list[Line]:
+    """The lines of a changed table; empty if the comment above it, which counts the rows, would change."""
     if is_beyond(part.node) or is_beyond(node) or "header" in table_extras(node):
         return []
     if table_extras(part.node) != table_extras(node):
@@ -164,42 +170,46 @@ def _in_table(lines: Sequence[str], part: Part, node: Node, style: Style, refere
     return comment + [replace(row, at=None if row.at is None else row.at + height) for row in rows]
 
 
-def _in_list(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:
+def _edit_list(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:
     style = style_of(part.tokens, setting.habit)
     inner = replace(setting, depth=setting.depth + 1, habit=setting.habit.deeper())
     inner = replace(inner, item=True, titled=False, tight=not style.lists[0].loose)
 
-    def inside(lines: Sequence[str], old: Sequence[Node], wanted: Sequence[Node]) -> list[Line]:
-        return _within(lines, old, wanted, cut, inner)
+    def inside(lines: Sequence[str], old: Sequence[Node], new_nodes: Sequence[Node]) -> list[Line]:
+        return _edit_content(lines, old, new_nodes, cut, inner)
 
     return items.rearranged(cut, node, inside)
 
 
-def _within(
-    lines: Sequence[str], old: Sequence[Node], wanted: Sequence[Node], around: Cut, setting: Setting
+def _edit_content(
+    lines: Sequence[str], old: Sequence[Node], new_nodes: Sequence[Node], around: Cut, setting: Setting
 ) -> list[Line]:
     """
-    The *lines* in a container, which mean *old*, turned into *wanted*.
+    The *lines* in a container with the content *old*, turned into those of *new_nodes*.
 
     Raises:
-        Damaged: without the container they are other blocks, or cannot be made to mean *wanted*.
+        Damaged: outside the container the lines are other blocks, or they cannot be made to mean *new_nodes*.
     """
-    read = cut_blocks(lines, around.references)
-    if len(read.parts) != len(old):
-        raise Damaged("the lines mean something else without what they are in")
-    cut = replace(read, parts=[_trusted(part, node) for part, node in zip(read.parts, old, strict=True)])
-    blocks = [block_of(node) for node in wanted]
+    cut_alone = cut_blocks(lines, around.references)
+    if len(cut_alone.parts) != len(old):
+        raise Damaged("the lines have another meaning outside their container")
+    cut = replace(
+        cut_alone, parts=[_with_container_meaning(part, node) for part, node in zip(cut_alone.parts, old, strict=True)]
+    )
+    blocks = [block_of(node) for node in new_nodes]
     if setting.effort is Effort.TRUSTING:
         return rearranged(cut, blocks, setting, Spacing.AS_WAS)
-    alone = {part.block.meaning: other.block.meaning for part, other in zip(cut.parts, read.parts, strict=True)}
-    after = [alone.get(block.meaning, block.meaning) for block in blocks]
+    meanings_alone = {
+        part.block.meaning: other.block.meaning for part, other in zip(cut.parts, cut_alone.parts, strict=True)
+    }
+    expected = [meanings_alone.get(block.meaning, block.meaning) for block in blocks]
     for spacing in Spacing:
         result = rearranged(cut, blocks, setting, spacing)
-        if meaning(result, cut.references) == after:
+        if meaning(result, cut.references) == expected:
             return result
-    raise Damaged("the blocks run together in what they are in")
+    raise Damaged("the blocks merge in their container")
 
 
-def _trusted(part: Part, node: Node) -> Part:
-    """*part* as it is meant in the container, even where without it its lines mean something else."""
+def _with_container_meaning(part: Part, node: Node) -> Part:
+    """*part* with its meaning in the container, even if its lines mean something else outside."""
     return replace(part, block=block_of(node), tokens=part.tokens if part.block.kind == node["type"] else ())

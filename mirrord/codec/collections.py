@@ -1,4 +1,4 @@
-"""Categories and collections as YAML: what a file says, and the same file with what is to change in it."""
+"""Read categories and collections from YAML files, and write changes into these files."""
 
 from collections.abc import Mapping
 
@@ -12,43 +12,46 @@ from mirrord.errors import Damaged
 
 
 def category_of(name: str, text: str) -> Category:
-    """What the file of the category *name* says. Raises Damaged where it cannot be read; the message names the line."""
+    """The category *name* read from its file. Raises Damaged if it cannot be read; the message names the line."""
     data = read(Form.YAML, text)
-    directory, patterns = _text(text, data, "dir") or "", _texts(text, data, "patterns")
+    directory, patterns = _optional_text(text, data, "dir") or "", _text_list(text, data, "patterns")
     for pattern in patterns:
-        if (why := fault_in(pattern)) is not None:
-            raise _wrong(text, "patterns", f"has {pattern[:60]!r}, which {why}")
+        if (fault := fault_in(pattern)) is not None:
+            raise _damage_at(text, "patterns", f"has {pattern[:60]!r}, which {fault}")
     return Category(
         name,
         directory.strip("/").removeprefix("./") if directory != "." else "",
         patterns,
-        _text(text, data, "description"),
-        _text(text, data, "created"),
+        _optional_text(text, data, "description"),
+        _optional_text(text, data, "created"),
     )
 
 
 def collection_of(name: str, text: str) -> Collection:
-    """The same for a collection."""
+    """The collection *name* read from its file. Raises Damaged as `category_of` does."""
     data = read(Form.YAML, text)
     return Collection(
-        name, _texts(text, data, "categories"), _text(text, data, "description"), _text(text, data, "created")
+        name,
+        _text_list(text, data, "categories"),
+        _optional_text(text, data, "description"),
+        _optional_text(text, data, "created"),
     )
 
 
 def category_text(before: str | None, category: Category) -> str:
-    """*before*, the text of the file, as *category* says; None: a new one. Raises Damaged where that cannot be said."""
+    """The file's text *before*, changed to hold *category*; None: a new file. Raises Damaged if YAML cannot hold it."""
     old = category_of(category.name, before) if before is not None else None
-    new = _of_category(category)
-    return _changed(before, _of_category(old) if old else {}, new)
+    new = _category_data(category)
+    return _write_changes(before, _category_data(old) if old else {}, new)
 
 
 def collection_text(before: str | None, collection: Collection) -> str:
     """The same for a collection."""
     old = collection_of(collection.name, before) if before is not None else None
-    return _changed(before, _of_collection(old) if old else {}, _of_collection(collection))
+    return _write_changes(before, _collection_data(old) if old else {}, _collection_data(collection))
 
 
-def _of_category(category: Category) -> Data:
+def _category_data(category: Category) -> Data:
     patterns: list[Json] = [*category.patterns]
     return {
         "dir": category.directory,
@@ -58,13 +61,13 @@ def _of_category(category: Category) -> Data:
     }
 
 
-def _of_collection(collection: Collection) -> Data:
+def _collection_data(collection: Collection) -> Data:
     categories: list[Json] = [*collection.categories]
     return {"categories": categories, "description": collection.description, "created": collection.created}
 
 
-def _changed(before: str | None, old: Mapping[str, Json], new: Mapping[str, Json]) -> str:
-    """Only what means something else now is written; a description that is gone takes its key along."""
+def _write_changes(before: str | None, old: Mapping[str, Json], new: Mapping[str, Json]) -> str:
+    """Write only the keys whose meaning changed; a removed description removes its key."""
     data = read(Form.YAML, before) if before is not None else {}
     for key, value in new.items():
         if key in old and old[key] == value:
@@ -76,31 +79,31 @@ def _changed(before: str | None, old: Mapping[str, Json], new: Mapping[str, Json
     return written(Form.YAML, before, data)
 
 
-def _text(source: str, data: Data, key: str) -> str | None:
+def _optional_text(source: str, data: Data, key: str) -> str | None:
     value = data.get(key)
     if value is None or isinstance(value, str):
         return value or None
-    if _is_whole(value):
+    if _is_integer(value):
         return str(value)
-    raise _wrong(source, key, "is not text")
+    raise _damage_at(source, key, "is not text")
 
 
-def _texts(source: str, data: Data, key: str) -> tuple[str, ...]:
-    """One text is a list of one; a number in a list is the text it looks like."""
+def _text_list(source: str, data: Data, key: str) -> tuple[str, ...]:
+    """A single text is a list of one; a number in a list is read as text."""
     value = data.get(key)
     if value is None:
         return ()
-    found = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) or _is_whole(one) for one in found):
-        raise _wrong(source, key, "is not a list of texts; put numbers and words like true into quotes")
-    return tuple(map(str, found))
+    entries = value if isinstance(value, list) else [value]
+    if not all(isinstance(entry, str) or _is_integer(entry) for entry in entries):
+        raise _damage_at(source, key, "is not a list of texts; put numbers and words like true into quotes")
+    return tuple(map(str, entries))
 
 
-def _is_whole(value: Json) -> bool:
+def _is_integer(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _wrong(source: str, key: str, why: str) -> Damaged:
+def _damage_at(source: str, key: str, why: str) -> Damaged:
     source = source.removeprefix(BOM)
-    place = next(one.key_start for one in reversed(properties(source)) if one.key == key)
+    place = next(entry.key_start for entry in reversed(properties(source)) if entry.key == key)
     return Damaged(f"line {source.count(chr(10), 0, place) + 1}: `{key}` {why}")

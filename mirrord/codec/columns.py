@@ -1,4 +1,4 @@
-"""What the columns of a survey mean, as somebody says; and their cells as values."""
+"""The meaning of a survey's columns as mapped by the caller, and their cells as values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ Value = str | int | float | bool
 
 
 class Target(StrEnum):
-    """What becomes of a column."""
+    """The use of a column."""
 
-    SOURCE_TEXT = "source_text"  # its cells are texts of sources
-    CASE_ATTRIBUTE = "case_attribute"  # they are what is known of cases
-    IDENTIFIER = "identifier"  # they name the cases
-    SKIP = "skip"
+    SOURCE_TEXT = "source_text"  # the cells are the texts of sources
+    CASE_ATTRIBUTE = "case_attribute"  # the cells are attributes of cases
+    IDENTIFIER = "identifier"  # the cells name the cases
+    SKIP = "skip"  # the column is not imported
 
 
 class ValueType(StrEnum):
-    """What the values of an attribute are."""
+    """The type of an attribute's values."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -39,7 +39,7 @@ class ValueType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; index: 0 is the first. name: of the attribute or question."""
+    """A column of the table. index: 0 is the first. name: of the attribute or question."""
 
     index: int
     name: str
@@ -47,9 +47,9 @@ class Column:
 
     def value(self, cell: str) -> Value | None:
         """
-        What a cell says; None: nothing.
+        The value of a cell; None if it is blank.
 
-        Raises ValueError with the end of a sentence if it does not say what the column is of.
+        Raises ValueError with the end of a sentence if the cell does not fit the column's type.
         """
         text = cell.strip()
         return _READERS[self.type](text) if text else None
@@ -57,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that are used. identifier: None: rows have none. width: of the table."""
+    """The imported columns. identifier: None if rows have none. width: columns of the table."""
 
     texts: tuple[Column, ...]
     attributes: tuple[Column, ...]
@@ -66,79 +66,81 @@ class Columns:
 
 
 def headers(first: Sequence[str], *, are_given: bool) -> list[str]:
-    """The names of columns: the cells of the first row, or else their numbers; none is empty, none twice."""
+    """The names of the columns, all non-empty and distinct: the cells of the first row, or else their numbers."""
     names = list[str]()
     for number, cell in enumerate(first, 1):
         name = " ".join(cell.split()) if are_given else ""
         name = name or f"Column {number}"
-        free, again = name, 1
-        while free.casefold() in map(str.casefold, names):
-            again += 1
-            free = f"{name} ({again})"
-        names.append(free)
+        candidate, number_of_name = name, 1
+        while candidate.casefold() in map(str.casefold, names):
+            number_of_name += 1
+            candidate = f"{name} ({number_of_name})"
+        names.append(candidate)
     return names
 
 
 def columns_of(names: Sequence[str], mappings: Sequence[Mapping[str, object]]) -> Columns:
     """
-    The columns that *mappings* mean: `column` (index from 0, or header), `target`, `attribute_name`, `attribute_type`.
+    The columns of *mappings*: `column` (index from 0, or header), `target`, `attribute_name`, `attribute_type`.
 
     Raises Damaged with a sentence.
     """
-    found: dict[Target, list[Column]] = {target: [] for target in Target}
+    columns_by_target: dict[Target, list[Column]] = {target: [] for target in Target}
     used = set[int]()
     for mapping in mappings:
-        index = _index(names, mapping.get("column"))
+        index = _column_index(names, mapping.get("column"))
         if index in used:
             raise Damaged(f"the column {names[index]!r} is mapped twice")
         used.add(index)
-        found[_target(mapping)].append(Column(index, _named(mapping, names[index]), _type(mapping)))
-    if not found[Target.SOURCE_TEXT]:
+        columns_by_target[_target_of(mapping)].append(
+            Column(index, _attribute_name(mapping, names[index]), _type_of(mapping))
+        )
+    if not columns_by_target[Target.SOURCE_TEXT]:
         raise Damaged("at least one column must be a source_text")
-    if len(found[Target.IDENTIFIER]) > 1:
+    if len(columns_by_target[Target.IDENTIFIER]) > 1:
         raise Damaged("only one column can be the identifier")
-    _check_names(found[Target.CASE_ATTRIBUTE])
+    _check_names(columns_by_target[Target.CASE_ATTRIBUTE])
     return Columns(
-        tuple(found[Target.SOURCE_TEXT]),
-        tuple(found[Target.CASE_ATTRIBUTE]),
-        next(iter(found[Target.IDENTIFIER]), None),
+        tuple(columns_by_target[Target.SOURCE_TEXT]),
+        tuple(columns_by_target[Target.CASE_ATTRIBUTE]),
+        next(iter(columns_by_target[Target.IDENTIFIER]), None),
         len(names),
     )
 
 
-def _index(names: Sequence[str], column: object) -> int:
-    listed = ", ".join(names[:30])
+def _column_index(names: Sequence[str], column: object) -> int:
+    known_names = ", ".join(names[:30])
     if isinstance(column, str) and column not in names and column.isdecimal():
         column = int(column)
     if isinstance(column, int) and not isinstance(column, bool):
         if not 0 <= column < len(names):
             raise Damaged(f"there is no column {column}; the first is 0, the last {len(names) - 1}")
         return column
-    wanted = " ".join(str(column).split())
+    label = " ".join(str(column).split())
     for number, name in enumerate(names):
-        if name == wanted:
+        if name == label:
             return number
-    alike = [number for number, name in enumerate(names) if name.casefold() == wanted.casefold()]
-    if not alike:
-        raise Damaged(f"there is no column {wanted!r}; there are {listed}")
-    return alike[0]
+    matching = [number for number, name in enumerate(names) if name.casefold() == label.casefold()]
+    if not matching:
+        raise Damaged(f"there is no column {label!r}; there are {known_names}")
+    return matching[0]
 
 
-def _target(mapping: Mapping[str, object]) -> Target:
+def _target_of(mapping: Mapping[str, object]) -> Target:
     try:
         return Target(str(mapping.get("target")))
     except ValueError:
         raise Damaged(f"{mapping.get('target')!r} is no target; there are {', '.join(Target)}") from None
 
 
-def _type(mapping: Mapping[str, object]) -> ValueType:
+def _type_of(mapping: Mapping[str, object]) -> ValueType:
     try:
         return ValueType(str(mapping.get("attribute_type") or ValueType.TEXT))
     except ValueError:
         raise Damaged(f"{mapping.get('attribute_type')!r} is no type; there are {', '.join(ValueType)}") from None
 
 
-def _named(mapping: Mapping[str, object], header: str) -> str:
+def _attribute_name(mapping: Mapping[str, object], header: str) -> str:
     name = " ".join(str(mapping.get("attribute_name") or header).split())
     if not name or len(name) > 100 or not name.isprintable():
         raise Damaged(f"{name[:100]!r} is no name of an attribute: 1 to 100 letters")
@@ -146,18 +148,18 @@ def _named(mapping: Mapping[str, object], header: str) -> str:
 
 
 def _check_names(columns: Sequence[Column]) -> None:
-    seen = set[str]()
+    names = set[str]()
     for column in columns:
-        if column.name.casefold() in seen:
+        if column.name.casefold() in names:
             raise Damaged(f"two attributes are called {column.name!r}")
-        seen.add(column.name.casefold())
+        names.add(column.name.casefold())
 
 
-def _text(text: str) -> Value:
+def _read_text(text: str) -> Value:
     return text
 
 
-def _number(text: str) -> Value:
+def _read_number(text: str) -> Value:
     if comma := _DECIMAL_COMMA.fullmatch(text):
         if len(comma[2]) == 3:
             raise ValueError(f"{text!r} may be a decimal number or thousands; write it with a point or without a comma")
@@ -170,23 +172,23 @@ def _number(text: str) -> Value:
     return int(text) if text.lstrip("+-").isdecimal() else number
 
 
-def _date(text: str) -> Value:
+def _read_date(text: str) -> Value:
     if dotted := _DOTTED.fullmatch(text):
         text = f"{dotted[3]}-{int(dotted[2]):02}-{int(dotted[1]):02}"
     text = text.replace("/", "-") if text[4:5] == "/" else text
     try:
-        return date.fromisoformat(text).isoformat() if len(text) == 10 else _moment(text)
+        return date.fromisoformat(text).isoformat() if len(text) == 10 else _read_moment(text)
     except ValueError:
         raise ValueError(f"{text[:60]!r} is not a date such as 2024-12-31 or 31.12.2024") from None
 
 
-def _moment(text: str) -> str:
+def _read_moment(text: str) -> str:
     if len(text) < 16:
         raise ValueError
     return datetime.fromisoformat(text).isoformat()
 
 
-def _boolean(text: str) -> Value:
+def _read_boolean(text: str) -> Value:
     try:
         return _WORDS[text.casefold()]
     except KeyError:
@@ -194,8 +196,8 @@ def _boolean(text: str) -> Value:
 
 
 _READERS = {
-    ValueType.TEXT: _text,
-    ValueType.NUMBER: _number,
-    ValueType.DATE: _date,
-    ValueType.BOOLEAN: _boolean,
+    ValueType.TEXT: _read_text,
+    ValueType.NUMBER: _read_number,
+    ValueType.DATE: _read_date,
+    ValueType.BOOLEAN: _read_boolean,
 }

@@ -1,4 +1,4 @@
-"""Prefixes: what stands before the lines of a block in a quote, an item or a footnote, taken off and put back."""
+"""Line prefixes of quotes, items and footnotes: take them off a block's lines and put them back."""
 
 import re
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _QUOTE = re.compile(r" {0,3}> ?")
 _FOOTNOTE = re.compile(r"( {0,3}\[\^)([^\]]*)(\]:[ \t]*)")
 _ITEM = re.compile(r"([ \t]*)([-+*]|\d{1,9}[.)])(?:([ \t]+)(?=\S)|[ \t]*\Z)")
 BOX = re.compile(r"\[[ xX]\](?:[ \t]+|\Z)")
-_MARKS = re.compile(r"(?:[ \t>]|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))*")
-_CODE = 5  # so many blanks after a marker are one, and the rest is the indent of code
+_NESTED_MARKERS = re.compile(r"(?:[ \t>]|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))*")
+_CODE_BLANKS = 5  # blanks after a marker from which on one belongs to the marker and the others indent code
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Frame:
     """
     A container's lines taken apart.
 
-    lines: as they are. head: how many of them come before its content (a callout's title).
-    first: what the content's first line begins with; rest: what the others do.
-    inner: the content, one line for each line after the head.
+    lines: the original lines. head: number of lines before the content (a callout's title).
+    first: prefix of the content's first line; rest: prefix of its other lines.
+    inner: the content without prefixes, one line for each line after the head.
     """
 
     lines: Sequence[str]
@@ -36,25 +36,25 @@ class Frame:
     inner: Sequence[str]
 
     def around(self, content: Sequence[Line]) -> list[Line]:
-        """The container with other *content*, whose `at` counts `inner`; lines that stay keep their prefixes."""
+        """The container with other *content*, whose `at` counts `inner`; unchanged lines keep their prefixes."""
         result = [Line(self.lines[at], at) for at in range(self.head)]
         for number, line in enumerate(content):
             if line.at is not None and (self.first == self.rest or (line.at == 0) == (number == 0)):
                 result.append(Line(self.lines[self.head + line.at], self.head + line.at))
             else:
-                result.append(Line(_joined(self.rest if number else self.first, line.text)))
+                result.append(Line(_join_prefix(self.rest if number else self.first, line.text)))
         return result or [Line(self.first.rstrip())]
 
 
-def _joined(prefix: str, text: str) -> str:
+def _join_prefix(prefix: str, text: str) -> str:
     if prefix.endswith(">") and text[:1] in ("\t", " "):
-        prefix += " "  # which a quote takes away
+        prefix += " "  # a quote strips one blank
     return prefix + text if text else prefix.rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What begins an item: blanks, `-` or a number with its delimiter, blanks, the box of a task."""
+    """The start of an item: blanks, `-` or a number with its delimiter, blanks, the box of a task."""
 
     lead: str
     sign: str
@@ -74,16 +74,16 @@ class Marker:
 
 def marker_of(line: str, *, task: bool) -> Marker:
     """
-    What the item that begins with *line* is marked with; *task*: its box too.
+    The marker of the item that begins with *line*; *task*: with its box.
 
     Raises:
-        Damaged: it is not to be seen there.
+        Damaged: the line does not begin with a marker.
     """
-    found = _ITEM.match(line)
-    if not found:
+    match = _ITEM.match(line)
+    if not match:
         raise Damaged("an item does not begin with its marker")
-    lead, sign, space = found[1], found[2], found[3] or " "
-    if len((lead + sign + space).expandtabs(TAB)) - len((lead + sign).expandtabs(TAB)) >= _CODE:
+    lead, sign, space = match[1], match[2], match[3] or " "
+    if len((lead + sign + space).expandtabs(TAB)) - len((lead + sign).expandtabs(TAB)) >= _CODE_BLANKS:
         space = space[0]
     box = BOX.match(line, len(lead + sign + space)) if task else None
     if task and not box:
@@ -92,7 +92,7 @@ def marker_of(line: str, *, task: bool) -> Marker:
 
 
 def marked(lines: Sequence[str], marker: Marker) -> Frame:
-    """The frame of an item that begins with *marker*; no *lines*: of a new one."""
+    """The frame of an item that begins with *marker*; no *lines*: a new item."""
     if not lines:
         return Frame([], 0, marker.first, marker.rest, [])
     start = _with_columns(lines[0][len(marker.first) :], len(marker.first.expandtabs(TAB)))
@@ -101,10 +101,10 @@ def marked(lines: Sequence[str], marker: Marker) -> Frame:
 
 
 def marked_anew(frame: Frame, content: Sequence[Line], marker: Marker) -> list[Line]:
-    """The item with another *marker*; lines stay where their indent does."""
+    """The item with another *marker*; lines are kept if their indent does not change."""
     same = frame.rest == marker.rest
-    kept = [line if same and line.at != 0 else Line(line.text) for line in content]
-    return replace(frame, first=marker.first, rest=marker.rest).around(kept)
+    lines = [line if same and line.at != 0 else Line(line.text) for line in content]
+    return replace(frame, first=marker.first, rest=marker.rest).around(lines)
 
 
 def framed(node: Node, lines: Sequence[str]) -> Frame:
@@ -115,46 +115,46 @@ def framed(node: Node, lines: Sequence[str]) -> Frame:
         Damaged: its lines cannot be taken apart.
     """
     if node["type"] == "footnoteDef":
-        return _footnote(lines)
+        return _footnote_frame(lines)
     head = 1 if node["type"] == "callout" else 0
-    found = _QUOTE.match(lines[0])
-    if not found:
+    match = _QUOTE.match(lines[0])
+    if not match:
         raise Damaged("a quote does not begin with its sign")
-    return Frame(lines, head, found[0], found[0], [_unquoted(line) for line in lines[head:]])
+    return Frame(lines, head, match[0], match[0], [_unquote(line) for line in lines[head:]])
 
 
 def headed(frame: Frame, content: Sequence[Line], old: Node, new: Node) -> list[Line]:
-    """*frame* around other *content*, its attributes (title, label) written anew where they changed."""
+    """*frame* around other *content*; changed attributes (title, label) are rewritten."""
     if old.get("attrs") == new.get("attrs"):
         return frame.around(content)
     if new["type"] == "callout":
         title = write({"type": "callout", "attrs": new["attrs"]}, Style())
         return [Line(title), *frame.around(content)[1:]]
     label = new.get("attrs", {}).get("label")
-    first = _FOOTNOTE.sub(lambda found: f"{found[1]}{label}{found[3]}", frame.first)
+    first = _FOOTNOTE.sub(lambda match: f"{match[1]}{label}{match[3]}", frame.first)
     return replace(frame, first=first).around([Line(line.text, line.at or None) for line in content])
 
 
-def _footnote(lines: Sequence[str]) -> Frame:
-    found = _FOOTNOTE.match(lines[0])
-    if not found:
+def _footnote_frame(lines: Sequence[str]) -> Frame:
+    match = _FOOTNOTE.match(lines[0])
+    if not match:
         raise Damaged("a footnote does not begin with its label")
-    start = _with_columns(lines[0][found.end() :], len(found[0].expandtabs(TAB)))
+    start = _with_columns(lines[0][match.end() :], len(match[0].expandtabs(TAB)))
     inner = [start, *(dedented(line, TAB) for line in lines[1:])]
-    return Frame(lines, 0, found[0], " " * TAB, inner)
+    return Frame(lines, 0, match[0], " " * TAB, inner)
 
 
-def _unquoted(line: str) -> str:
-    found = _QUOTE.match(line)
-    if not found:
+def _unquote(line: str) -> str:
+    match = _QUOTE.match(line)
+    if not match:
         return line
-    text = _with_columns(line[found.end() :], found.end())
-    return text[1:] if found[0].endswith(">") and text.startswith(" ") else text
+    text = _with_columns(line[match.end() :], match.end())
+    return text[1:] if match[0].endswith(">") and text.startswith(" ") else text
 
 
 def _with_columns(text: str, column: int) -> str:
-    """*text* from *column* on, with blanks for tabs around markers, whose width would be another at a line's start."""
-    prefix = _MARKS.match(text) if "\t" in text and column % TAB else None
+    """*text* from *column* on; tabs around markers become blanks, since their width depends on the column."""
+    prefix = _NESTED_MARKERS.match(text) if "\t" in text and column % TAB else None
     if not prefix or not prefix[0].strip():
         return text
     end = prefix.end()
@@ -162,7 +162,7 @@ def _with_columns(text: str, column: int) -> str:
 
 
 def dedented(line: str, width: int) -> str:
-    """*line* without its first *width* columns of blanks, or without all its blanks where they are fewer."""
+    """*line* without its first *width* columns of blanks, or without all its blanks if there are fewer."""
     column = 0
     for index, char in enumerate(line):
         if column >= width or char not in " \t":

@@ -1,6 +1,6 @@
-"""Lines cut into parts, a page's blocks or a list's items, and the gaps between them.
+"""Split lines into parts (the blocks of a page, the items of a list) and the gaps between them.
 
-Lines stand here without their endings and without the prefixes of what they are in.
+Lines have neither line endings nor the prefixes of their containers here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Line:
     """
     A line of a result.
 
-    at: which line of the old text it is, unchanged; None: it is a new one.
+    at: the number of the unchanged old line; None: a new line.
     """
 
     text: str
@@ -34,7 +34,7 @@ class Part:
     """
     A block or item and its lines, from start up to end.
 
-    tokens: what it was read from, their lines counted from that of the first; empty where it is opaque.
+    tokens: the block's tokens, with lines counted from the first; empty if it is opaque.
     """
 
     block: Block
@@ -51,7 +51,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Cut:
     """
-    Lines cut into parts; parts that mean nothing (lone breaks) belong to the gaps.
+    Lines split into parts; parts without meaning (lone breaks) belong to the gaps.
 
     references: the reference definitions the parts were read with.
     """
@@ -65,7 +65,7 @@ class Cut:
         return self._between(self.parts[index].start, self.parts[index].end)
 
     def gap(self, index: int) -> list[Line]:
-        """The lines after a part up to the next one or the end; -1: those before the first."""
+        """The lines after a part up to the next one or the end; index -1: those before the first part."""
         start = self.parts[index].end if index >= 0 else 0
         end = self.parts[index + 1].start if index + 1 < len(self.parts) else len(self.lines)
         return self._between(start, end)
@@ -75,13 +75,13 @@ class Cut:
 
 
 def cut_blocks(lines: Sequence[str], references: Mapping[str, Any], *, ended: bool = True) -> Cut:
-    """*lines* cut into blocks; *ended*: the last one has a line ending, too, which blanks alone need to be code."""
+    """*lines* split into blocks. ended: the last line has an ending too; code of blanks alone needs one."""
     page = outline("\n".join([*lines, ""] if ended else lines), references)
     return cut_page(lines, page, [Block((node,)) for node in nodes(page)])
 
 
 def cut_page(lines: Sequence[str], page: Outline, blocks: Sequence[Block]) -> Cut:
-    """The *lines* of *page*, which has LF between them, cut into its *blocks*."""
+    """The *lines* of *page*, joined by LF there, split into its *blocks*."""
     numbers = {start: at for at, start in enumerate(accumulate((len(line) + 1 for line in lines), initial=0))}
     parts = []
     for index, (segment, block) in enumerate(zip(page.segments, blocks, strict=True)):
@@ -94,16 +94,16 @@ def cut_page(lines: Sequence[str], page: Outline, blocks: Sequence[Block]) -> Cu
 
 def cut_items(around: Cut, part: Part) -> Cut:
     """
-    A list cut into its items.
+    A list split into its items.
 
     Raises:
-        Damaged: they cannot be told apart.
+        Damaged: the items cannot be located in the lines.
     """
     lines, tokens = around.lines[part.start : part.end], part.tokens
     origin = _first_line(tokens)
     spans = [token.map for token in tokens if token.type == "list_item_open" and token.level == tokens[0].level + 1]
     if len(spans) != len(part.node.get("content", [])):
-        raise Damaged("the items of the list are not to be seen in its lines")
+        raise Damaged("the items of the list cannot be found in its lines")
     parts = []
     for node, span in zip(part.node.get("content", []), spans, strict=True):
         start, end = (span[0] - origin, min(span[1] - origin, len(lines))) if span else (0, 0)
@@ -118,6 +118,6 @@ def _first_line(tokens: Sequence[Token]) -> int:
 
 
 def meaning(lines: Sequence[Line], references: Mapping[str, Any]) -> list[str]:
-    """The fingerprints of the blocks that *lines* are read as."""
-    found = cut_blocks([line.text for line in lines], references)
-    return [part.block.meaning for part in found.parts]
+    """The fingerprints of the blocks read from *lines*."""
+    cut = cut_blocks([line.text for line in lines], references)
+    return [part.block.meaning for part in cut.parts]

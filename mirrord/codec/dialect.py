@@ -1,6 +1,6 @@
 """The one Markdown dialect: CommonMark, GFM tables, strikethrough and tasks, footnotes, math, and Obsidian's own.
 
-Reading, verifying and finding links all use the one parser made here: a difference would hide losses.
+Reading, verifying and finding links all use this one parser: a difference would hide losses.
 """
 
 import re
@@ -55,14 +55,14 @@ from mirrord.codec.text import unix
 
 __all__ = ["MAX_NESTING", "WIKILINK", "parse", "parse_blocks", "runs", "unhurried"]
 
-MAX_NESTING = 100  # the parser drops deeper content without a word: a block that reaches this stays raw
+MAX_NESTING = 100  # levels; the parser silently drops deeper content, so a block that reaches this stays raw
 
-_DISGUISE = re.compile(r"[\x00-\x20\x7f]")
+_IGNORED_IN_SCHEMES = re.compile(r"[\x00-\x20\x7f]")
 _SCRIPT = re.compile(r"(?:javascript|vbscript|data(?!:image/(?:gif|png|jpeg|webp);)):", re.IGNORECASE)
-_MARKUP = re.compile(  # what begins or ends something inside a paragraph
+_MARKUP = re.compile(  # signs that begin or end markup inside a paragraph
     r"\n|\$|&|\*|<|\[|\]|\\|`|!(?=\[)|%(?=%)|=(?==)|\^(?=\[)|~(?=~)|_(?:(?![^\W_])|(?<![^\W_]_))"
 )
-_FIRST: Mapping[Rule, str] = MappingProxyType(
+_FIRST_OF_BLOCK: Mapping[Rule, str] = MappingProxyType(
     {
         fence: "`~",
         math_block: "$",
@@ -81,7 +81,7 @@ _FIRST: Mapping[Rule, str] = MappingProxyType(
     }
 )
 
-_FIRST_INLINE: Mapping[InlineRule, str] = MappingProxyType(
+_FIRST_OF_INLINE: Mapping[InlineRule, str] = MappingProxyType(
     {
         newline: "\n",
         escape: "\\",
@@ -120,7 +120,7 @@ class _Markdown(MarkdownIt):
 
 def runs(url: str) -> bool:
     """Whether following *url* would run a script."""
-    return bool(_SCRIPT.match(_DISGUISE.sub("", url)))
+    return bool(_SCRIPT.match(_IGNORED_IN_SCHEMES.sub("", url)))
 
 
 def parse(body: str, env: dict[str, Any]) -> list[Token]:
@@ -129,22 +129,22 @@ def parse(body: str, env: dict[str, Any]) -> list[Token]:
 
 
 def parse_blocks(body: str, env: dict[str, Any] | None = None) -> list[Token]:
-    """The same without what is inside paragraphs, in a fraction of the time."""
+    """The tokens without those inside paragraphs, in a fraction of the time."""
     tokens: list[Token] = []
-    _MARKDOWN.block.parse(_normal(body), _MARKDOWN, {} if env is None else env, tokens)
+    _MARKDOWN.block.parse(_normalize(body), _MARKDOWN, {} if env is None else env, tokens)
     return tokens
 
 
-def _normalized(state: StateCore) -> None:
-    state.src = _normal(state.src)
+def _normalize_state(state: StateCore) -> None:
+    state.src = _normalize(state.src)
 
 
-def _normal(body: str) -> str:
+def _normalize(body: str) -> str:
     return unix(body).replace("\0", "\ufffd")
 
 
 def unhurried() -> MarkdownIt:
-    """The dialect in the parser's own hands, without what only saves time and without bounds: the same tokens."""
+    """The dialect without shortcuts and limits: the parser's own rules, which give the same tokens."""
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
     markdown.use(footnote_plugin, inline=False, move_to_end=False)
     markdown.enable(["table", "strikethrough"])
@@ -163,8 +163,8 @@ def unhurried() -> MarkdownIt:
     return markdown
 
 
-def _quick(markdown: MarkdownIt) -> MarkdownIt:
-    """*markdown* with rules for the commonest spellings of blocks, links and code."""
+def _with_fast_rules(markdown: MarkdownIt) -> MarkdownIt:
+    """*markdown* with fast rules for the most common forms of blocks, links and code."""
     block, inline = markdown.block.ruler, markdown.inline.ruler
     block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     block.at("lheading", setext)
@@ -174,17 +174,17 @@ def _quick(markdown: MarkdownIt) -> MarkdownIt:
     block.before("lheading", "unlike_its_sign", unlike_its_sign)
     inline.before("backticks", "plain_code", plain_code)
     inline.before("link", "plain_link", plain_link)
-    markdown.core.ruler.at("normalize", _normalized)
+    markdown.core.ruler.at("normalize", _normalize_state)
     return markdown
 
 
-def _bounded(markdown: MarkdownIt) -> MarkdownIt:
-    """*markdown* with parsers that count what they do, and look only where something can begin."""
+def _with_limits(markdown: MarkdownIt) -> MarkdownIt:
+    """*markdown* with parsers that count their steps and try rules only where markup can begin."""
     markdown.block.ruler.at("table", priced_table, {"alt": ["paragraph", "reference"]})
     markdown.core.ruler.at("inline", parse_texts)
     blocks = Blocks()
-    blocks.ruler = Chains(markdown.block.ruler, _FIRST)
-    markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_INLINE, _MARKUP, MAX_NESTING)
+    blocks.ruler = Chains(markdown.block.ruler, _FIRST_OF_BLOCK)
+    markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_OF_INLINE, _MARKUP, MAX_NESTING)
     helpers = SimpleNamespace(
         parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
     )
@@ -192,4 +192,4 @@ def _bounded(markdown: MarkdownIt) -> MarkdownIt:
     return markdown
 
 
-_MARKDOWN = _bounded(_quick(unhurried()))
+_MARKDOWN = _with_limits(_with_fast_rules(unhurried()))

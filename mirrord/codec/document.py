@@ -1,4 +1,4 @@
-"""TipTap documents: the names this codec knows, and the shape it asks of what apps wrote."""
+"""TipTap documents: the names known to this codec, and the check of documents that apps wrote."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NotRequired, TypedDict, cast
@@ -26,7 +26,7 @@ class Node(TypedDict):
 
 Document = Node  # of type "doc"
 
-MAX_DEPTH: Final = 120  # nodes inside nodes: more than `dialect.MAX_NESTING` levels of Markdown make
+MAX_DEPTH: Final = 120  # nodes inside nodes: more than `dialect.MAX_NESTING` levels of Markdown produce
 
 INLINE: Final = frozenset(
     ["text", "hardBreak", "image", "mathInline", "footnoteRef", "wikilink", "embed", "mention", "rawInline"]
@@ -56,27 +56,27 @@ def text_node(text: str, marks: Sequence[Mark] = ()) -> Node:
 
 def checked(value: object) -> Document:
     """
-    *value*, known to have the shape of a document.
+    *value*, checked to have the shape of a document.
 
     Raises:
-        Damaged: it is no ProseMirror JSON, or nested too deep.
+        Damaged: it is no ProseMirror JSON, or it is nested too deep.
     """
     if not isinstance(value, dict) or value.get("type") != "doc":
         raise Damaged("the content is not a TipTap document (its `type` is not `doc`)")
-    _check(value, 0)
+    _check_node(value, 0)
     return cast(Document, value)
 
 
 def is_node(value: object) -> bool:
     """Whether *value* has the shape of a ProseMirror node."""
     try:
-        _check(value, 0)
+        _check_node(value, 0)
     except Damaged:
         return False
     return True
 
 
-def _check(value: object, depth: int) -> None:
+def _check_node(value: object, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise Damaged(f"the content is nested deeper than {MAX_DEPTH}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -87,9 +87,9 @@ def _check(value: object, depth: int) -> None:
     _check_parts(name, value)
     for mark in value.get("marks") or ():
         if not _is_mark(mark):
-            raise Damaged(f"the content holds a {name} with a mark that is none")
+            raise Damaged(f"the content holds a {name} with an invalid mark")
     for child in value.get("content") or ():
-        _check(child, depth + 1)
+        _check_node(child, depth + 1)
 
 
 def _is_mark(value: object) -> bool:

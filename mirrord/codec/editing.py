@@ -1,4 +1,4 @@
-"""Edits of a page as agents give them: each a pure function from text to text, all other bytes stay."""
+"""Edits of a page as agents request them: pure functions from text to text that keep all other bytes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,23 @@ from mirrord.codec.missed import Missed
 from mirrord.codec.sections import Section, named, sections_of, shown
 from mirrord.codec.text import lines, newline, unix
 
-_LISTED, _LONGEST = 30, 200  # headings in a message, characters of each
-_LISTED_LINES = 5  # of the places where a text occurs
+_MAX_LISTED_HEADINGS, _MAX_HEADING_CHARACTERS = 30, 200  # headings in a message, characters of each
+_MAX_LISTED_LINES = 5  # of the places where a text occurs
 
 
 class Action(StrEnum):
-    """What becomes of a section."""
+    """Where the text of an edit goes."""
 
-    REPLACE = "replace"  # all that stands below its heading
-    APPEND = "append"  # below its heading, before those of its subsections
-    PREPEND = "prepend"
-    INSERT_BEFORE = "insert_before"
-    INSERT_AFTER = "insert_after"  # behind its subsections
+    REPLACE = "replace"  # in place of everything below the heading
+    APPEND = "append"  # at the end of the section, before its subsections
+    PREPEND = "prepend"  # directly below the heading
+    INSERT_BEFORE = "insert_before"  # before the heading
+    INSERT_AFTER = "insert_after"  # after the subsections
 
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """*find* is in the text exactly *count* times, and is *replace* then."""
+    """Replace *find*, which occurs in the text exactly *count* times, by *replace*."""
 
     find: str
     replace: str
@@ -37,7 +37,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class SectionEdit:
-    """*text*, whole blocks of Markdown, for or beside the section of *heading*."""
+    """Put *text*, complete blocks of Markdown, into or beside the section of *heading*."""
 
     heading: str
     action: Action
@@ -46,7 +46,7 @@ class SectionEdit:
 
 @dataclass(frozen=True, slots=True)
 class KeyEdit:
-    """Top-level keys of the front matter that get a value or are REMOVED."""
+    """Set top-level keys of the front matter, or remove those that are REMOVED."""
 
     changes: Mapping[str, Json | Removed]
 
@@ -59,15 +59,15 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
     *text* after all *edits*, in order.
 
     Raises:
-        Missed: one of them does not fit.
+        Missed: the text has no place for one of them, or more than one.
         Damaged: the front matter cannot take a change.
     """
     for edit in edits:
         match edit:
             case Substitution():
-                text = _substituted(text, edit)
+                text = _substitute(text, edit)
             case SectionEdit():
-                text = _with_section(text, edit)
+                text = _edit_section(text, edit)
             case KeyEdit():
                 text = with_keys(text, edit.changes)
     return text
@@ -76,70 +76,73 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
 def section_of(text: str, heading: str) -> Section:
     """The section of a heading. Raises Missed if there is none, or more than one."""
     sections = sections_of(text)
-    found = named(sections, heading)
-    if len(found) == 1:
-        return found[0]
-    listed = [shown(section)[:_LONGEST] for section in sections[:_LISTED]]
-    if found:
-        raise Missed(f"{len(found)} sections are called {heading!r}.", len(found), listed)
-    raise Missed(f"No section is called {heading!r}.", 0, listed)
+    matching = named(sections, heading)
+    if len(matching) == 1:
+        return matching[0]
+    headings = [shown(section)[:_MAX_HEADING_CHARACTERS] for section in sections[:_MAX_LISTED_HEADINGS]]
+    if matching:
+        raise Missed(f"{len(matching)} sections are called {heading!r}.", len(matching), headings)
+    raise Missed(f"No section is called {heading!r}.", 0, headings)
 
 
-def _substituted(text: str, edit: Substitution) -> str:
+def _substitute(text: str, edit: Substitution) -> str:
     ending = newline(text)
-    for find, new in ((edit.find, edit.replace), (_ended(edit.find, ending), _ended(edit.replace, ending))):
-        if (found := text.count(find)) == edit.count:
+    for find, new in (
+        (edit.find, edit.replace),
+        (_with_endings(edit.find, ending), _with_endings(edit.replace, ending)),
+    ):
+        if (count := text.count(find)) == edit.count:
             return text.replace(find, new)
-    if not found:
+    if not count:
         raise Missed("The text to be replaced does not occur in the page.", 0)
-    places = _lines_of(text, edit.find, ending)
-    raise Missed(f"The text to be replaced occurs {found} times in the page, not {edit.count}: in {places}.", found)
+    places = _describe_lines(text, edit.find, ending)
+    raise Missed(f"The text to be replaced occurs {count} times in the page, not {edit.count}: in {places}.", count)
 
 
-def _lines_of(text: str, find: str, ending: str) -> str:
-    """Where a text begins, as a person counts lines; the first few of many."""
-    wanted = find if find in text else _ended(find, ending)
-    starts = [match.start() for match in islice(re.finditer(re.escape(wanted), text), _LISTED_LINES + 1)]
+def _describe_lines(text: str, find: str, ending: str) -> str:
+    """The numbers of the lines where a text occurs, from 1 on; the first few of many."""
+    target = find if find in text else _with_endings(find, ending)
+    starts = [match.start() for match in islice(re.finditer(re.escape(target), text), _MAX_LISTED_LINES + 1)]
     numbers = [str(len(lines(text[:start] + "x"))) for start in starts]
-    more = " and more" if len(numbers) > _LISTED_LINES else ""
-    return f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:_LISTED_LINES])}{more}"
+    suffix = " and more" if len(numbers) > _MAX_LISTED_LINES else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:_MAX_LISTED_LINES])}{suffix}"
 
 
-def _with_section(text: str, edit: SectionEdit) -> str:
+def _edit_section(text: str, edit: SectionEdit) -> str:
     section = section_of(text, edit.heading)
-    new = _ended(edit.text, newline(text)).strip("\r\n")
+    new = _with_endings(edit.text, newline(text)).strip("\r\n")
     match edit.action:
         case Action.REPLACE:
-            return _placed(text, section.content, section.end, _without_heading(new, section))
+            return _put(text, section.content, section.end, _without_heading(new, section))
         case Action.PREPEND:
-            return _placed(text, section.content, section.content, new)
+            return _put(text, section.content, section.content, new)
         case Action.INSERT_BEFORE:
-            return _placed(text, section.start, section.start, new)
+            return _put(text, section.start, section.start, new)
         case Action.APPEND:
-            return _appended(text, section, new)
+            return _append(text, section, new)
         case Action.INSERT_AFTER:
-            return _placed(text, section.end, section.end, new)
+            return _put(text, section.end, section.end, new)
 
 
 def _without_heading(new: str, section: Section) -> str:
-    """Whoever replaces a section often repeats its heading."""
+    """*new* without the heading of the section, which replacements often repeat."""
     first = next(iter(sections_of(new)), None)
     if first is None or first.start != 0 or (first.level, first.title) != (section.level, section.title):
         return new
     return new[first.content :].lstrip("\r\n")
 
 
-def _appended(text: str, section: Section, new: str) -> str:
-    """*new* behind what stands below the heading: right behind it where it goes on with a list or a table."""
-    own = text[section.content : section.own_end].rstrip("\r\n")
-    if new and goes_on(own, new):
-        behind = section.content + len(own)
+def _append(text: str, section: Section, new: str) -> str:
+    """Add *new* at the end of the section; directly, without a blank line, if it continues a list or a table."""
+    section_text = text[section.content : section.own_end].rstrip("\r\n")
+    if new and goes_on(section_text, new):
+        behind = section.content + len(section_text)
         return text[:behind] + newline(text) + new + text[behind:]
-    return _placed(text, section.own_end, section.own_end, new)
+    return _put(text, section.own_end, section.own_end, new)
 
 
-def _placed(text: str, start: int, end: int, new: str) -> str:
-    """*new* in place of what is from *start* to *end*, a blank line before and behind it."""
+def _put(text: str, start: int, end: int, new: str) -> str:
+    """Put *new* in place of the text from *start* to *end*, with a blank line before and after it."""
     before, after, ending = text[:start], text[end:], newline(text)
     if not new:
         return before + (ending if after and before and not _ends_blank(before) else "") + after
@@ -152,5 +155,5 @@ def _ends_blank(text: str) -> bool:
     return unix(text[-4:]).endswith("\n\n")
 
 
-def _ended(text: str, ending: str) -> str:
+def _with_endings(text: str, ending: str) -> str:
     return text if ending == "\n" else unix(text).replace("\n", ending)

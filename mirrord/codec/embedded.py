@@ -1,4 +1,4 @@
-"""JSON that stands in a text or a row, of anybody's making."""
+"""Untrusted JSON in texts and rows."""
 
 import orjson
 
@@ -7,10 +7,10 @@ from mirrord.errors import Damaged
 
 def parsed(source: str) -> object:
     """
-    What the JSON *source* says.
+    The value of the JSON *source*.
 
-    Raises Damaged where it is none, or holds what could not be written again: a number beyond all numbers, or more
-    brackets inside each other than orjson counts.
+    Raises Damaged if it is no JSON, or cannot be written again: a number out of range, or brackets nested deeper than
+    orjson allows.
     """
     try:
         value: object = orjson.loads(source)
@@ -21,7 +21,7 @@ def parsed(source: str) -> object:
 
 
 def embedded(source: str) -> object:
-    """The same of what may be any text; None where `parsed` raises."""
+    """The value of *source*, which may be any text; None where `parsed` raises."""
     try:
         return parsed(source)
     except Damaged:
@@ -29,7 +29,7 @@ def embedded(source: str) -> object:
 
 
 def unchecked(source: str) -> object:
-    """The same where only some of it will be written again, which `is_writable` is to be asked of; None: no JSON."""
+    """The value of *source*, which may not be writable: check the used parts with `is_writable`. None: no JSON."""
     try:
         value: object = orjson.loads(source)
     except orjson.JSONDecodeError:
@@ -38,7 +38,7 @@ def unchecked(source: str) -> object:
 
 
 def is_writable(value: object) -> bool:
-    """Whether `parsed` would have given *value*."""
+    """Whether `parsed` would return *value*: it can be written as JSON."""
     try:
         orjson.dumps(value)
     except orjson.JSONEncodeError:

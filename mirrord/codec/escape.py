@@ -1,8 +1,8 @@
-"""Backslashes: which characters of plain text must not be taken for markup.
+"""Backslashes before characters of plain text that would be read as markup.
 
-Only what the place makes dangerous is escaped, so that prose stays prose; where that proves too little,
-the wary mode escapes all that could mean something. `#tag` and ` ^block` are text in this dialect and
-never escaped; a backslash before them is kept by the reader.
+Only characters that are markup at their place are escaped, so that prose stays readable; if that is not
+enough, the wary mode escapes every character that can be markup. `#tag` and ` ^block` are text in this
+dialect and never escaped; the reader keeps a backslash before them.
 """
 
 import re
@@ -38,32 +38,32 @@ _AWKWARD = re.compile(r"[\s\x00-\x1f\x7f<>]")
 
 
 def escaped(text: str, before: str, after: str, *, wary: bool) -> str:
-    """*text* as Markdown, where *before* is what the block's output ends with and *after* is the next character."""
+    """*text* as Markdown. before: the end of the block's output so far; after: the next character."""
     result = before
     parts = text.split("\n")
     for number, line in enumerate(parts):
         if number:
             result += "&#10;" if result.endswith("\n") else "\n"
         following = after if number == len(parts) - 1 else "\n"
-        result += _with_backslashes(line, _positions(line, result[-1:], following, wary=wary))
+        result += _with_backslashes(line, _escape_positions(line, result[-1:], following, wary=wary))
     return result[len(before) :]
 
 
-def _positions(line: str, previous: str, following: str, *, wary: bool) -> set[int]:
+def _escape_positions(line: str, previous: str, following: str, *, wary: bool) -> set[int]:
     context = previous + line + following
     start, end = len(previous), len(previous) + len(line)
-    found = {match.start() - start for match in (_WARY if wary else _LIGHT).finditer(context, start)}
-    positions = {position for position in found if position < len(line)}
+    matched = {match.start() - start for match in (_WARY if wary else _LIGHT).finditer(context, start)}
+    positions = {position for position in matched if position < len(line)}
     if not wary:
-        positions -= _harmless(line)
+        positions -= _harmless_positions(line)
     if previous in ("", "\n") and (opening := _LINE_START.match(context, start)):
         position = opening.end(1) - start if opening[1] else 0
         positions |= {position} if position < end - start else set()
     return positions
 
 
-def _harmless(line: str) -> set[int]:
-    """Where nothing needs a backslash: before a bracket that gets its own, and inside bare URLs."""
+def _harmless_positions(line: str) -> set[int]:
+    """Positions that need no backslash: before a bracket that gets its own, and inside bare URLs."""
     before_bracket = {match.start() for match in re.finditer(r"!(?=\[)", line)}
     urls = (range(*match.span()) for match in _URL.finditer(line))
     return before_bracket | {position for url in urls for position in url if line[position] in "_~&=%<"}
@@ -74,19 +74,19 @@ def _with_backslashes(line: str, positions: set[int]) -> str:
 
 
 def destination(href: str) -> str:
-    """A link's target as it stands in parentheses."""
-    text = _literal(href)
+    """The target of a link as written in parentheses."""
+    text = _escape_literally(href)
     if _AWKWARD.search(href) or not _is_balanced(href):
         return "<" + text.replace("<", r"\<").replace(">", r"\>") + ">"
     return text
 
 
 def title(text: str | None) -> str:
-    """A title with the blank before it, or nothing."""
-    return ' "' + _literal(text).replace('"', r"\"") + '"' if text else ""
+    """A title with a blank before it; empty if there is none."""
+    return ' "' + _escape_literally(text).replace('"', r"\"") + '"' if text else ""
 
 
-def _literal(text: str) -> str:
+def _escape_literally(text: str) -> str:
     return re.sub(rf"\\(?={_PUNCTUATION})|&(?={_ENTITY})", r"\\\g<0>", text)
 
 

@@ -1,7 +1,7 @@
-"""Where front matter begins and ends; what it says takes a reader of YAML.
+"""Find the beginning and end of front matter, without reading its YAML.
 
-mirrord splits for itself: line one is exactly `---` (blanks may follow), and the first such line at
-column 0 ends it. What libraries do instead lost list items that began with dashes.
+The first line is exactly `---` (blanks may follow), and the next such line at column 0 ends it. Libraries
+split otherwise and lost list items that began with dashes.
 """
 
 import re
@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from mirrord.codec.text import BOM
 
 _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
-_CLOSING = re.compile(r"---(?<=[\r\n]---)[ \t]*(?:\r\n|\n|\r|\Z)")  # begins with text: that is searched for quickly
+_CLOSING = re.compile(
+    r"---(?<=[\r\n]---)[ \t]*(?:\r\n|\n|\r|\Z)"
+)  # starts with literal text, which is searched for quickly
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """
-    A file's text in three: joined in this order they are the text.
+    The three parts of a file's text; joined in this order they are the text.
 
-    head: raw, with both fences and the line ending of the second; "" if there is none.
+    head: the raw front matter with both fences and the line ending of the second; "" if there is none.
     """
 
     bom: str
@@ -36,7 +38,7 @@ def split(text: str) -> Parts:
 
 
 def source_of(text: str) -> str:
-    """The YAML of the front matter of *text*, "" if there is none: the same as inner(split(text).head), sooner."""
+    """The YAML of the front matter of *text*, "" if there is none; a faster inner(split(text).head)."""
     opening = _OPENING.match(text, 1 if text.startswith(BOM) else 0)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     return text[opening.end() : closing.start()] if opening and closing else ""

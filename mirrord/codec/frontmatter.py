@@ -1,4 +1,4 @@
-"""Front matter: what it says, and changing single keys of it."""
+"""Read front matter, and change single keys of it."""
 
 from collections.abc import Mapping
 
@@ -8,39 +8,39 @@ from mirrord.codec.rewriting import is_plain, rewritten
 from mirrord.codec.text import newline
 from mirrord.errors import Damaged
 
-_SHORT = 500  # characters: of such a front matter no key is too long for YAML, and no limit of `properties` is near
+_MAX_UNCHECKED_CHARACTERS = 500  # characters; so short a change reaches no limit of YAML keys or of `properties`
 
 __all__ = ["REMOVED", "Json", "Parts", "Removed", "inner", "same", "split", "values", "with_keys"]
 
 
 def values(head: str) -> dict[str, Json]:
     """
-    What *head* says, in its order; see `properties` for what a plain scalar becomes.
+    The values of *head* by key, in its order; `properties` explains the types of plain scalars.
 
     Raises:
-        Damaged: not YAML mirrord reads; the message names the line.
+        Damaged: it is not YAML that mirrord reads; the message names the line.
     """
     return load(inner(head))
 
 
 def with_keys(text: str, changes: Mapping[str, Json | Removed]) -> str:
     """
-    *text* with top-level keys set or REMOVED; every other byte stays, and so do keys whose value is equal.
+    *text* with top-level keys set or REMOVED; every other byte stays, and so do keys with an equal value.
 
-    The front matter is made if there is none, and goes when its last key goes and no comment is left.
+    The front matter is created if there is none, and removed with its last key unless a comment remains.
 
     Raises:
         Damaged: the front matter is not valid, or cannot take this change without harm to other keys.
     """
     parts = split(text)
-    before = values(parts.head)
-    real = {k: v for k, v in changes.items() if not same(before.get(k, REMOVED), v)}
-    if not real:
+    old_values = values(parts.head)
+    changed = {k: v for k, v in changes.items() if not same(old_values.get(k, REMOVED), v)}
+    if not changed:
         return text
-    result = _changed(parts, real, newline(parts.head or parts.body))
-    surely = len(result) - len(text) <= _SHORT and _are_plain(real)
-    if parts.head or not surely:  # what stands alone and for itself need not be read back
-        _check(parts, split(result), {**before, **real})
+    result = _apply_changes(parts, changed, newline(parts.head or parts.body))
+    is_safe = len(result) - len(text) <= _MAX_UNCHECKED_CHARACTERS and _are_plain(changed)
+    if parts.head or not is_safe:  # a new front matter of short plain keys and values need not be read back
+        _check_result(parts, split(result), {**old_values, **changed})
     return result
 
 
@@ -48,7 +48,7 @@ def _are_plain(changes: Mapping[str, Json | Removed]) -> bool:
     return all(is_plain(key) and isinstance(value, str) and is_plain(value) for key, value in changes.items())
 
 
-def _changed(parts: Parts, changes: Mapping[str, Json | Removed], ending: str) -> str:
+def _apply_changes(parts: Parts, changes: Mapping[str, Json | Removed], ending: str) -> str:
     opening, source, closing = fenced(parts.head or f"---{ending}---{ending}")
     new = rewritten(source, changes, ending)
     if not new.strip() and split(parts.bom + parts.body) == Parts(parts.bom, "", parts.body):
@@ -56,7 +56,7 @@ def _changed(parts: Parts, changes: Mapping[str, Json | Removed], ending: str) -
     return parts.bom + opening + new + closing + parts.body
 
 
-def _check(old: Parts, new: Parts, wanted: Mapping[str, Json | Removed]) -> None:
-    expected = {key: value for key, value in wanted.items() if not isinstance(value, Removed)}
+def _check_result(old: Parts, new: Parts, new_values: Mapping[str, Json | Removed]) -> None:
+    expected = {key: value for key, value in new_values.items() if not isinstance(value, Removed)}
     if (new.bom, new.body) != (old.bom, old.body) or not same(values(new.head), expected):
         raise Damaged("the front matter is written in a way that mirrord cannot change without harm")

@@ -1,4 +1,4 @@
-"""Gaps: what stands between the pieces of a result, as it was where two of them were neighbours."""
+"""Gaps between the pieces of a result: kept between old neighbours, chosen between others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from mirrord.codec.document import Node
 from mirrord.codec.segments import SEPARATOR
 from mirrord.codec.writer import LISTS, is_glued
 
-_LEFT_OPEN = ("```", "~~~", "<")  # of code and HTML that may go on after a blank line
+_OPEN_SIGNS = ("```", "~~~", "<")  # signs of code and HTML that may continue after a blank line
 
 
 class Spacing(Enum):
-    """How far apart new blocks are put: rescues for blocks that would run together."""
+    """The distance between new blocks; wider ones rescue blocks that would merge."""
 
     AS_WAS = auto()
     WIDE = auto()  # a blank line on each side of a new block
@@ -28,7 +28,7 @@ class Piece:
     A block or item of the result.
 
     lines: their `at` counts the lines of the whole cut.
-    old: the part it is or takes the place of; fresh: it is not that one unchanged.
+    old: the part that it is or replaces; fresh: it differs from that part.
     """
 
     block: Block
@@ -43,20 +43,20 @@ class Piece:
 
 
 def joined(cut: Cut, pieces: Sequence[Piece], between: Callable[[Piece, Piece], list[Line]]) -> list[Line]:
-    """The *pieces* with what is *between* two of them, and what stood before the first and after the last part."""
+    """The *pieces* with the lines *between* two of them, and the gaps before the first and after the last part."""
     result = cut.gap(-1)
     if not pieces:
         return result
     for left, right in pairwise(pieces):
         gap = between(left, right)
-        result += [*left.lines, *(gap if _stood(left, right) else _apart_from(left, gap))]
+        result += [*left.lines, *(gap if _are_old_neighbours(left, right) else _without_absorbed_blanks(left, gap))]
     last, end = pieces[-1], len(cut.parts) - 1
     gap = cut.gap(end) if cut.parts else []
-    return [*result, *last.lines, *(gap if last.old == end and not last.fresh else _apart_from(last, gap))]
+    return [*result, *last.lines, *(gap if last.old == end and not last.fresh else _without_absorbed_blanks(last, gap))]
 
 
 def item_gap(cut: Cut) -> Callable[[Piece, Piece], list[Line]]:
-    """What stands between two items: what did, else what mostly does in their list."""
+    """The gap between two items: the old one, else the most common one of their list."""
     gaps = [bool(cut.gap(index)) for index in range(len(cut.parts) - 1)]
     usual = [Line("")] if 2 * sum(gaps) > len(gaps) else []
 
@@ -68,13 +68,17 @@ def item_gap(cut: Cut) -> Callable[[Piece, Piece], list[Line]]:
 
 
 def block_gap(cut: Cut, spacing: Spacing, *, tight: bool) -> Callable[[Piece, Piece], list[Line]]:
-    """What stands between two blocks; *tight*: no blank line where none is needed."""
+    """The gap between two blocks; *tight*: no blank line where none is needed."""
 
     def between(left: Piece, right: Piece) -> list[Line]:
         gap = _old_gap(cut, left, right)
         if gap is None:
-            gap = [*_closing(left), *([] if tight and is_glued(left.node, right.node) else [Line("")])]
-        if not gap and not _stood(left, right) and (spacing is not Spacing.AS_WAS or _is_wider(cut, left, right)):
+            gap = [*_closing_fence(left), *([] if tight and is_glued(left.node, right.node) else [Line("")])]
+        if (
+            not gap
+            and not _are_old_neighbours(left, right)
+            and (spacing is not Spacing.AS_WAS or _is_wider(cut, left, right))
+        ):
             gap = [Line("")]
         if spacing is Spacing.SEPARATE and _would_merge(left, right) and SEPARATOR not in (line.text for line in gap):
             gap = [Line(""), Line(SEPARATOR), Line("")]
@@ -84,14 +88,14 @@ def block_gap(cut: Cut, spacing: Spacing, *, tight: bool) -> Callable[[Piece, Pi
 
 
 def _old_gap(cut: Cut, left: Piece, right: Piece) -> list[Line] | None:
-    """The gap two old parts had, or the wider of theirs when what stood between is gone."""
+    """The gap after the old left part or before the old right part, the wider one; None if one has none."""
     if left.old is None or right.old is None or left.old + 1 >= len(cut.parts) or right.old < 1:
         return None
     return max(cut.gap(left.old), cut.gap(right.old - 1), key=len)
 
 
 def _is_wider(cut: Cut, left: Piece, right: Piece) -> bool:
-    """Whether blocks of these kinds, which did not touch here before, cannot."""
+    """Whether blocks of these kinds need a blank line here, where such blocks were not neighbours before."""
     if is_glued(left.node, right.node) or left.old is None or right.old is None:
         return False
     kinds = [left.block.kind, right.block.kind]
@@ -99,13 +103,13 @@ def _is_wider(cut: Cut, left: Piece, right: Piece) -> bool:
     return all([part.block.kind for part in parts] != kinds for parts in touched)
 
 
-def _stood(left: Piece, right: Piece) -> bool:
-    """Whether both are unchanged and were neighbours."""
+def _are_old_neighbours(left: Piece, right: Piece) -> bool:
+    """Whether both pieces are unchanged and were neighbours."""
     return left.old is not None and right.old == left.old + 1 and not left.fresh and not right.fresh
 
 
-def _apart_from(piece: Piece, gap: list[Line]) -> list[Line]:
-    """*gap*, without its blank lines where they would be read as more of the code or HTML that *piece* leaves open."""
+def _without_absorbed_blanks(piece: Piece, gap: list[Line]) -> list[Line]:
+    """*gap*, without its blank lines if they would belong to code or HTML that *piece* leaves open."""
     if not gap or gap[0].text.strip() or not _is_left_open(piece):
         return gap
     return [line for line in gap if line.text.strip()]
@@ -113,17 +117,17 @@ def _apart_from(piece: Piece, gap: list[Line]) -> list[Line]:
 
 def _is_left_open(piece: Piece) -> bool:
     texts = [line.text for line in piece.lines]
-    if not any(sign in text for text in texts for sign in _LEFT_OPEN):
+    if not any(sign in text for text in texts for sign in _OPEN_SIGNS):
         return False
-    return _contents(texts) != _contents([*texts, ""])
+    return _token_contents(texts) != _token_contents([*texts, ""])
 
 
-def _contents(lines: Sequence[str]) -> list[str]:
+def _token_contents(lines: Sequence[str]) -> list[str]:
     return [token.content for part in cut_blocks(lines, {}).parts for token in part.tokens]
 
 
-def _closing(piece: Piece) -> list[Line]:
-    """The line that ends a code block whose fence the end of what it is in had closed."""
+def _closing_fence(piece: Piece) -> list[Line]:
+    """The closing fence of a code block that the end of its container closed before."""
     first, last = piece.lines[0].text.lstrip(" "), piece.lines[-1].text.strip()
     fence = first[: len(first) - len(first.lstrip(first[:1]))]
     if piece.fresh or piece.node["type"] != "codeBlock" or len(fence) < 3 or fence[0] not in "`~":
@@ -133,7 +137,7 @@ def _closing(piece: Piece) -> list[Line]:
 
 
 def _would_merge(left: Piece, right: Piece) -> bool:
-    if _stood(left, right):
+    if _are_old_neighbours(left, right):
         return False
     markers, indented = LISTS.get(left.node["type"]), right.lines[0].text[:1] in ("\t", " ")
     return markers is not None and (indented or markers == LISTS.get(right.node["type"]))

@@ -1,4 +1,4 @@
-"""Rules of the parser behind a glance at the line that mostly tells what they would find out at length."""
+"""Fast block rules: a look at the line decides most cases that the parser's own rules would work out slowly."""
 
 import re
 
@@ -7,28 +7,28 @@ from markdown_it.rules_block import StateBlock, hr, lheading
 
 from mirrord.codec.states import made
 
-_ITEM = re.compile(r"[*+-][ \t]+[^\s*_|:=-]")  # and neither a rule, nor what underlines a heading or a table's
+_ITEM = re.compile(r"[*+-][ \t]+[^\s*_|:=-]")  # neither a rule nor the underline of a heading or a table header
 _HEADING = re.compile(r"(#{1,6})[ \t]([^#]*)")
-_NEAR = 16  # lines
+_MAX_LINES_AHEAD = 16
 _UNDERLINE = re.compile(r"[=-][ \t]*$", re.MULTILINE)
 
 
 def one_line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A paragraph of one line, by far the commonest block. Only for lines that nothing else begins."""
-    if silent or state.is_code_block(start) or not _ends(state, start + 1):
+    """A paragraph of one line, by far the most common block. Only for lines that begin no other block."""
+    if silent or state.is_code_block(start) or not _is_end_of_paragraph(state, start + 1):
         return False
     text = mdTrim(state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]])
-    _push_text(state, "paragraph", "p", text, start)
+    _push_text_block(state, "paragraph", "p", text, start)
     return True
 
 
 def unlike_its_sign(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The same for lines whose first character could have begun something else."""
+    """The same for lines whose first character could have begun another block."""
     return one_line(state, start, end, silent)
 
 
-def _ends(state: StateBlock, after: int) -> bool:
-    """Whether a paragraph certainly has no more lines: the one *after* it is none, is empty, or begins an item."""
+def _is_end_of_paragraph(state: StateBlock, after: int) -> bool:
+    """Whether a paragraph surely ends before line *after*: there is none, it is blank, or it begins an item."""
     if after >= state.lineMax or state.isEmpty(after):
         return True
     indent = state.sCount[after]
@@ -40,16 +40,16 @@ def _ends(state: StateBlock, after: int) -> bool:
 
 
 def plain_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A heading without a `#` in or behind its text."""
-    found = _HEADING.fullmatch(state.src, state.bMarks[start] + state.tShift[start], state.eMarks[start])
-    if not found or state.is_code_block(start):
+    """A heading without a `#` in or after its text."""
+    match = _HEADING.fullmatch(state.src, state.bMarks[start] + state.tShift[start], state.eMarks[start])
+    if not match or state.is_code_block(start):
         return False
     if not silent:
-        _push_text(state, "heading", f"h{len(found[1])}", mdTrim(found[2]), start, found[1])
+        _push_text_block(state, "heading", f"h{len(match[1])}", mdTrim(match[2]), start, match[1])
     return True
 
 
-def _push_text(state: StateBlock, name: str, tag: str, text: str, start: int, markup: str = "") -> None:
+def _push_text_block(state: StateBlock, name: str, tag: str, text: str, start: int, markup: str = "") -> None:
     """The three tokens of a block of one line."""
     state.line = start + 1
     opening = made(f"{name}_open", tag, 1, state.level, block=True)
@@ -62,28 +62,28 @@ def _push_text(state: StateBlock, name: str, tag: str, text: str, start: int, ma
 
 
 def ruled(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A horizontal rule, which most lines that begin with its characters are not."""
+    """A horizontal rule; most lines with its first character are rejected quickly."""
     line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
     return not line.strip("*-_ \t") and hr(state, start, end, silent)
 
 
 def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """An underlined heading, looked for only where a line that could underline it is near."""
-    for line in range(start + 1, min(start + _NEAR, end)):
+    """An underlined heading, tried only if one of the next lines could be its underline."""
+    for line in range(start + 1, min(start + _MAX_LINES_AHEAD, end)):
         at = state.bMarks[line] + state.tShift[line]
         if at >= state.eMarks[line]:
             return False
         if not state.src[at : state.eMarks[line]].strip("=- \t"):
             break
     else:
-        if start + _NEAR >= end:
+        if start + _MAX_LINES_AHEAD >= end:
             return False
     return is_above(state, start, _UNDERLINE) and lheading(state, start, end, silent)
 
 
 def is_above(state: StateBlock, start: int, shape: re.Pattern[str]) -> bool:
-    """Whether anything of a *shape* ends behind the beginning of the line *start*: looked for once in a page."""
+    """Whether a match of *shape* ends after the beginning of line *start*; searched for once per page."""
     last = state.env.get(shape.pattern)
     if last is None:
-        last = state.env[shape.pattern] = max((found.end() for found in shape.finditer(state.src)), default=0)
+        last = state.env[shape.pattern] = max((match.end() for match in shape.finditer(state.src)), default=0)
     return bool(last > state.bMarks[start])

@@ -1,4 +1,4 @@
-"""What lists and searches show of a page: the few keys of its front matter that name it, read quickly."""
+"""The keys of a page's front matter that lists and searches show, read quickly."""
 
 import re
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from mirrord.codec.fences import source_of
 if TYPE_CHECKING:
     from mirrord.codec.properties import Json
 
-_SHOWN = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
-_LISTED = ("tags", "aliases")
-_KNOWN = frozenset(_SHOWN + _LISTED)
-_PLAIN_LENGTH = 4_000  # characters: far from every limit of `properties`
+_TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
+_LIST_KEYS = ("tags", "aliases")
+_HEAD_KEYS = frozenset(_TEXT_KEYS + _LIST_KEYS)
+_PLAIN_LENGTH = 4_000  # characters; far below every limit of `properties`
 
-# Sets of characters by what is not in them: by their many ranges they would take a hundred times longer to compile.
-_STRANGE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"  # what YAML takes in no line
+# Complements of character sets: the sets themselves have many ranges and take a hundred times longer to compile.
+_STRANGE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"  # YAML allows these in no line
 _RARE = r"\x7f-\xa0\u2000-\u303f\ud800-\U0010ffff"  # no letters
 _FIRST = rf"[^\x00-/:-@\[-`{{-~{_RARE}]"
 _ITEM = rf"[^\x00-@\[-`{{-~{_RARE}](?:[^\x00-,.:-@\[-^`{{-~{_RARE}]++|[ ](?![ ]*(?:[],]|$)))*+"
@@ -32,7 +32,7 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _NO_TEXT = re.compile(r"(?:null|true|false)$", re.IGNORECASE)
-_WORD = re.compile(r"[^,\s]+")  # of tags, which some write in one text
+_WORD = re.compile(r"[^,\s]+")  # of tags, which may be written as one text
 _ENDING = re.compile(r"\r\n|\n|\r")
 
 
@@ -41,9 +41,9 @@ class Head:
     """
     A page as lists show it.
 
-    id, title, icon, position, type, source_type, original, created: as in `views.Views`, all None where the front
-    matter cannot be read.
-    tags: as texts without their `#`, numbers as well. aliases: those that are text.
+    id, title, icon, position, type, source_type, original, created: as in `views.Views`; all None if the front matter
+    cannot be read.
+    tags: texts without their `#`, numbers included. aliases: those that are text.
     """
 
     id: str | None = None
@@ -59,59 +59,59 @@ class Head:
 
 
 def head_of(text: str) -> Head:
-    """What the front matter of *text* names; the body need not be whole. Never raises."""
+    """The head of the page *text*, whose body may be incomplete. Never raises."""
     source = source_of(text)
-    return (_plain_head(source) if len(source) <= _PLAIN_LENGTH else None) or _any_head(text)
+    return (_read_plain_head(source) if len(source) <= _PLAIN_LENGTH else None) or _read_any_head(text)
 
 
-@lru_cache(maxsize=2048)  # a page that is written was mostly read before, and others were listed since
-def _plain_head(source: str) -> Head | None:
-    found = _plain(source)
-    if found is None:
+@lru_cache(maxsize=2048)  # a written page was mostly read before, with other pages listed in between
+def _read_plain_head(source: str) -> Head | None:
+    values = _plain(source)
+    if values is None:
         return None
-    shown = {key: said or None for key in _SHOWN if isinstance(said := found.get(key), str)}
-    return _head({**shown, "id": str(found["id"] or "") if "id" in found else None}, found)
+    texts = {key: value or None for key in _TEXT_KEYS if isinstance(value := values.get(key), str)}
+    return _build_head({**texts, "id": str(values["id"] or "") if "id" in values else None}, values)
 
 
-def _any_head(text: str) -> Head:
+def _read_any_head(text: str) -> Head:
     from mirrord.codec.views import views_of  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
 
     views = views_of(text)
-    return _head({**views.texts, "id": views.id}, views.frontmatter)
+    return _build_head({**views.texts, "id": views.id}, views.frontmatter)
 
 
-def _head(shown: Mapping[str, str | None], values: "Mapping[str, Json]") -> Head:
-    said = shown.get
+def _build_head(texts: Mapping[str, str | None], values: "Mapping[str, Json]") -> Head:
+    text_of = texts.get
     return Head(
-        *(said("id"), said("title"), said("icon"), said("position")),
-        *(_tags(values.get("tags")), _aliases(values.get("aliases"))),
-        *(said("type"), said("source_type"), said("original"), said("created")),
+        *(text_of("id"), text_of("title"), text_of("icon"), text_of("position")),
+        *(_tags_of(values.get("tags")), _aliases_of(values.get("aliases"))),
+        *(text_of("type"), text_of("source_type"), text_of("original"), text_of("created")),
     )
 
 
-def _tags(value: "Json") -> tuple[str, ...]:
+def _tags_of(value: "Json") -> tuple[str, ...]:
     if value is None:
         return ()
-    tagged = [str(tag) for tag in _listed(value) if not isinstance(tag, bool | dict | list | None)]
-    words = dict.fromkeys(word.lstrip("#") for text in tagged for word in _WORD.findall(text))
+    texts = [str(tag) for tag in _as_list(value) if not isinstance(tag, bool | dict | list | None)]
+    words = dict.fromkeys(word.lstrip("#") for text in texts for word in _WORD.findall(text))
     return tuple(filter(None, words))
 
 
-def _aliases(value: "Json") -> tuple[str, ...]:
-    return tuple(alias.strip() for alias in _listed(value) if isinstance(alias, str)) if value is not None else ()
+def _aliases_of(value: "Json") -> tuple[str, ...]:
+    return tuple(alias.strip() for alias in _as_list(value) if isinstance(alias, str)) if value is not None else ()
 
 
-def _listed(value: "Json") -> "list[Json]":
-    """The values of a list; what is none counts as the only value."""
+def _as_list(value: "Json") -> "list[Json]":
+    """The values of a list; any other value counts as a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def _plain(source: str) -> "dict[str, Json] | None":
-    """The keys a head needs, of front matter as simple as most is; None: it takes a reader of YAML to tell."""
-    found: dict[str, Json] = {}
+    """The keys of a head from simple front matter; None: it needs a full YAML reader."""
+    values: dict[str, Json] = {}
     indents = set[str]()
-    above = ""  # the key before
-    items: list[Json] | None = None  # of that key, while it may get some
+    previous_key = ""  # the previous key
+    items: list[Json] | None = None  # the list items of that key, while more may follow
     for line in _ENDING.split(source):
         match = _LINE.fullmatch(line)
         if match is None:
@@ -121,24 +121,24 @@ def _plain(source: str) -> "dict[str, Json] | None":
             continue
         if key is None:
             indents.add(indent)
-            if items is None or above in _SHOWN or len(indents) > 1 or _NO_TEXT.match(item):
+            if items is None or previous_key in _TEXT_KEYS or len(indents) > 1 or _NO_TEXT.match(item):
                 return None
             items.append(item)
-            found[above] = items
+            values[previous_key] = items
             continue
-        if key in found or (key in _KNOWN and not _is_text(key, flow, plain)):
+        if key in values or (key in _HEAD_KEYS and not _is_text(key, flow, plain)):
             return None
-        value = found[key] = quoted if quoted is not None else plain if flow is None else [*_flow(flow)]
-        above, indents, items = key, set(), [] if value is None else None
-    return found
+        value = values[key] = quoted if quoted is not None else plain if flow is None else [*_split_flow(flow)]
+        previous_key, indents, items = key, set(), [] if value is None else None
+    return values
 
 
 def _is_text(key: str, flow: str | None, plain: str | None) -> bool:
-    """Whether a value is surely a text, or a list of texts where one may be."""
+    """Whether a value is surely a text, or a list of texts for a key that may have one."""
     if flow is not None:
-        return key in _LISTED and not any(map(_NO_TEXT.match, _flow(flow)))
-    return plain is None or not (_NO_TEXT.match(plain) or (key in _LISTED and plain[0].isdigit()))
+        return key in _LIST_KEYS and not any(map(_NO_TEXT.match, _split_flow(flow)))
+    return plain is None or not (_NO_TEXT.match(plain) or (key in _LIST_KEYS and plain[0].isdigit()))
 
 
-def _flow(inside: str) -> list[str]:
+def _split_flow(inside: str) -> list[str]:
     return [item.strip(" ") for item in inside.split(",") if item.strip(" ")]

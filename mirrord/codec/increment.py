@@ -1,10 +1,10 @@
 """
-Reading a page again after an edit: only blocks that may have changed are parsed, the others stay the same objects.
+Reread a page after an edit: only blocks that may have changed are parsed, the others stay the same objects.
 
-Between top-level blocks the parser remembers nothing: what it makes of the rest of a page depends on that rest only,
-and on reference definitions. So parsing may begin at an old block behind a blank line, whose own lines and the line
-ending behind them are unchanged, and may stop where an old block begins in the unchanged rest. What is not bounded by
-the blocks it stands in (`_FAR_REACHING`) makes this unprovable; then the page is read as a whole.
+The parser keeps no state between top-level blocks: its result for the remaining text of a page depends on that text
+and on reference definitions only. So parsing may begin at an old block after a blank line, if its lines and the line
+ending after them are unchanged, and may stop where an old block begins in the unchanged end. Constructs that can reach
+beyond their block (`_FAR_REACHING`) break this argument; then the whole page is read.
 """
 
 import re
@@ -19,20 +19,20 @@ from mirrord.codec.segments import MAX_CHARACTERS, Outline, Region, outline, unc
 from mirrord.codec.text import lines
 
 _FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
-_TOGGLE = re.compile(r"<(?i:details)")  # one further up could end here, or not end here any more
-_SHRINKING = 8  # how much less work at most is allowed for a page that is one character shorter
+_TOGGLE = re.compile(r"<(?i:details)")  # a toggle above could end here now, or no longer end here
+_MAX_STEPS_LOST_PER_CHARACTER = 8  # steps; the most by which the parser's budget shrinks with each removed character
 _BLANKS = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """
-    A page's body as it was read.
+    The parsed body of a page.
 
-    spans: where each block begins and ends, as in `segments.Segment`. blocks: what each is; the same number.
-    references: as in `segments.Outline`, but for the lines they stand in.
-    opaque: some block was over a limit of the parser.
-    spent, spare: as in `segments.Outline`; of a page read again, at most and at least.
+    spans: start and end of each block, as in `segments.Segment`. blocks: the blocks, as many as spans.
+    references: as in `segments.Outline`, except for their line numbers.
+    opaque: some block exceeded a limit of the parser.
+    spent, spare: as in `segments.Outline`; after a partial reading an upper and a lower bound.
     """
 
     body: str
@@ -45,17 +45,17 @@ class Reading:
 
 
 def read_whole(body: str, within: list[Region] | None = None) -> Reading:
-    """*body*, read; never raises. within: as in `outline`."""
-    return _read(body, {}, within)
+    """Read all of *body*; never raises. within: as in `outline`."""
+    return _read_part(body, {}, within)
 
 
 def unread(body: str) -> Reading:
-    """*body* as one opaque block, without looking into it."""
+    """*body* as one opaque block, unparsed."""
     return reading_of(uncut(body))
 
 
 def reading_of(page: Outline) -> Reading:
-    """What `read_whole` makes of a page that is cut into blocks already."""
+    """The reading of a page that is split into blocks already."""
     return Reading(
         page.body,
         [(segment.start, segment.end) for segment in page.segments],
@@ -68,31 +68,36 @@ def reading_of(page: Outline) -> Reading:
 
 
 def reread(before: Reading, body: str) -> Reading | None:
-    """What `read_whole` makes of *body*, made of *before* where an edit left it; None: only that can tell."""
+    """The result of `read_whole` for *body*, derived from the reading *before* an edit; None: read the whole page."""
     if len(body) > MAX_CHARACTERS or before.opaque:
         return None
-    head, tail = _unchanged(before.body, body)
-    first = _first(before, head)
-    rest = bisect_left(before.spans, (len(before.body) - tail,))  # the first block that begins in the unchanged rest
+    head, tail = _common_ends(before.body, body)
+    first = _first_block_to_parse(before, head)
+    kept_from = bisect_left(
+        before.spans, (len(before.body) - tail,)
+    )  # the first block that begins in the unchanged rest
     start = before.spans[first][0] if first else 0
-    end = before.spans[rest + 1][0] if rest + 1 < len(before.spans) else len(before.body)
+    end = before.spans[kept_from + 1][0] if kept_from + 1 < len(before.spans) else len(before.body)
     shift = len(body) - len(before.body)
-    part = body[start : end + shift]
-    if _reaches_far(before, first, before.body[start:end], part):
+    changed_text = body[start : end + shift]
+    if _reaches_far(before, first, before.body[start:end], changed_text):
         return None
-    found = _read(part, before.references)
-    spent, spare = before.spent + found.spent, before.spare - found.spent + min(shift, 0) * _SHRINKING
-    if found.opaque or spare < 0:
+    reading = _read_part(changed_text, before.references)
+    spent, spare = (
+        before.spent + reading.spent,
+        before.spare - reading.spent + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER,
+    )
+    if reading.opaque or spare < 0:
         return None
-    spans, blocks = [(start + a, start + b) for a, b in found.spans], list(found.blocks)
-    if rest < len(before.spans):
-        if not spans or spans.pop() != _shifted(before.spans[rest], shift):
+    spans, blocks = [(start + a, start + b) for a, b in reading.spans], list(reading.blocks)
+    if kept_from < len(before.spans):
+        if not spans or spans.pop() != _shift_span(before.spans[kept_from], shift):
             return None
         blocks.pop()
     return Reading(
         body,
-        [*before.spans[:first], *spans, *(_shifted(span, shift) for span in before.spans[rest:])],
-        [*before.blocks[:first], *_known(before.blocks[first:rest], blocks), *before.blocks[rest:]],
+        [*before.spans[:first], *spans, *(_shift_span(span, shift) for span in before.spans[kept_from:])],
+        [*before.blocks[:first], *_reuse_blocks(before.blocks[first:kept_from], blocks), *before.blocks[kept_from:]],
         before.references,
         opaque=False,
         spent=spent,
@@ -100,56 +105,58 @@ def reread(before: Reading, body: str) -> Reading | None:
     )
 
 
-def _read(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
+def _read_part(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
     return reading_of(outline(body, references, within))
 
 
-def _unchanged(old: str, new: str) -> tuple[int, int]:
-    """How many characters are the same at the beginning, and how many others at the end."""
-    most = min(len(old), len(new))
-    head = _common(most, lambda a, b: old[a:b] == new[a:b])
-    tail = _common(most - head, lambda a, b: old[len(old) - b : len(old) - a] == new[len(new) - b : len(new) - a])
+def _common_ends(old: str, new: str) -> tuple[int, int]:
+    """The lengths of the common prefix and suffix, which do not overlap."""
+    shorter = min(len(old), len(new))
+    head = _common_length(shorter, lambda a, b: old[a:b] == new[a:b])
+    tail = _common_length(
+        shorter - head, lambda a, b: old[len(old) - b : len(old) - a] == new[len(new) - b : len(new) - a]
+    )
     return head, tail
 
 
-def _common(most: int, is_equal: Callable[[int, int], bool]) -> int:
-    """The highest count up to *most* before which all *is_equal*, as it can be asked of any stretch."""
-    low, high = 0, most
+def _common_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
+    """The highest count up to *limit* for which everything before it *is_equal*, found by bisection."""
+    low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if is_equal(low, middle) else (low, middle - 1)
     return low
 
 
-def _first(before: Reading, head: int) -> int:
-    """The block to begin with: the last one that ended before the edit and stands behind a blank line, or the first."""
+def _first_block_to_parse(before: Reading, head: int) -> int:
+    """The first block to parse: the last one before the edit that follows a blank line, or the first of all."""
     first = bisect_left(before.spans, head, key=lambda span: span[1]) - 1
-    while first > 0 and not _is_behind_blank(before.body[before.spans[first - 1][1] : before.spans[first][0]]):
+    while first > 0 and not _is_blank_line_last(before.body[before.spans[first - 1][1] : before.spans[first][0]]):
         first -= 1
     return max(first, 0)
 
 
-def _is_behind_blank(gap: str) -> bool:
-    written = lines(gap)
-    return len(written) > 1 and not written[-1].strip(_BLANKS)
+def _is_blank_line_last(gap: str) -> bool:
+    gap_lines = lines(gap)
+    return len(gap_lines) > 1 and not gap_lines[-1].strip(_BLANKS)
 
 
 def _reaches_far(before: Reading, first: int, old: str, new: str) -> bool:
-    """Whether the part that was *old* and is *new* has to do with what is not beside it."""
+    """Whether the part that was *old* and is *new* may interact with distant blocks."""
     if _FAR_REACHING.search(old) or _FAR_REACHING.search(new):
         return True
     if not first:
         return False
     above = _TOGGLE.finditer(before.body, 0, before.spans[first - 1][1])
-    holders = (bisect_right(before.spans, found.start(), key=lambda span: span[0]) - 1 for found in above)
+    holders = (bisect_right(before.spans, match.start(), key=lambda span: span[0]) - 1 for match in above)
     return any(before.blocks[index].kind != "details" for index in holders if index >= 0)
 
 
-def _shifted(span: tuple[int, int], shift: int) -> tuple[int, int]:
+def _shift_span(span: tuple[int, int], shift: int) -> tuple[int, int]:
     return span[0] + shift, span[1] + shift
 
 
-def _known(old: Sequence[Block], new: list[Block]) -> list[Block]:
-    """*new*, of *old* what is equal at both ends."""
+def _reuse_blocks(old: Sequence[Block], new: list[Block]) -> list[Block]:
+    """*new*, with the equal blocks at both ends taken from *old*."""
     start, end = ends(old, new)
     return [*old[:start], *new[start : len(new) - end], *old[len(old) - end :]]

@@ -1,4 +1,4 @@
-"""The dialect's own rules for what is inside paragraphs."""
+"""Inline rules that the dialect adds to the parser."""
 
 import re
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ _COMMENT = re.compile(r"%%.+?%%", re.DOTALL)
 _FOOTNOTE_REF = re.compile(r"\[\^([^\] \n]{1,999})\]")  # CommonMark's limit for labels
 _FOOTNOTE = re.compile(r"\^\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+\]", re.DOTALL)
 
-_dollars = math_inline_dollar(allow_space=False, allow_digits=True, allow_double=True)
+_dollar_rule = math_inline_dollar(allow_space=False, allow_digits=True, allow_double=True)
 
 
 def math_inline(state: StateInline, silent: bool) -> bool:
-    """`$x$`, but no money: no digit before or behind. (The plugin's own check wraps around to the last character.)"""
+    """`$x$`, but no money: no digit before or after it. (The plugin's check wraps around to the last character.)"""
     start = state.pos
-    if state.src[start] != "$" or (start and state.src[start - 1].isdigit()) or not _dollars(state, True):
+    if state.src[start] != "$" or (start and state.src[start - 1].isdigit()) or not _dollar_rule(state, True):
         return False
     end, state.pos = state.pos, start
     if end > state.posMax or state.src[end : end + 1].isdigit():
         return False
-    return _dollars(state, silent)
+    return _dollar_rule(state, silent)
 
 
 @dataclass(slots=True)
 class Destination:
-    """What the parser wants to know of a link's target, under the names it asks by."""
+    """The target of a link, with the attribute names that the parser uses."""
 
     ok: bool
     pos: int
@@ -39,85 +39,85 @@ class Destination:
 
 
 def link_destination(string: str, position: int, maximum: int) -> Destination:
-    """The target of a link at *position*; nearly all are plain, and found at once."""
-    found = _PLAIN_TARGET.match(string, position, maximum)
-    if found:
-        return Destination(True, found.end(), found.group())
-    slow = parseLinkDestination(string, position, maximum)
-    return Destination(slow.ok, slow.pos, slow.str)
+    """The target of a link at *position*; most are plain and need no full parse."""
+    match = _PLAIN_TARGET.match(string, position, maximum)
+    if match:
+        return Destination(True, match.end(), match.group())
+    parsed = parseLinkDestination(string, position, maximum)
+    return Destination(parsed.ok, parsed.pos, parsed.str)
 
 
 def plain_link(state: StateInline, silent: bool) -> bool:
-    """`[text](target)` without markup in either, as most links are; all others are left to the parser's own rule."""
-    found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
-    if not found or not state.md.validateLink(found[2]):
+    """`[text](target)` without markup in either, as in most links; the parser's own rule handles all others."""
+    match = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
+    if not match or not state.md.validateLink(match[2]):
         return False
     if not silent:
-        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(found[2])}
-        state.pending = found[1]
+        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(match[2])}
+        state.pending = match[1]
         state.push("link_close", "a", -1)
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
 def plain_code(state: StateInline, silent: bool) -> bool:
     """Code of one line between single backticks."""
-    found = _PLAIN_CODE.match(state.src, state.pos, state.posMax)
-    if not found:
+    match = _PLAIN_CODE.match(state.src, state.pos, state.posMax)
+    if not match:
         return False
     if not silent:
-        text, token = found[1], state.push("code_inline", "code", 0)
+        text, token = match[1], state.push("code_inline", "code", 0)
         is_padded = text[0] == text[-1] == " " and text.strip(" ") != ""
         token.markup, token.content = "`", text[1:-1] if is_padded else text
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
 def wikilink(state: StateInline, silent: bool) -> bool:
     """`[[target#heading|alias]]` and, with `!`, an embed."""
-    found = WIKILINK.match(state.src, state.pos, state.posMax) if state.src[state.pos] in "![" else None
-    if not found or not (found[2] or found[3]):
+    match = WIKILINK.match(state.src, state.pos, state.posMax) if state.src[state.pos] in "![" else None
+    if not match or not (match[2] or match[3]):
         return False
     if not silent:
-        token = state.push("embed" if found[1] else "wikilink", "", 0)
-        token.meta = {"target": found[2], "heading": found[3], "alias": found[4]}
-    state.pos = found.end()
+        token = state.push("embed" if match[1] else "wikilink", "", 0)
+        token.meta = {"target": match[2], "heading": match[3], "alias": match[4]}
+    state.pos = match.end()
     return True
 
 
 def comment(state: StateInline, silent: bool) -> bool:
     """`%%text%%`."""
-    return state.src[state.pos] == "%" and _raw(state, _COMMENT, silent)
+    return state.src[state.pos] == "%" and _push_raw(state, _COMMENT, silent)
 
 
 def footnote_ref(state: StateInline, silent: bool) -> bool:
-    """`[^label]`, defined or not. (The plugin's own looks to the end for each bracket.)"""
-    found = _FOOTNOTE_REF.match(state.src, state.pos, state.posMax) if state.src[state.pos] == "[" else None
-    if not found:
+    """`[^label]`, defined or not. (The plugin's rule scans to the end for each bracket.)"""
+    match = _FOOTNOTE_REF.match(state.src, state.pos, state.posMax) if state.src[state.pos] == "[" else None
+    if not match:
         return False
     if not silent:
-        state.push("footnote_ref", "", 0).meta = {"label": found[1]}
-    state.pos = found.end()
+        state.push("footnote_ref", "", 0).meta = {"label": match[1]}
+    state.pos = match.end()
     return True
 
 
 def inline_footnote(state: StateInline, silent: bool) -> bool:
     """`^[text]`."""
-    return state.src[state.pos] == "^" and _raw(state, _FOOTNOTE, silent)
+    return state.src[state.pos] == "^" and _push_raw(state, _FOOTNOTE, silent)
 
 
-def _raw(state: StateInline, shape: re.Pattern[str], silent: bool) -> bool:
-    found = shape.match(state.src, state.pos, state.posMax)
-    if not found:
+def _push_raw(state: StateInline, shape: re.Pattern[str], silent: bool) -> bool:
+    match = shape.match(state.src, state.pos, state.posMax)
+    if not match:
         return False
     if not silent:
-        state.push("raw_inline", "", 0).content = found.group()
-    state.pos = found.end()
+        state.push("raw_inline", "", 0).content = match.group()
+    state.pos = match.end()
     return True
 
 
 def highlight(state: StateInline, silent: bool) -> bool:
-    """`==text==`; like link text, it is parsed by itself."""
+    """`==text==`; the text is parsed by itself, like that of a link."""
     start, end = state.pos, state.posMax
     if silent or not state.src.startswith("==", start, end):
         return False
@@ -136,17 +136,17 @@ def highlight(state: StateInline, silent: bool) -> bool:
 
 
 def _highlight_end(state: StateInline) -> int:
-    """Where the closing `==` stands, outside of code and links; -1 if nowhere."""
-    start, memory = state.pos, -1 - state.posMax
-    if memory in state.cache:  # the search for an earlier one came to the end: else this would be quadratic
+    """The position of the closing `==` outside of code and links; -1 if there is none."""
+    start, cache_key = state.pos, -1 - state.posMax
+    if cache_key in state.cache:  # an earlier search reached the end; repeating it would take quadratic time
         return -1
     state.pos = start + 2
     while state.pos < state.posMax - 1:
-        here = state.pos
-        if state.src.startswith("==", here) and here > start + 2 and not state.src[here - 1].isspace():
+        position = state.pos
+        if state.src.startswith("==", position) and position > start + 2 and not state.src[position - 1].isspace():
             state.pos = start
-            return here
+            return position
         state.md.inline.skipToken(state)
     state.pos = start
-    state.cache[memory] = start
+    state.cache[cache_key] = start
     return -1

@@ -1,6 +1,5 @@
 """
-Parsing what is inside paragraphs: from one character that can mean something to the next, and only as long as the
-work is in proportion.
+Parse the content of paragraphs: from one character that can be markup to the next, within a budget of steps.
 """
 
 import re
@@ -19,15 +18,15 @@ from mirrord.codec.states import InlineState
 InlineRule = Callable[[StateInline, bool], bool]
 
 _STEPS_PER_CHARACTER = 4
-_FREE_STEPS = 100  # so that short texts never reach the limit
+_FREE_STEPS = 100  # added to every text's budget, so that short texts never reach the limit
 
 
 class Inlines(ParserInline):
     """
-    The parser of *plain* with its rules, each asked only at a character it looks for, and counted.
+    The parser *plain* with its rules, each tried only at one of its characters, and counted.
 
-    markup: matches at least where a rule begins, a link's text and a highlight end.
-    deepest: the level at which nothing is looked for any more.
+    markup: matches at least where a rule can begin, and where the text of a link and a highlight end.
+    deepest: the level from which on no markup is parsed.
     """
 
     def __init__(
@@ -53,8 +52,8 @@ class Inlines(ParserInline):
             super().tokenize(state)
             return
         while (start := state.pos) < end:
-            found = search(src, start)
-            at = found.start() if found else end
+            match = search(src, start)
+            at = match.start() if match else end
             if at >= end:
                 state.append_pending(src[start:end])
                 break
@@ -64,7 +63,7 @@ class Inlines(ParserInline):
             for rule in self._rules.get(src[at], ()):
                 if rule(state, False):
                     if state.pos <= at:
-                        raise RuntimeError("a rule found something that takes no place")
+                        raise RuntimeError("a rule matched without consuming any text")
                     break
             else:
                 state.append_pending(src[at])
@@ -80,15 +79,15 @@ class Inlines(ParserInline):
         if start in state.cache or state.level >= self._deepest:
             super().skipToken(state)
             return
-        found = self.terminator_re.search(state.src, start)
-        at = found.start() if found else state.posMax
+        match = self.terminator_re.search(state.src, start)
+        at = match.start() if match else state.posMax
         if at > start:
             state.pos = at
-        elif not self._skip(state):
+        elif not self._skip_markup(state):
             state.pos += 1
         state.cache[start] = state.pos
 
-    def _skip(self, state: StateInline) -> bool:
+    def _skip_markup(self, state: StateInline) -> bool:
         state.level += 1
         is_skipped = any(rule(state, True) for rule in self._rules.get(state.src[state.pos], ()))
         state.level -= 1
@@ -97,15 +96,15 @@ class Inlines(ParserInline):
 
 def parse_texts(state: StateCore) -> None:
     """
-    The core's rule for inline content; text in which it fails, or which is nested too deep, is marked opaque.
+    The core rule for inline content; text on which it fails, or which is nested too deep, is marked opaque.
 
-    Text without markup stays as it is, without children.
+    Text without markup gets no children.
     """
-    parser, needed, deepest = state.md.inline, state.md.inline.terminator_re, state.md.options["maxNesting"] - 1
+    parser, markup, deepest = state.md.inline, state.md.inline.terminator_re, state.md.options["maxNesting"] - 1
     for token in state.tokens:
         if token.type != "inline":
             continue
-        if not needed.search(token.content):
+        if not markup.search(token.content):
             continue
         state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
         children: list[Token] = []

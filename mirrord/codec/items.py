@@ -1,4 +1,4 @@
-"""Items of lists: unchanged ones keep their lines, changed ones their markers."""
+"""Rearrange list items: unchanged ones keep their lines, changed ones their markers."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -18,26 +18,26 @@ Inside = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
 _NUMBER = re.compile(r"\d+")
 
 
-def rearranged(cut: Cut, wanted: Node, inside: Inside) -> list[Line]:
+def rearranged(cut: Cut, new_list: Node, inside: Inside) -> list[Line]:
     """
-    The lines of a list, *cut* into its items, turned into the list *wanted*, which is normal.
+    The lines of a list, *cut* into its items, turned into the normal list *new_list*.
 
-    inside: turns an item's lines and its old blocks into the lines of new ones.
+    inside: turns the lines and old blocks of an item into the lines of its new blocks.
 
     Raises:
         Damaged: Markdown cannot hold it, or the items cannot be taken apart.
     """
-    items = [block_of(item) for item in wanted.get("content", [])]
+    items = [block_of(item) for item in new_list.get("content", [])]
     pieces: list[Piece] = []
-    above: Marker | None = None
+    marker: Marker | None = None
     for block, pair in zip(items, replacing([part.block for part in cut.parts], items), strict=True):
         item, old = block.normal, pair.old if pair else None
-        own = _old_marker(cut, old)
-        above = _marker(cut, wanted, item, own, above)
-        if pair and pair.equal and own == above:
+        old_marker = _old_marker(cut, old)
+        marker = _choose_marker(cut, new_list, item, old_marker, marker)
+        if pair and pair.equal and old_marker == marker:
             pieces.append(Piece(block, cut.part(pair.old), old, fresh=False))
         else:
-            pieces.append(Piece(block, _rewritten(cut, item, old, above, inside), old, fresh=True))
+            pieces.append(Piece(block, _rewrite_item(cut, item, old, marker, inside), old, fresh=True))
     return joined(cut, pieces, item_gap(cut))
 
 
@@ -45,23 +45,23 @@ def _old_marker(cut: Cut, index: int | None) -> Marker | None:
     if index is None:
         return None
     part = cut.parts[index]
-    return marker_of(cut.lines[part.start], task=_state(part.node) is not None)
+    return marker_of(cut.lines[part.start], task=_task_state(part.node) is not None)
 
 
-def _marker(cut: Cut, wanted: Node, item: Node, own: Marker | None, above: Marker | None) -> Marker:
-    """The item's *own* marker, else one like that *above* or, of a new first one, that of the old first."""
-    marker = own or above or _old_marker(cut, 0) or Marker("", "-", " ")
-    if wanted["type"] == "orderedList":
-        start = wanted.get("attrs", {}).get("start", 1)
-        if above is None and isinstance(start, int):
-            marker = _numbered(marker, start)
-        elif above and own is None:
-            marker = _numbered(above, _number(above) + (1 if _counts(cut) else 0))
-    return replace(marker, box=_box(item, own))
+def _choose_marker(cut: Cut, new_list: Node, item: Node, old_marker: Marker | None, previous: Marker | None) -> Marker:
+    """The item's *old_marker* marker, else one like that *previous*; for a new first item that of the old first one."""
+    marker = old_marker or previous or _old_marker(cut, 0) or Marker("", "-", " ")
+    if new_list["type"] == "orderedList":
+        start = new_list.get("attrs", {}).get("start", 1)
+        if previous is None and isinstance(start, int):
+            marker = _with_number(marker, start)
+        elif previous and old_marker is None:
+            marker = _with_number(previous, _number_of(previous) + (1 if _has_rising_numbers(cut) else 0))
+    return replace(marker, box=_write_box(item, old_marker))
 
 
-def _state(item: Node) -> bool | None:
-    """Whether a task is done; None: the item has no box. Among items without one, a box is raw text."""
+def _task_state(item: Node) -> bool | None:
+    """Whether a task is done; None: the item has no box. In a list of other items, a box is raw text."""
     if item["type"] == "taskItem":
         return bool(item.get("attrs", {}).get("checked"))
     raw = _first_inline(item).get("attrs", {}).get("raw")
@@ -73,58 +73,58 @@ def _first_inline(item: Node) -> Node:
     return next(iter(first.get("content", [])), first) if first["type"] == "paragraph" else first
 
 
-def _content(item: Node) -> Sequence[Node]:
-    """The blocks of an item, without its box."""
+def _content_without_box(item: Node) -> Sequence[Node]:
+    """The blocks of an item without its box."""
     content = item.get("content", [])
-    if item["type"] == "taskItem" or _state(item) is None:
+    if item["type"] == "taskItem" or _task_state(item) is None:
         return content
-    _, *rest = content[0].get("content", [])
-    first = normal({"type": "paragraph", "content": rest})
-    return [first, *content[1:]] if rest else content[1:]
+    _, *inlines = content[0].get("content", [])
+    first = normal({"type": "paragraph", "content": inlines})
+    return [first, *content[1:]] if inlines else content[1:]
 
 
-def _box(item: Node, own: Marker | None) -> str:
-    state = _state(item)
+def _write_box(item: Node, old_marker: Marker | None) -> str:
+    state = _task_state(item)
     if state is None:
         return ""
-    if own and own.box and ("x" in own.box.lower()) == state:
-        return own.box
+    if old_marker and old_marker.box and ("x" in old_marker.box.lower()) == state:
+        return old_marker.box
     return f"{DONE if state else TODO} "
 
 
-def _number(marker: Marker) -> int:
-    found = _NUMBER.match(marker.sign)
-    return int(found[0]) if found else 0
+def _number_of(marker: Marker) -> int:
+    match = _NUMBER.match(marker.sign)
+    return int(match[0]) if match else 0
 
 
-def _numbered(marker: Marker, number: int) -> Marker:
-    """*marker* with another number, as many digits wide as before where it was filled up with zeros."""
-    if number == _number(marker):
+def _with_number(marker: Marker, number: int) -> Marker:
+    """*marker* with another number; a number padded with zeros keeps its width."""
+    if number == _number_of(marker):
         return marker
     digits = marker.sign[:-1]
     width = len(digits) if digits.startswith("0") else 0
     return replace(marker, sign=f"{number:0{width}d}{marker.sign[-1]}" if width else f"{number}{marker.sign[-1]}")
 
 
-def _counts(cut: Cut) -> bool:
+def _has_rising_numbers(cut: Cut) -> bool:
     first, second = _old_marker(cut, 0), _old_marker(cut, 1) if len(cut.parts) > 1 else None
-    return not first or not second or _number(first) != _number(second)
+    return not first or not second or _number_of(first) != _number_of(second)
 
 
-def _rewritten(cut: Cut, item: Node, old: int | None, marker: Marker, inside: Inside) -> list[Line]:
+def _rewrite_item(cut: Cut, item: Node, old: int | None, marker: Marker, inside: Inside) -> list[Line]:
     if old is None:
-        return marked([], marker).around(_boxless(inside([], [], _content(item)), marker))
+        return marked([], marker).around(_escape_box(inside([], [], _content_without_box(item)), marker))
     part = cut.parts[old]
-    own = _old_marker(cut, old) or marker
-    frame = marked(cut.lines[part.start : part.end], own)
-    before = _content(part.node)
-    lines = _boxless(inside(frame.inner if before else [], before, _content(item)), marker)
-    result = frame.around(lines) if own == marker else marked_anew(frame, lines, marker)
+    old_marker = _old_marker(cut, old) or marker
+    frame = marked(cut.lines[part.start : part.end], old_marker)
+    before = _content_without_box(part.node)
+    lines = _escape_box(inside(frame.inner if before else [], before, _content_without_box(item)), marker)
+    result = frame.around(lines) if old_marker == marker else marked_anew(frame, lines, marker)
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]
 
 
-def _boxless(lines: list[Line], marker: Marker) -> list[Line]:
-    """The lines of an item, whose text is not taken for the box of a task, which only stands in items."""
+def _escape_box(lines: list[Line], marker: Marker) -> list[Line]:
+    """Item lines with a leading `[ ]` escaped, which would be read as the box of a task."""
     if marker.box or not lines or lines[0].at == 0 or not BOX.match(lines[0].text):
         return lines
     return [Line("\\" + lines[0].text), *lines[1:]]

@@ -1,4 +1,4 @@
-"""PURE: whether Markdown that is added behind a block is more of it: items of its list, rows of its table."""
+"""PURE: does Markdown added after a block continue it, as items of its list or rows of its table?"""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,16 +13,16 @@ _TABLE = "table_open"
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block that is in no other. parts: items of a list, rows of a table. is_tight: of a list."""
+    """A top-level block. parts: the number of a list's items or a table's rows. is_tight: of a list."""
 
     kind: str
     parts: int
     is_tight: bool
 
 
-def goes_on(own: str, new: str) -> bool:
-    """Whether *new*, on the line right behind *own*, is more of its last block, which stays as tight as it was."""
-    before, added, both = _blocks(own), _blocks(new), _blocks(f"{own}\n{new}")
+def goes_on(base: str, new: str) -> bool:
+    """Whether *new*, on the line directly after *base*, continues its last block and leaves a list tight."""
+    before, added, both = _read_blocks(base), _read_blocks(new), _read_blocks(f"{base}\n{new}")
     if not before or len(before) != len(both) or len(added) != 1:
         return False
     last, joined = before[-1], both[-1]
@@ -36,13 +36,13 @@ def goes_on(own: str, new: str) -> bool:
     return False
 
 
-def _blocks(text: str) -> list[_Block]:
+def _read_blocks(text: str) -> list[_Block]:
     tokens = parse_blocks(text)
     starts = [number for number, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
-    return [_block(tokens[start:end]) for start, end in pairwise([*starts, len(tokens)])]
+    return [_read_block(tokens[start:end]) for start, end in pairwise([*starts, len(tokens)])]
 
 
-def _block(tokens: list[Token]) -> _Block:
+def _read_block(tokens: list[Token]) -> _Block:
     kind = tokens[0].type
     part = "tr_open" if kind == _TABLE else "list_item_open"
     parts = sum(token.type == part and token.level <= 2 for token in tokens)

@@ -1,4 +1,4 @@
-"""The JSON Schema (draft 2020-12) of documents, made from the table."""
+"""The JSON Schema (draft 2020-12) of documents, generated from the table in `vocabulary`."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -13,13 +13,13 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 def json_schema() -> JsonObject:
     """The JSON Schema of a document."""
-    nodes: JsonObject = {f"node.{name}": _node(name) for name in NODES}
-    marks: JsonObject = {f"mark.{name}": _shape(name, {}, attributes) for name, attributes in MARKS.items()}
+    nodes: JsonObject = {f"node.{name}": _node_schema(name) for name in NODES}
+    marks: JsonObject = {f"mark.{name}": _object_schema(name, {}, attributes) for name, attributes in MARKS.items()}
     shared: JsonObject = {
-        "node": _one_of("node", list(NODES), _unknown_node()),
-        "mark": _one_of("mark", list(MARKS), _shape(None, {}, {})),
+        "node": _schema_by_type("node", list(NODES), _unknown_node_schema()),
+        "mark": _schema_by_type("mark", list(MARKS), _object_schema(None, {}, {})),
         "marks": {"type": "array", "items": {"$ref": "#/$defs/mark"}},
-        **{group: _allowed([group]) for group in ("block", "inline")},
+        **{group: _allowed_schema([group]) for group in ("block", "inline")},
     }
     return {
         "$schema": DRAFT,
@@ -29,42 +29,44 @@ def json_schema() -> JsonObject:
     }
 
 
-def _one_of(kind: str, known: list[str], unknown: JsonObject) -> JsonObject:
-    """The shape of its type, found by the type: validators then look into a node once, and name what is wrong in it."""
-    cases: list[Json] = [{"if": _typed({"const": name}), "then": {"$ref": f"#/$defs/{kind}.{name}"}} for name in known]
-    other: Json = {"if": _typed({"not": {"enum": list(known)}}), "then": unknown}
+def _schema_by_type(kind: str, names: list[str], unknown: JsonObject) -> JsonObject:
+    """A schema chosen by the type: validators then visit a node once, and name the fault in it."""
+    cases: list[Json] = [
+        {"if": _with_type({"const": name}), "then": {"$ref": f"#/$defs/{kind}.{name}"}} for name in names
+    ]
+    other: Json = {"if": _with_type({"not": {"enum": list(names)}}), "then": unknown}
     return {"type": "object", "required": ["type"], "allOf": [*cases, other]}
 
 
-def _typed(schema: JsonObject) -> JsonObject:
+def _with_type(schema: JsonObject) -> JsonObject:
     return {"properties": {"type": schema}}
 
 
-def _node(name: str) -> JsonObject:
+def _node_schema(name: str) -> JsonObject:
     node = NODES[name]
     parts: JsonObject = {}
     if node.inside is not None:
-        parts["content"] = _content(node.inside)
+        parts["content"] = _content_schema(node.inside)
     if node.group == "inline":
         parts["marks"] = {"$ref": "#/$defs/marks"}
     if name == "text":
         parts["text"] = {"type": "string"}
     filled = node.inside is not None and (node.inside.filled or node.inside.ordered)
     required = ["text"] if name == "text" else ["content"] if filled else []
-    return _shape(name, parts, attributes_of(name), required)
+    return _object_schema(name, parts, attributes_of(name), required)
 
 
-def _unknown_node() -> JsonObject:
+def _unknown_node_schema() -> JsonObject:
     anything: JsonObject = {"type": "array", "items": {"$ref": "#/$defs/node"}}
-    return _shape(None, {"content": anything, "marks": {"$ref": "#/$defs/marks"}}, {})
+    return _object_schema(None, {"content": anything, "marks": {"$ref": "#/$defs/marks"}}, {})
 
 
-def _shape(
+def _object_schema(
     name: str | None, parts: JsonObject, attributes: Mapping[str, Attribute], required: Sequence[str] = ()
 ) -> JsonObject:
-    """A node or mark of type *name* (None: of any); nothing beside its type, attributes and *parts*."""
+    """A node or mark of type *name* (None: any type) with only its type, attributes and *parts*."""
     needed: list[Json] = [key for key, attribute in attributes.items() if attribute.required]
-    attrs: JsonObject = {"type": "object", "properties": {key: _value(attributes[key]) for key in attributes}}
+    attrs: JsonObject = {"type": "object", "properties": {key: _value_schema(attributes[key]) for key in attributes}}
     return {
         "type": "object",
         "properties": {
@@ -77,7 +79,7 @@ def _shape(
     }
 
 
-def _value(attribute: Attribute) -> JsonObject:
+def _value_schema(attribute: Attribute) -> JsonObject:
     result: JsonObject = {"description": attribute.about}
     if attribute.values:
         result["enum"] = [*attribute.values, *([] if attribute.required else [None])]
@@ -88,23 +90,23 @@ def _value(attribute: Attribute) -> JsonObject:
     return result
 
 
-def _content(inside: Inside) -> JsonObject:
+def _content_schema(inside: Inside) -> JsonObject:
     if inside.ordered:
         each: list[Json] = [{"$ref": f"#/$defs/node.{name}"} for name in inside.names]
         return {"type": "array", "prefixItems": each, "minItems": len(each), "items": False}
-    items = _items(inside)
+    items = _item_schema(inside)
     return {"type": "array", "items": items, "minItems": 1} if inside.filled else {"type": "array", "items": items}
 
 
-def _items(inside: Inside) -> JsonObject:
+def _item_schema(inside: Inside) -> JsonObject:
     if inside.names == ("text",):
         return {"$ref": "#/$defs/node.text", "properties": {"marks": {"maxItems": 0}}}
     if len(inside.names) == 1 and inside.names[0] in ("block", "inline"):
         return {"$ref": f"#/$defs/{inside.names[0]}"}
-    return _allowed(inside.names)
+    return _allowed_schema(inside.names)
 
 
-def _allowed(names: Collection[str]) -> JsonObject:
-    """A node of these types or groups, or of one that is not in the table."""
+def _allowed_schema(names: Collection[str]) -> JsonObject:
+    """A node of these types or groups, or of a type that is not in the table."""
     barred: list[Json] = [name for name, node in NODES.items() if name not in names and node.group not in names]
-    return {"$ref": "#/$defs/node", **_typed({"not": {"enum": barred}})}
+    return {"$ref": "#/$defs/node", **_with_type({"not": {"enum": barred}})}

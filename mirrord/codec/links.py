@@ -1,4 +1,4 @@
-"""The links of a page and where they stand, so that moves can mend them."""
+"""The links of a page and their positions, so that moves can repair them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
-_INSIDE_WIKILINK = re.compile(r"\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]")  # begins with what can be searched for quickly
+_INSIDE_WIKILINK = re.compile(
+    r"\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]"
+)  # starts with literal text, which is searched for quickly
 _BEFORE_DESTINATION = re.compile(r"\]\([ \t\r\n]*|\]:\s*")
 _TICKS = re.compile(r"`+")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
@@ -32,13 +34,13 @@ _BLANKS = " \t\r\n"
 @dataclass(frozen=True, slots=True)
 class Link:
     """
-    A link as it stands in the text.
+    A link in a text.
 
     kind: wikilink, embed, markdown or image; a reference definition is markdown.
-    target: what is linked, percent-decoded in Markdown links; "" is the page itself.
-    heading: what follows `#`, `^id` for a block; None without `#`.
-    alias: the text shown, raw; None where the link has none of its own.
-    start, end: code points of the whole text, from the first bracket to behind the last.
+    target: the linked path or name, percent-decoded in Markdown links; "" is the page itself.
+    heading: the text after `#`, `^id` for a block; None without `#`.
+    alias: the raw label; None if the link has none of its own.
+    start, end: code points of the whole text, from the first bracket to after the last.
     """
 
     kind: str
@@ -51,13 +53,13 @@ class Link:
 
 def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
     """
-    The links within the mirror in order: not in code, comments and HTML, nor with a scheme or `//`.
+    The links within the mirror, in order; none in code, comments and HTML, and none with a scheme or `//`.
 
-    within: the regions of the body, where they are known.
+    within: the regions of the body, if the caller has them.
     """
     parts = split(text)
     offset = len(text) - len(parts.body)
-    result = list(_in_properties(text, offset))
+    result = list(_links_in_properties(text, offset))
     if "[" not in parts.body:
         return result
     for region in within or regions(parts.body):
@@ -65,68 +67,68 @@ def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
         if text.find("[", start, end) < 0:
             continue
         if region.kind == "inline":
-            result += _Scan(text, end).links(start)
+            result += _Scan(text, end).scan_links(start)
         elif region.kind == "definition":
-            result += _in_definition(text, start, end)
+            result += _links_in_definition(text, start, end)
     return sorted(result, key=lambda link: link.start)
 
 
 def mentions_of(text: str) -> Iterator[tuple[str, str]]:
-    """Kind and target of whatever links_of() may find, and of more: of what stands in code too. Many times as quick."""
-    for found in _INSIDE_WIKILINK.finditer(text):
-        yield "wikilink", found[1]
-        if found[1].endswith("\\"):
-            yield "wikilink", found[1][:-1]  # the bar of a table's row is escaped
-    for found in _BEFORE_DESTINATION.finditer(text):
-        target = parseLinkDestination(text, found.end(), len(text))
+    """Kind and target of all that links_of() may find, and of links in code too. Many times faster."""
+    for match in _INSIDE_WIKILINK.finditer(text):
+        yield "wikilink", match[1]
+        if match[1].endswith("\\"):
+            yield "wikilink", match[1][:-1]  # the bar of a table's row is escaped
+    for match in _BEFORE_DESTINATION.finditer(text):
+        target = parseLinkDestination(text, match.end(), len(text))
         if target.ok:
             yield from (
-                (link.kind, link.target) for link in _relative("markdown", target.str, None, 0, 0) if link.target
+                (link.kind, link.target) for link in _links_in_mirror("markdown", target.str, None, 0, 0) if link.target
             )
 
 
 def target_span(text: str, link: Link) -> tuple[int, int]:
-    """Where the target of a link of *text* is written: of a Markdown link the whole destination, angles and all."""
+    """The span of the target of a link in *text*; for a Markdown link the whole destination with its angles."""
     if link.kind in ("wikilink", "embed"):
-        found = WIKILINK.fullmatch(text, link.start, link.end)
-        start = (found or _none(link)).start(2)
+        match = WIKILINK.fullmatch(text, link.start, link.end)
+        start = (match or _refuse_link(link)).start(2)
         blanks = len(text[start : link.end]) - len(text[start : link.end].lstrip(_BLANKS))
         return start + blanks, start + len(link.target.rstrip(_BLANKS))
     if link.alias is None:
-        return (_DEFINITION.match(text, link.start, link.end) or _none(link)).end(), link.end
+        return (_DEFINITION.match(text, link.start, link.end) or _refuse_link(link)).end(), link.end
     start = link.start + len("![" if link.kind == "image" else "[") + len(link.alias) + len("](")
     while text[start] in _BLANKS:
         start += 1
     return start, parseLinkDestination(text, start, link.end).pos
 
 
-def _none(link: Link) -> NoReturn:
-    raise ValueError(f"no {link.kind} stands there")
+def _refuse_link(link: Link) -> NoReturn:
+    raise ValueError(f"there is no {link.kind} at this place")
 
 
-def _in_properties(text: str, end: int) -> Iterator[Link]:
-    source = _COMMENT.sub(lambda found: " " * len(found.group()), text[:end])
-    for found in WIKILINK.finditer(source):
-        yield from _wikilink(found)
+def _links_in_properties(text: str, end: int) -> Iterator[Link]:
+    source = _COMMENT.sub(lambda match: " " * len(match.group()), text[:end])
+    for match in WIKILINK.finditer(source):
+        yield from _links_of_wikilink(match)
 
 
-def _in_definition(text: str, start: int, end: int) -> Iterator[Link]:
-    found = _DEFINITION.match(text, start, end)
-    target = parseLinkDestination(text, found.end(), end) if found else None
-    if found and target and target.ok:
-        first = start + len(found.group()) - len(found.group().lstrip(_BLANKS + ">"))
-        yield from _relative("markdown", target.str, None, first, target.pos)
+def _links_in_definition(text: str, start: int, end: int) -> Iterator[Link]:
+    match = _DEFINITION.match(text, start, end)
+    target = parseLinkDestination(text, match.end(), end) if match else None
+    if match and target and target.ok:
+        first = start + len(match.group()) - len(match.group().lstrip(_BLANKS + ">"))
+        yield from _links_in_mirror("markdown", target.str, None, first, target.pos)
 
 
-def _wikilink(found: re.Match[str]) -> Iterator[Link]:
-    target, alias = found[2], found[4]
+def _links_of_wikilink(match: re.Match[str]) -> Iterator[Link]:
+    target, alias = match[2], match[4]
     if alias is not None:
         target = target.removesuffix("\\")  # in a table the bar is escaped
-    if target or found[3]:
-        yield Link("embed" if found[1] else "wikilink", target, found[3], alias, *found.span())
+    if target or match[3]:
+        yield Link("embed" if match[1] else "wikilink", target, match[3], alias, *match.span())
 
 
-def _relative(kind: str, target: str, alias: str | None, start: int, end: int) -> Iterator[Link]:
+def _links_in_mirror(kind: str, target: str, alias: str | None, start: int, end: int) -> Iterator[Link]:
     if target and not _ELSEWHERE.match(target):
         path, mark, heading = target.partition("#")
         yield Link(kind, unquote(path), unquote(heading) if mark else None, alias, start, end)
@@ -134,45 +136,45 @@ def _relative(kind: str, target: str, alias: str | None, start: int, end: int) -
 
 class _Scan:
     """
-    One pass over running text, with the brackets still open.
+    One pass over running text, with the open brackets.
 
-    A link holds no other link: where one ends, brackets still open are text, but for those of pictures.
+    A link holds no other link: at the end of one, brackets still open are text, except those of pictures.
     """
 
     def __init__(self, text: str, end: int) -> None:
         self.text, self.end = text, end
         self.brackets: list[re.Match[str]] = []
         self.pictures: list[re.Match[str]] = []
-        self.last_ticks: dict[int, int] = {}  # where the last run of so many backticks begins
+        self.last_ticks: dict[int, int] = {}  # start of the last run of backticks, by its length
 
-    def links(self, position: int) -> Iterator[Link]:
-        while found := _TOKEN.search(self.text, position, self.end):
-            position = found.end()
-            if found["ticks"]:
-                position = self.after_code(found)
-            elif found["wiki"]:
-                whole = WIKILINK.fullmatch(self.text, *found.span())
-                yield from self.wikilink(whole) if whole else ()
-            elif found["opening"]:
-                (self.pictures if found.group() == "![" else self.brackets).append(found)
-            elif found["closing"] and (opening := self.innermost()):
-                target = self.target(position)
+    def scan_links(self, position: int) -> Iterator[Link]:
+        while token := _TOKEN.search(self.text, position, self.end):
+            position = token.end()
+            if token["ticks"]:
+                position = self.skip_code(token)
+            elif token["wiki"]:
+                wikilink = WIKILINK.fullmatch(self.text, *token.span())
+                yield from self.close_wikilink(wikilink) if wikilink else ()
+            elif token["opening"]:
+                (self.pictures if token.group() == "![" else self.brackets).append(token)
+            elif token["closing"] and (opening := self.pop_innermost()):
+                target = self.read_target(position)
                 if target and len(self.pictures) < MAX_NESTING:
-                    yield from self.link(opening, found.start(), *target)
+                    yield from self.close_link(opening, token.start(), *target)
                     position = target[1]
 
-    def wikilink(self, found: re.Match[str]) -> Iterator[Link]:
-        if not found[1]:
+    def close_wikilink(self, wikilink: re.Match[str]) -> Iterator[Link]:
+        if not wikilink[1]:
             self.brackets.clear()
-        return _wikilink(found)
+        return _links_of_wikilink(wikilink)
 
-    def innermost(self) -> re.Match[str] | None:
-        """What the next bracket closes."""
+    def pop_innermost(self) -> re.Match[str] | None:
+        """The bracket that the next closing bracket closes."""
         is_picture = self.pictures and (not self.brackets or self.pictures[-1].start() > self.brackets[-1].start())
         still_open = self.pictures if is_picture else self.brackets
         return still_open.pop() if still_open else None
 
-    def after_code(self, ticks: re.Match[str]) -> int:
+    def skip_code(self, ticks: re.Match[str]) -> int:
         if not self.last_ticks:
             self.last_ticks = {
                 len(run.group()): run.start() for run in _TICKS.finditer(self.text, ticks.start(), self.end)
@@ -182,27 +184,27 @@ class _Scan:
         runs = _TICKS.finditer(self.text, ticks.end(), self.end)
         return next(run.end() for run in runs if len(run.group()) == len(ticks.group()))
 
-    def target(self, position: int) -> tuple[str, int] | None:
-        """The destination in parentheses at *position* and where they end."""
+    def read_target(self, position: int) -> tuple[str, int] | None:
+        """The destination in parentheses at *position*, and their end; None if there is none."""
         if not self.text.startswith("(", position, self.end):
             return None
-        found = parseLinkDestination(self.text, self.skip_blanks(position + 1), self.end)
-        if not found.ok:
+        destination = parseLinkDestination(self.text, self.skip_blanks(position + 1), self.end)
+        if not destination.ok:
             return None
-        after = self.skip_blanks(found.pos)
-        hint = parseLinkTitle(self.text, after, self.end) if after > found.pos else None
+        after = self.skip_blanks(destination.pos)
+        hint = parseLinkTitle(self.text, after, self.end) if after > destination.pos else None
         if hint and hint.ok:
             after = self.skip_blanks(hint.pos)
-        return (found.str, after + 1) if self.text.startswith(")", after, self.end) else None
+        return (destination.str, after + 1) if self.text.startswith(")", after, self.end) else None
 
     def skip_blanks(self, position: int) -> int:
         while position < self.end and self.text[position] in _BLANKS:
             position += 1
         return position
 
-    def link(self, opening: re.Match[str], close: int, target: str, end: int) -> Iterator[Link]:
+    def close_link(self, opening: re.Match[str], close: int, target: str, end: int) -> Iterator[Link]:
         alias = self.text[opening.end() : close]
         image = opening.group() == "!["
-        yield from _relative("image" if image else "markdown", target, alias, opening.start(), end)
+        yield from _links_in_mirror("image" if image else "markdown", target, alias, opening.start(), end)
         if not image:
             self.brackets.clear()

@@ -1,4 +1,4 @@
-"""What is said where a page does not have what somebody asked of it."""
+"""The error for a text or heading that a page does not have."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from mirrord.errors import UserError
 
 class Missed(UserError):
     """
-    The text does not have what an edit is about, or has it too often.
+    The page does not have the target of an edit, or has it too often.
 
-    found: how often; headings: those there are, where a heading was sought, else None.
+    found: number of occurrences. headings: the page's headings if a heading was sought, else None.
     """
 
     def __init__(self, sentence: str, found: int, headings: Sequence[str] | None = None) -> None:

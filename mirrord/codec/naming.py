@@ -1,4 +1,4 @@
-"""New ids of blocks: every top-level block and every item of a list has one, no two have the same."""
+"""Assign ids to blocks: every top-level block and every list item gets one, all distinct."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,50 +12,52 @@ from mirrord.codec.document import BLOCKS, Node
 from mirrord.codec.ids import HOLDERS, ITEMS, children_of, id_of, ids_in, with_id
 
 LENGTH: Final = 14  # hexadecimal digits of a derived id: 56 bits
-_FIRST = hashlib.blake2b(b"1 ", digest_size=LENGTH // 2)  # a copy of it is made in half the time
+_FIRST_HASH = hashlib.blake2b(b"1 ", digest_size=LENGTH // 2)  # copying it takes half the time of a new hash
 
 
 def identified(blocks: Sequence[Block]) -> list[Block]:
     """
-    A document's *blocks* with all their ids; of equal ones the first stays.
+    The *blocks* of a document with all their ids; of equal ids the first one stays.
 
-    New ids follow from what a block holds, so that two mirrors derive the same ones.
-    Nodes that lack nothing are the same objects.
+    New ids are derived from the content of a block, so that two mirrors derive the same ones.
+    Complete nodes stay the same objects.
     """
-    return _Ids(blocks).identified()
+    return _IdAssigner(blocks).complete()
 
 
-class _Ids:
+class _IdAssigner:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = blocks
-        self._known = {own for block in blocks for own in block.ids or ids_in(block.nodes)}  # not to be given again
-        self._seen: set[str] = set()
-        self._given: dict[bytes, int] = {}  # how many of one spelling got an id
+        self._used_ids = {
+            block_id for block in blocks for block_id in block.ids or ids_in(block.nodes)
+        }  # never assigned again
+        self._ids_so_far: set[str] = set()
+        self._counts: dict[bytes, int] = {}  # number of ids assigned, by JSON
 
-    def identified(self) -> list[Block]:
-        return [self._completed(block) for block in self._blocks]
+    def complete(self) -> list[Block]:
+        return [self._complete_block(block) for block in self._blocks]
 
-    def _completed(self, block: Block) -> Block:
-        if block.ids and self._seen.isdisjoint(block.ids):
-            self._seen.update(block.ids)
+    def _complete_block(self, block: Block) -> Block:
+        if block.ids and self._ids_so_far.isdisjoint(block.ids):
+            self._ids_so_far.update(block.ids)
             return block
         ids: list[str] = []
-        nodes = tuple([self._complete(node, ids, needs=node["type"] in BLOCKS) for node in block.nodes])
+        nodes = tuple([self._complete_node(node, ids, needs=node["type"] in BLOCKS) for node in block.nodes])
         return block.carrying(nodes, tuple(ids))
 
-    def _complete(self, node: Node, ids: list[str], *, needs: bool) -> Node:
-        """*node* with *ids*, to which those are added; it gets one if it *needs* one or has somebody else's."""
-        own = id_of(node) if "attrs" in node else None
-        if needs if own is None else own in self._seen:
-            own = self._new_id(_spelled(node))
-            node = with_id(node, own)
-        if own is not None:
-            self._seen.add(own)
-            ids.append(own)
+    def _complete_node(self, node: Node, ids: list[str], *, needs: bool) -> Node:
+        """*node* with all ids, which are appended to *ids*; it gets one if it *needs* one or its id is a duplicate."""
+        node_id = id_of(node) if "attrs" in node else None
+        if needs if node_id is None else node_id in self._ids_so_far:
+            node_id = self._new_id(_json_of(node))
+            node = with_id(node, node_id)
+        if node_id is not None:
+            self._ids_so_far.add(node_id)
+            ids.append(node_id)
         if not (children := children_of(node)):
             return node
         completed = [
-            self._complete(child, ids, needs=child["type"] in ITEMS)
+            self._complete_node(child, ids, needs=child["type"] in ITEMS)
             if "attrs" in child or child["type"] in HOLDERS
             else child
             for child in children
@@ -66,21 +68,21 @@ class _Ids:
 
     def _new_id(self, spelled: bytes) -> str:
         while True:
-            number = self._given[spelled] = self._given.get(spelled, 0) + 1
-            made = _digest(number, spelled)
-            if made not in self._known:
-                self._known.add(made)
-                return made
+            number = self._counts[spelled] = self._counts.get(spelled, 0) + 1
+            new_id = _digest_of(number, spelled)
+            if new_id not in self._used_ids:
+                self._used_ids.add(new_id)
+                return new_id
 
 
-def _digest(number: int, spelled: bytes) -> str:
-    started = _FIRST.copy() if number == 1 else hashlib.blake2b(b"%d " % number, digest_size=LENGTH // 2)
-    started.update(spelled)
-    return started.hexdigest()
+def _digest_of(number: int, spelled: bytes) -> str:
+    digest = _FIRST_HASH.copy() if number == 1 else hashlib.blake2b(b"%d " % number, digest_size=LENGTH // 2)
+    digest.update(spelled)
+    return digest.hexdigest()
 
 
-def _spelled(node: Node) -> bytes:
+def _json_of(node: Node) -> bytes:
     try:
         return orjson.dumps(node)
-    except orjson.JSONEncodeError:  # of an app: a number too large, or nested too deep
+    except orjson.JSONEncodeError:  # written by an app: a number too large, or nested too deep
         return repr(node).encode(errors="surrogatepass")

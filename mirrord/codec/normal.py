@@ -1,7 +1,7 @@
-"""The normal form of documents, in which two are compared and from which Markdown is written.
+"""The normal form of documents, used to compare them and to write Markdown.
 
-It leaves out what Markdown has no place for and nobody would miss: block ids, attributes that say
-nothing, empty paragraphs, white space at the edges of blocks, lines and emphasis.
+It leaves out details that Markdown has no place for and that have no meaning: block ids, default
+attributes, empty paragraphs, white space at the edges of blocks, lines and emphasis.
 """
 
 import json
@@ -16,107 +16,107 @@ from mirrord.codec.properties import Json
 from mirrord.codec.schema import DEFAULTS, IGNORED
 from mirrord.codec.text import unix
 
-_OURS = frozenset(["id"])
+_OWN_ATTRIBUTES = frozenset(["id"])
 _LINE_EDGES = re.compile(r"[ \t]*\n[ \t]*")
-_OUTER = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
+_OUTER_SPACE = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 def normal(node: Node) -> Node:
-    """The normal form of *node*; a node of unknown type is kept as it is."""
+    """The normal form of *node*; a node of unknown type stays unchanged."""
     name = node["type"]
     if name not in BLOCKS and name not in INLINE and name != "doc":
         return node
     result: Node = {"type": name}
-    content = _content(name, node.get("content") or [])
+    content = _normalize_content(name, node.get("content") or [])
     if name == "paragraph" and not content:
         return result
-    if attrs := _attrs(name, node.get("attrs")):
+    if attrs := _normalize_attrs(name, node.get("attrs")):
         result["attrs"] = attrs
     if "text" in node:
         result["text"] = unix(node["text"])
     if content:
         result["content"] = content
-    if marks := [mark for mark in map(_mark, node.get("marks") or ()) if mark != {"type": "textStyle"}]:
+    if marks := [mark for mark in map(_normalize_mark, node.get("marks") or ()) if mark != {"type": "textStyle"}]:
         result["marks"] = marks
     return result
 
 
 def fingerprint(node: Node) -> str:
-    """Of a normal node: the same for equal ones, in whatever order their marks are."""
-    ordered = _ordered(node)
+    """The fingerprint of a normal node: equal for equal nodes, regardless of the order of their marks."""
+    ordered = _with_ordered_marks(node)
     try:
         return orjson.dumps(ordered, option=orjson.OPT_SORT_KEYS).decode()
-    except orjson.JSONEncodeError:  # of an app: a number too large, or nested too deep
+    except orjson.JSONEncodeError:  # written by an app: a number too large, or nested too deep
         return json.dumps(ordered, sort_keys=True)
 
 
-def difference(wanted: Node, got: Node | None) -> str:
-    """What *got* lacks of *wanted*, both normal: the path to the first difference."""
-    name = wanted["type"]
+def difference(expected: Node, got: Node | None) -> str:
+    """The path to the first difference of *got* from *expected*, both normal."""
+    name = expected["type"]
     if got is None or got["type"] != name:
         return name
-    if missing := _differing(wanted.get("attrs", {}), got.get("attrs", {})):
+    if missing := _differing_keys(expected.get("attrs", {}), got.get("attrs", {})):
         return f"{name} ({missing})"
-    mine, theirs = wanted.get("content", []), got.get("content", [])
+    mine, theirs = expected.get("content", []), got.get("content", [])
     for child, other in zip(mine, theirs, strict=False):
         if fingerprint(child) != fingerprint(other):
             return f"{name} > {difference(child, other)}"
     return f"{name} > {mine[len(theirs)]['type']}" if len(mine) > len(theirs) else name
 
 
-def _differing(wanted: Mapping[str, Json], got: Mapping[str, Json]) -> str:
-    return ", ".join(sorted(key for key in wanted.keys() | got.keys() if wanted.get(key) != got.get(key)))
+def _differing_keys(expected: Mapping[str, Json], got: Mapping[str, Json]) -> str:
+    return ", ".join(sorted(key for key in expected.keys() | got.keys() if expected.get(key) != got.get(key)))
 
 
-def _ordered(node: Node) -> Node:
+def _with_ordered_marks(node: Node) -> Node:
     content, marks = node.get("content"), node.get("marks") or []
     if len(marks) < 2 and not (content and any("content" in child or "marks" in child for child in content)):
         return node
-    result: Node = {**node, "marks": sorted(marks, key=_order)} if marks else {**node}
+    result: Node = {**node, "marks": sorted(marks, key=_mark_order)} if marks else {**node}
     if content:
-        result["content"] = [_ordered(child) for child in content]
+        result["content"] = [_with_ordered_marks(child) for child in content]
     return result
 
 
-def _order(mark: Mark) -> str:
+def _mark_order(mark: Mark) -> str:
     return json.dumps(mark, sort_keys=True)
 
 
-def _attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, Json]:
+def _normalize_attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, Json]:
     defaults = DEFAULTS.get(name, {})
-    ignored = _OURS if name in BLOCKS else IGNORED.get(name, frozenset())
+    ignored = _OWN_ATTRIBUTES if name in BLOCKS else IGNORED.get(name, frozenset())
     return {
-        key: _value(key, value)
+        key: _normalize_value(key, value)
         for key, value in (attrs or {}).items()
-        if value is not None and key not in ignored and not _is(value, defaults.get(key))
+        if value is not None and key not in ignored and not _is_default(value, defaults.get(key))
     }
 
 
-def _value(key: str, value: Json) -> Json:
+def _normalize_value(key: str, value: Json) -> Json:
     if not isinstance(value, str):
         return value
     return unix(value).strip() if key == "latex" else unix(value)
 
 
-def _is(value: Json, default: Json) -> bool:
+def _is_default(value: Json, default: Json) -> bool:
     return type(value) is type(default) and value == default
 
 
-def _mark(mark: Mark) -> Mark:
-    attrs = _attrs(mark["type"], mark.get("attrs"))
+def _normalize_mark(mark: Mark) -> Mark:
+    attrs = _normalize_attrs(mark["type"], mark.get("attrs"))
     return {"type": mark["type"], "attrs": attrs} if attrs else {"type": mark["type"]}
 
 
-def _content(name: str, content: Sequence[Node]) -> list[Node]:
+def _normalize_content(name: str, content: Sequence[Node]) -> list[Node]:
     if name in TEXTBLOCKS or name == "detailsSummary":
-        return _trimmed(_merged(_hoisted(_split(content))))
+        return _trim(_merge_texts(_hoist_all_emphasis(_split_outer_space(content))))
     if name == "codeBlock":
-        return _code(content)
+        return _normalize_code(content)
     children = [normal(child) for child in wrapped(content)]
     return [child for child in children if child["type"] != "paragraph" or len(child) > 1]
 
 
-def _code(content: Sequence[Node]) -> list[Node]:
+def _normalize_code(content: Sequence[Node]) -> list[Node]:
     if any(child["type"] != "text" or child.get("marks") for child in content):
         return list(content)
     text = unix("".join(child["text"] for child in content))
@@ -124,7 +124,7 @@ def _code(content: Sequence[Node]) -> list[Node]:
 
 
 def wrapped(content: Sequence[Node]) -> Iterator[Node]:
-    """Runs of inline nodes where blocks are due, in paragraphs: to some editors an image is a block."""
+    """Wrap runs of inline nodes among blocks in paragraphs: some editors treat an image as a block."""
     for inline, children in groupby(content, key=_is_inline):
         if not inline:
             yield from children
@@ -139,20 +139,20 @@ def _is_inline(node: Node) -> bool:
     return node["type"] in INLINE
 
 
-def _split(content: Sequence[Node]) -> Iterator[Node]:
-    """The inline nodes, outer white space of texts as texts of its own."""
+def _split_outer_space(content: Sequence[Node]) -> Iterator[Node]:
+    """The inline nodes, with the white space around texts split into texts of its own."""
     for child in map(normal, content):
         if "text" not in child:
             yield child
         elif is_code(child):
             yield {**child, "text": child["text"].replace("\n", " ")}
-        elif found := _OUTER.fullmatch(child["text"]):
-            for part in filter(None, found.groups()):
+        elif match := _OUTER_SPACE.fullmatch(child["text"]):
+            for part in filter(None, match.groups()):
                 yield {**child, "text": part}
 
 
 def is_code(node: Node) -> bool:
-    """Whether a normal *node* is written as code, in which every blank counts."""
+    """Whether a normal *node* is written as code, where every blank counts."""
     return {"type": "code"} in node.get("marks", [])
 
 
@@ -160,22 +160,22 @@ def _is_link(node: Node) -> bool:
     return any(mark["type"] == "link" for mark in node.get("marks", []))
 
 
-def _hoisted(content: Iterator[Node]) -> list[Node]:
-    """Emphasis taken off the blanks and breaks at both ends of each run of it."""
+def _hoist_all_emphasis(content: Iterator[Node]) -> list[Node]:
+    """Remove emphasis from the blanks and breaks at both ends of each emphasized run."""
     result = list(content)
     for name in {mark["type"] for node in result for mark in node.get("marks", [])} & DELIMITED:
-        _hoist(result, name, range(len(result)))
-        _hoist(result, name, range(len(result) - 1, -1, -1))
+        _hoist_emphasis(result, name, range(len(result)))
+        _hoist_emphasis(result, name, range(len(result) - 1, -1, -1))
     return result
 
 
-def _hoist(content: list[Node], name: str, order: range) -> None:
+def _hoist_emphasis(content: list[Node], name: str, order: range) -> None:
     inside = False
     for index in order:
         node = content[index]
         marked = any(mark["type"] == name for mark in node.get("marks", []))
         if marked and not inside and _is_blank(node):
-            content[index] = _without(node, name)
+            content[index] = _without_mark(node, name)
         else:
             inside = marked
 
@@ -184,7 +184,7 @@ def _is_blank(node: Node) -> bool:
     return node["type"] == "hardBreak" or ("text" in node and node["text"].isspace() and not is_code(node))
 
 
-def _without(node: Node, name: str) -> Node:
+def _without_mark(node: Node, name: str) -> Node:
     marks = [mark for mark in node["marks"] if mark["type"] != name]
     result: Node = {**node, "marks": marks}
     if not marks:
@@ -192,7 +192,7 @@ def _without(node: Node, name: str) -> Node:
     return result
 
 
-def _merged(content: Sequence[Node]) -> list[Node]:
+def _merge_texts(content: Sequence[Node]) -> list[Node]:
     runs: list[list[Node]] = []
     for node in content:
         if "text" in node and runs and "text" in runs[-1][0] and _is_marked_like(runs[-1][0], node):
@@ -204,11 +204,11 @@ def _merged(content: Sequence[Node]) -> list[Node]:
 
 def _is_marked_like(node: Node, other: Node) -> bool:
     mine, theirs = node.get("marks", []), other.get("marks", [])
-    return mine == theirs or sorted(mine, key=_order) == sorted(theirs, key=_order)
+    return mine == theirs or sorted(mine, key=_mark_order) == sorted(theirs, key=_mark_order)
 
 
-def _trimmed(content: Sequence[Node]) -> list[Node]:
-    """No blanks at the edges of the block, of its lines and around its hard breaks."""
+def _trim(content: Sequence[Node]) -> list[Node]:
+    """Remove blanks at the edges of the block, of its lines and around its hard breaks."""
     result: list[Node] = []
     strip = " \n"
     for node in content:

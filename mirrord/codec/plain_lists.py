@@ -1,4 +1,4 @@
-"""Lists of one-line items, by far the commonest ones, in one step; all others are left to the parser's own rule."""
+"""Parse lists of one-line items, by far the most common, in one step; the parser's own rule handles all others."""
 
 import re
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from markdown_it.rules_block import StateBlock
 
 from mirrord.codec.states import made
 
-# what begins with a sign of another block and is none, as `[[page]]` and `**bold**` are
+# also texts that only look like the start of another block, such as `[[page]]` and `**bold**`
 _ITEM = re.compile(r"[*+-] (?:[^\s\d`~$%>*_+\[<#|:=-]|`(?!``)|\[\[|[*_]+[^\s*_-]|\d+[^\d.)])")
-_DEEP = 4  # levels that a list and what is in it take up
+_LIST_LEVELS = 4  # levels that a list and its content take up
 
 
 def plain_list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Bullets in a row with the same sign and indent, and behind them a blank line or nothing."""
+    """Consecutive bullets with the same sign and indent, followed by a blank line or the end."""
     indent, sign = state.sCount[start], state.src[state.bMarks[start] + state.tShift[start]]
     is_ours = not silent and state.blkIndent <= indent < state.blkIndent + 4 and end == state.lineMax
-    if not is_ours or state.level + _DEEP > state.md.options["maxNesting"]:
+    if not is_ours or state.level + _LIST_LEVELS > state.md.options["maxNesting"]:
         return False
     last = start
     while last < end and state.sCount[last] == indent and _is_item(state, last, sign):
@@ -26,7 +26,7 @@ def plain_list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     behind = state.skipEmptyLines(last)
     if last == start or (last < end and (behind == last or _may_go_on(state, behind, indent, sign))):
         return False
-    _push(state, sign, [*range(start, last), behind])
+    _push_list(state, sign, [*range(start, last), behind])
     state.line = behind
     return True
 
@@ -37,14 +37,14 @@ def _is_item(state: StateBlock, line: int, sign: str) -> bool:
 
 
 def _may_go_on(state: StateBlock, line: int, indent: int, sign: str) -> bool:
-    """Whether the *line*, behind a blank one, may belong to the list."""
+    """Whether *line*, which follows a blank one, may belong to the list."""
     if line >= state.lineMax:
         return False
     return state.sCount[line] > indent or state.src.startswith(sign, state.bMarks[line] + state.tShift[line])
 
 
-def _push(state: StateBlock, sign: str, lines: Sequence[int]) -> None:
-    """lines: where each item begins, and where the last one ends."""
+def _push_list(state: StateBlock, sign: str, lines: Sequence[int]) -> None:
+    """Push the tokens of a list. lines: the first line of each item, and the end of the last one."""
     level = state.level
     opening = made("bullet_list_open", "ul", 1, level, block=True)
     closing = made("bullet_list_close", "ul", -1, level, block=True)

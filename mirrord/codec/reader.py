@@ -1,4 +1,4 @@
-"""Reading: a page's Markdown as a TipTap document. Total: whatever is not understood stays as a raw block."""
+"""Read the Markdown of a page as a TipTap document. Total: unsupported Markdown stays as a raw block."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from mirrord.codec.text import unix
 _HOLDERS = frozenset(
     ["listItem", "taskItem", "blockquote", "callout", "detailsContent", "tableHeader", "tableCell", "footnoteDef"]
 )
-FENCE = "tiptap-node"  # the info string of a fence that holds a node Markdown lacks, as JSON
+FENCE = "tiptap-node"  # the info string of a fence with the JSON of a node that Markdown has no form for
 
 DONE, TODO = "[x]", "[ ]"  # the boxes of tasks
 
@@ -31,7 +31,7 @@ def read(text: str) -> Document:
 
 
 def nodes(page: Outline) -> list[Node]:
-    """One node a segment."""
+    """The nodes of a page, one for each segment."""
     return [
         raw_block(unix(page.source(index))) if segment.tokens is None else read_block(segment.tokens)
         for index, segment in enumerate(page.segments)
@@ -39,40 +39,40 @@ def nodes(page: Outline) -> list[Node]:
 
 
 def raw_block(source: str) -> Node:
-    """Markdown the schema lacks, as a block."""
+    """Markdown without a form in the schema, as a block."""
     return {"type": "rawBlock", "attrs": {"raw": source}}
 
 
 def read_block(tokens: Sequence[Token]) -> Node:
-    """The node of one block's tokens."""
-    found: list[Node] = []
-    around: list[tuple[Token, list[Node]]] = []  # what is open, with what was found before it
+    """The node of the tokens of one block."""
+    nodes: list[Node] = []
+    open_tokens: list[tuple[Token, list[Node]]] = []  # the open tokens, with the nodes read before each
     for token in tokens:
         if token.nesting == 1:
-            around.append((token, found))
-            found = []
+            open_tokens.append((token, nodes))
+            nodes = []
         elif token.nesting == -1:
-            opening, before = around.pop()
-            nodes = _CONTAINERS[opening.type](opening, found)
-            before += _given(opening, nodes) if opening.meta else nodes
-            found = before
+            opening, outer_nodes = open_tokens.pop()
+            block_nodes = _CONTAINERS[opening.type](opening, nodes)
+            outer_nodes += _with_comment_attrs(opening, block_nodes) if opening.meta else block_nodes
+            nodes = outer_nodes
         elif token.type == "inline":
-            found += read_inline(token)
+            nodes += read_inline(token)
         else:
-            found += _given(token, [_LEAVES[token.type](token)])
-    return found[0]
+            nodes += _with_comment_attrs(token, [_LEAVES[token.type](token)])
+    return nodes[0]
 
 
-def _given(token: Token, nodes: list[Node]) -> list[Node]:
-    """The node of *token* with the attributes of the comment before it, which override none of its own."""
-    given = token.meta.get("tiptap")
-    if given and nodes[0]["type"] != "table":
-        given = {key: value for key, value in given.items() if key != "id"}
-        nodes[0]["attrs"] = {**given, **nodes[0].get("attrs", {})}
+def _with_comment_attrs(token: Token, nodes: list[Node]) -> list[Node]:
+    """The node of *token* with the attributes of the comment before it; its own attributes take precedence."""
+    attrs = token.meta.get("tiptap")
+    if attrs and nodes[0]["type"] != "table":
+        attrs = {key: value for key, value in attrs.items() if key != "id"}
+        nodes[0]["attrs"] = {**attrs, **nodes[0].get("attrs", {})}
     return nodes
 
 
-def _node(name: str, content: list[Node], **attrs: object) -> list[Node]:
+def _make_node(name: str, content: list[Node], **attrs: object) -> list[Node]:
     node: Node = {"type": name}
     if attrs:
         node["attrs"] = attrs  # type: ignore[typeddict-item]
@@ -81,80 +81,80 @@ def _node(name: str, content: list[Node], **attrs: object) -> list[Node]:
     return [node]
 
 
-def _filled(content: list[Node]) -> list[Node]:
-    """Content for a node in which TipTap wants a block."""
+def _at_least_a_paragraph(content: list[Node]) -> list[Node]:
+    """Content for a node in which TipTap requires a block."""
     return content or [{"type": "paragraph"}]
 
 
-def _paragraph(token: Token, content: list[Node]) -> list[Node]:
+def _make_paragraph(token: Token, content: list[Node]) -> list[Node]:
     return [{"type": "paragraph", "content": content} if content else {"type": "paragraph"}]
 
 
-def _heading(token: Token, content: list[Node]) -> list[Node]:
-    return _node("heading", content, level=int(token.tag[1]))
+def _make_heading(token: Token, content: list[Node]) -> list[Node]:
+    return _make_node("heading", content, level=int(token.tag[1]))
 
 
-def _callout(token: Token, content: list[Node]) -> list[Node]:
+def _make_callout(token: Token, content: list[Node]) -> list[Node]:
     if len(content) > 1 and content[0] == {"type": "paragraph"}:
         content = content[1:]
     attrs = {key: token.meta[key] for key in ("type", "fold", "title")}
-    return _node("callout", _filled(content), **attrs)
+    return _make_node("callout", _at_least_a_paragraph(content), **attrs)
 
 
-def _details(token: Token, content: list[Node]) -> list[Node]:
+def _make_details(token: Token, content: list[Node]) -> list[Node]:
     summary, *blocks = content
-    body: Node = {"type": "detailsContent", "content": _filled(blocks)}
-    return _node("details", [summary, body], open=token.meta["open"])
+    body: Node = {"type": "detailsContent", "content": _at_least_a_paragraph(blocks)}
+    return _make_node("details", [summary, body], open=token.meta["open"])
 
 
-def _item(token: Token, content: list[Node]) -> list[Node]:
+def _make_item(token: Token, content: list[Node]) -> list[Node]:
     if not content or content[0]["type"] != "paragraph":
         content = [{"type": "paragraph"}, *content]
     if "checked" in token.meta:
-        return _node("taskItem", content, checked=token.meta["checked"])
-    return _node("listItem", content)
+        return _make_node("taskItem", content, checked=token.meta["checked"])
+    return _make_node("listItem", content)
 
 
-def _bullets(token: Token, items: list[Node]) -> list[Node]:
+def _make_bullet_list(token: Token, items: list[Node]) -> list[Node]:
     kinds = {item["type"] for item in items}
     if kinds == {"taskItem"}:
-        return _node("taskList", items)
-    return _node("bulletList", [_plain(item) for item in items] if "taskItem" in kinds else items)
+        return _make_node("taskList", items)
+    return _make_node("bulletList", [_to_plain_item(item) for item in items] if "taskItem" in kinds else items)
 
 
-def _numbers(token: Token, items: list[Node]) -> list[Node]:
-    return _node("orderedList", [_plain(item) for item in items], start=token.attrs.get("start", 1))
+def _make_ordered_list(token: Token, items: list[Node]) -> list[Node]:
+    return _make_node("orderedList", [_to_plain_item(item) for item in items], start=token.attrs.get("start", 1))
 
 
-def _plain(item: Node) -> Node:
-    """A task in a list of other items, for which TipTap has no place: its box is raw text."""
+def _to_plain_item(item: Node) -> Node:
+    """A task in a list of other items as a plain item; TipTap has no such tasks, so its box becomes raw text."""
     if item["type"] != "taskItem":
         return item
-    first, *rest = item["content"]
+    first, *other_blocks = item["content"]
     box = raw_inline(DONE if item["attrs"]["checked"] else TODO)
-    content = [box, *_after_blank(first.get("content", []))]
-    return {"type": "listItem", "content": [{"type": "paragraph", "content": content}, *rest]}
+    content = [box, *_with_leading_blank(first.get("content", []))]
+    return {"type": "listItem", "content": [{"type": "paragraph", "content": content}, *other_blocks]}
 
 
-def _after_blank(content: list[Node]) -> list[Node]:
+def _with_leading_blank(content: list[Node]) -> list[Node]:
     if content and "text" in content[0] and not content[0].get("marks"):
         return [text_node(" " + content[0]["text"]), *content[1:]]
     return [text_node(" "), *content]
 
 
-def _cell(name: str) -> Callable[[Token, list[Node]], list[Node]]:
+def _cell_maker(name: str) -> Callable[[Token, list[Node]], list[Node]]:
     def read_cell(token: Token, content: list[Node]) -> list[Node]:
         align = str(token.attrs.get("style", "")).removeprefix("text-align:") or None
-        return _node(name, _node("paragraph", content), align=align)
+        return _make_node(name, _make_node("paragraph", content), align=align)
 
     return read_cell
 
 
-def _passed(token: Token, content: list[Node]) -> list[Node]:
+def _pass_content(token: Token, content: list[Node]) -> list[Node]:
     return content
 
 
-def _code(token: Token) -> Node:
+def _make_code_block(token: Token) -> Node:
     text = token.content.removesuffix("\n")
     node: Node = {"type": "codeBlock", "attrs": {"language": token.info.strip() or None}}
     if text:
@@ -162,24 +162,24 @@ def _code(token: Token) -> Node:
     return node
 
 
-def _fence(token: Token) -> Node:
+def _make_fence(token: Token) -> Node:
     if token.info.strip() == FENCE:
         node = embedded(token.content)
         if is_node(node) and is_safe(cast(Node, node)) and is_beyond(normal(cast(Node, node))):
-            return _completed(cast(Node, node))
-    return _code(token)
+            return _fill_with_paragraphs(cast(Node, node))
+    return _make_code_block(token)
 
 
-def _completed(node: Node) -> Node:
-    """A node out of JSON with a paragraph wherever TipTap wants a block: the normal form has no empty ones."""
-    content = [_completed(child) for child in node.get("content") or []]
+def _fill_with_paragraphs(node: Node) -> Node:
+    """A node from JSON with a paragraph wherever TipTap requires a block: the normal form drops empty ones."""
+    content = [_fill_with_paragraphs(child) for child in node.get("content") or []]
     if not content and node["type"] in _HOLDERS:
         content = [{"type": "paragraph"}]
     return {**node, "content": content} if content else node
 
 
-def _raw(token: Token) -> Node:
-    """Without blank lines at its end: how many of them HTML that nothing closes has, what comes after decides."""
+def _make_raw_block(token: Token) -> Node:
+    """A raw block without trailing blank lines: for unclosed HTML, their number depends on the text after it."""
     lines = token.content.split("\n")
     while len(lines) > 1 and not lines[-1].strip():
         del lines[-1]
@@ -188,34 +188,34 @@ def _raw(token: Token) -> Node:
 
 _CONTAINERS: Mapping[str, Callable[[Token, list[Node]], list[Node]]] = MappingProxyType(
     {
-        "paragraph_open": _paragraph,
-        "heading_open": _heading,
-        "blockquote_open": lambda token, content: _node("blockquote", _filled(content)),
-        "callout_open": _callout,
-        "bullet_list_open": _bullets,
-        "ordered_list_open": _numbers,
-        "list_item_open": _item,
-        "footnote_reference_open": lambda token, content: _node(
-            "footnoteDef", _filled(content), label=token.meta["label"]
+        "paragraph_open": _make_paragraph,
+        "heading_open": _make_heading,
+        "blockquote_open": lambda token, content: _make_node("blockquote", _at_least_a_paragraph(content)),
+        "callout_open": _make_callout,
+        "bullet_list_open": _make_bullet_list,
+        "ordered_list_open": _make_ordered_list,
+        "list_item_open": _make_item,
+        "footnote_reference_open": lambda token, content: _make_node(
+            "footnoteDef", _at_least_a_paragraph(content), label=token.meta["label"]
         ),
-        "details_open": _details,
-        "summary_open": lambda token, content: _node("detailsSummary", content),
+        "details_open": _make_details,
+        "summary_open": lambda token, content: _make_node("detailsSummary", content),
         "table_open": lambda token, content: [read_table(content, token.meta.get("tiptap", {}))],
-        "thead_open": _passed,
-        "tbody_open": _passed,
-        "tr_open": lambda token, content: _node("tableRow", content),
-        "th_open": _cell("tableHeader"),
-        "td_open": _cell("tableCell"),
+        "thead_open": _pass_content,
+        "tbody_open": _pass_content,
+        "tr_open": lambda token, content: _make_node("tableRow", content),
+        "th_open": _cell_maker("tableHeader"),
+        "td_open": _cell_maker("tableCell"),
     }
 )
 _LEAVES: Mapping[str, Callable[[Token], Node]] = MappingProxyType(
     {
-        "fence": _fence,
-        "code_block": _code,
+        "fence": _make_fence,
+        "code_block": _make_code_block,
         "hr": lambda token: {"type": "horizontalRule"},
-        "html_block": _raw,
-        "definition": _raw,
-        "comment": _raw,
+        "html_block": _make_raw_block,
+        "definition": _make_raw_block,
+        "comment": _make_raw_block,
         "math_block": lambda token: {"type": "mathBlock", "attrs": {"latex": token.content.strip()}},
     }
 )

@@ -1,7 +1,7 @@
 """
-Records: what a small YAML or JSON file says, and writing it anew without touching what did not change.
+Read small YAML or JSON files, and write changed values into them without touching the others.
 
-YAML is read as front matter is (see `properties`). JSON holds one object; what mirrord writes of it is canonical:
+YAML is read like front matter (see `properties`). JSON holds one object; mirrord writes it in a canonical form:
 sorted keys, two blanks a level, a final line ending.
 """
 
@@ -25,7 +25,7 @@ def read(form: Form, text: str) -> Data:
     """
     The values of a record.
 
-    Raises Damaged where it cannot be read, or holds what a row cannot; the message names the line.
+    Raises Damaged if it cannot be read, or holds values that a row cannot; the message names the line.
     """
     source = text.removeprefix(BOM)
     data = _read_yaml(source) if form is Form.YAML else _read_json(source)
@@ -35,9 +35,9 @@ def read(form: Form, text: str) -> Data:
 
 def written(form: Form, text: str | None, data: Mapping[str, Json]) -> str:
     """
-    *text* with the values of *data*. Of YAML the other keys and all comments keep their bytes. None: a new file.
+    *text* with the values of *data*; None: a new file. In YAML all other keys and all comments keep their bytes.
 
-    Raises Damaged where *text* cannot be read, or has no way to say this.
+    Raises Damaged if *text* cannot be read, or cannot hold these values.
     """
     check_storable(data)
     before = read(form, text) if text is not None else None
@@ -50,7 +50,7 @@ def written(form: Form, text: str | None, data: Mapping[str, Json]) -> str:
 
 
 def canonical(data: Mapping[str, object]) -> str:
-    """JSON as mirrord writes it: the same for the same values."""
+    """JSON in mirrord's canonical form: the same text for the same values."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2, sort_keys=True) + "\n"
 
 
@@ -75,19 +75,19 @@ def _read_json(source: str) -> Data:
     if len(source) > MAX_JSON:
         raise Damaged("it is larger than 8 MB")
     try:
-        data = json.loads(source, parse_constant=_refuse)
+        data = json.loads(source, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise Damaged(f"line {error.lineno}: {error.msg}") from error
     except RecursionError as error:
         raise Damaged(f"it is nested deeper than {MAX_DEPTH}") from error
     except ValueError as error:
-        raise Damaged(f"it holds a number that is none: {error}") from error
+        raise Damaged(f"it holds an invalid number: {error}") from error
     if not isinstance(data, dict):
         raise Damaged("line 1: it is not one object, `{…}`")
     return data
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
@@ -95,7 +95,7 @@ def check_storable(data: Mapping[str, object]) -> None:
     """
     Raises Damaged for values that a row cannot hold.
 
-    jsonb knows neither NUL nor halves of characters, and nobody reads what is nested without end.
+    `jsonb` allows neither NUL nor halves of surrogate pairs, and nesting is limited to MAX_DEPTH.
     """
     pending: list[tuple[object, int]] = [(data, 1)]
     while pending:
@@ -113,7 +113,7 @@ def check_storable(data: Mapping[str, object]) -> None:
 
 
 def _is_exact(number: float) -> bool:
-    """Beyond 64 bits an integer is rounded on its way."""
+    """Whether a number is stored exactly: integers beyond 64 bits are rounded on the way."""
     return math.isfinite(number) if isinstance(number, float) else -(1 << 63) <= number < 1 << 64
 
 

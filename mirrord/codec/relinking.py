@@ -1,4 +1,4 @@
-"""The links of a page after pages moved: what meant something means the same, and no other byte changes."""
+"""Rewrite the links of a page after pages moved: they keep their meaning, and no other byte changes."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from mirrord.codec.views import views_of
 from mirrord.domain.meaning import Site
 
 _NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
-_SPECIAL = re.compile(r"[\x00-\x1f\x7f%<>\\#?|]")
-_SPECIAL_BARE = re.compile(r"[\x00-\x20\x7f%<>\\#?|()]")
+_ESCAPED_IN_ANGLES = re.compile(r"[\x00-\x1f\x7f%<>\\#?|]")
+_ESCAPED_BARE = re.compile(r"[\x00-\x20\x7f%<>\\#?|()]")
 
 
 @dataclass(frozen=True, slots=True)
 class Relinked:
-    """A page's text and how many of its links were written anew."""
+    """The text of a page, and the number of its rewritten links."""
 
     text: str
     count: int
@@ -25,7 +25,7 @@ class Relinked:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """number: of the link in the page. target: what it asks for then. written: what stands between start and end."""
+    """number: of the link in the page. target: its new target. written: the new text between start and end."""
 
     number: int
     target: str
@@ -34,27 +34,29 @@ class _Edit:
     written: str
 
 
-def _nowhere(path: str) -> None:
-    """There are no files but entries."""
+def _no_other_files(path: str) -> None:
+    """The default of whereto: every file is an entry."""
 
 
-def relinked(text: str, before: Site, after: Site, whereto: Whereto = _nowhere) -> Relinked:
+def relinked(text: str, before: Site, after: Site, whereto: Whereto = _no_other_files) -> Relinked:
     """
-    *text*, a page that was in *before* and is in *after*, with links that mean there what they meant.
+    *text*, a page that was in *before* and is in *after*, with links that keep their meaning.
 
-    whereto: where a file that is no entry is afterwards, by its path before; None: there is none.
+    whereto: the new path of a file that is no entry, by its old path; None: there is no such file.
 
-    A link that no spelling keeps (a wikilink to a name with `#`, one in quoted YAML that would end it) stays as it is,
-    and so do links that meant nothing.
+    A link without a valid spelling (a wikilink to a name with `#`, or one whose target would end a quoted YAML
+    string) stays unchanged, and so do links without a meaning.
     """
     links = links_of(text)
-    edits = [edit for number, link in enumerate(links) if (edit := _edit(text, number, link, before, after, whereto))]
+    edits = [
+        edit for number, link in enumerate(links) if (edit := _edit_link(text, number, link, before, after, whereto))
+    ]
     if edits and not _is_clean(text, links, edits):
-        edits = _harmless(text, links, edits)
-    return Relinked(_applied(text, edits), len(edits))
+        edits = _select_harmless(text, links, edits)
+    return Relinked(_apply_edits(text, edits), len(edits))
 
 
-def _edit(text: str, number: int, link: Link, before: Site, after: Site, whereto: Whereto) -> _Edit | None:
+def _edit_link(text: str, number: int, link: Link, before: Site, after: Site, whereto: Whereto) -> _Edit | None:
     if not link.target.strip():
         return None
     entry = before.meaning(link.kind, link.target)
@@ -67,15 +69,15 @@ def _edit(text: str, number: int, link: Link, before: Site, after: Site, whereto
         return None
     start, end = target_span(text, link)
     is_wikilink = link.kind in ("wikilink", "embed")
-    return _Edit(number, target, start, end, target if is_wikilink else _destination(text[start:end], target))
+    return _Edit(number, target, start, end, target if is_wikilink else _write_destination(text[start:end], target))
 
 
-def _destination(old: str, target: str) -> str:
-    """A Markdown link's destination in the style of *old*, with its heading."""
+def _write_destination(old: str, target: str) -> str:
+    """The destination of a Markdown link in the style of *old*, with its heading."""
     angled = old.startswith("<")
     path, mark, heading = (old[1:-1] if angled else old).partition("#")
-    special = _SPECIAL if angled and "%20" not in path else _SPECIAL_BARE
-    written = special.sub(lambda found: f"%{ord(found.group()):02X}", target)
+    special = _ESCAPED_IN_ANGLES if angled and "%20" not in path else _ESCAPED_BARE
+    written = special.sub(lambda match: f"%{ord(match.group()):02X}", target)
     if ";" in written:
         written = written.replace("&", "%26")  # would be an entity
     if _NOT_ASCII.search(path):
@@ -83,31 +85,33 @@ def _destination(old: str, target: str) -> str:
     return f"<{written}{mark}{heading}>" if angled else written + mark + heading
 
 
-def _applied(text: str, edits: Sequence[_Edit]) -> str:
+def _apply_edits(text: str, edits: Sequence[_Edit]) -> str:
     pieces, at = [], 0
-    for edit in sorted(edits, key=lambda edit: edit.start):  # a picture stands before the target of the link around it
+    for edit in sorted(edits, key=lambda edit: edit.start):  # a picture precedes the target of the link around it
         pieces += [text[at : edit.start], edit.written]
         at = edit.end
     return "".join([*pieces, text[at:]])
 
 
 def _is_clean(text: str, links: Sequence[Link], edits: Sequence[_Edit]) -> bool:
-    """Whether the page then has the same links but for these targets, and front matter as readable as before."""
-    new = _applied(text, edits)
+    """Whether the edited page has the same links except for these targets, and no newly broken front matter."""
+    new = _apply_edits(text, edits)
     targets = {edit.number: edit.target for edit in edits}
-    wanted = [(link.kind, targets.get(number, link.target).strip(), link.heading) for number, link in enumerate(links)]
-    found = [(link.kind, link.target.strip(), link.heading) for link in links_of(new)]
-    return found == wanted and (views_of(new).error is None) >= (views_of(text).error is None)
+    expected = [
+        (link.kind, targets.get(number, link.target).strip(), link.heading) for number, link in enumerate(links)
+    ]
+    actual = [(link.kind, link.target.strip(), link.heading) for link in links_of(new)]
+    return actual == expected and (views_of(new).error is None) >= (views_of(text).error is None)
 
 
-def _harmless(text: str, links: Sequence[Link], edits: Sequence[_Edit]) -> list[_Edit]:
-    """Tried by halves: few harmful ones among many take few readings of the page."""
-    kept: list[_Edit] = []
-    waiting = [edits]
-    while waiting:
-        some = waiting.pop()
-        if _is_clean(text, links, [*kept, *some]):
-            kept += some
-        elif (half := len(some) // 2) > 0:
-            waiting += [some[half:], some[:half]]
-    return kept
+def _select_harmless(text: str, links: Sequence[Link], edits: Sequence[_Edit]) -> list[_Edit]:
+    """The harmless ones of *edits*, found by bisection: a few harmful ones among many take few readings."""
+    accepted: list[_Edit] = []
+    batches = [edits]
+    while batches:
+        batch = batches.pop()
+        if _is_clean(text, links, [*accepted, *batch]):
+            accepted += batch
+        elif (half := len(batch) // 2) > 0:
+            batches += [batch[half:], batch[:half]]
+    return accepted

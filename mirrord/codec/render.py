@@ -1,4 +1,4 @@
-"""Rendering: the Markdown of a page after an app wrote some of its views."""
+"""Render the Markdown of a page after an app wrote some of its views."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from mirrord.errors import Damaged
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The views as the row has them. None: the app wants the key gone, no front matter, an empty body."""
+    """The views in the row. None: remove the key, no front matter, an empty body."""
 
     id: str | None
     title: str | None
@@ -22,56 +22,56 @@ class Wanted:
     content: Document | None
 
 
-def render(text: str | None, ahead: frozenset[str], wanted: Wanted, stem: str) -> str:
+def render(text: str | None, ahead: frozenset[str], new_views: Wanted, stem: str) -> str:
     """
     The new Markdown of a page.
 
     Args:
-        text: its Markdown so far; None: it has none yet.
-        ahead: the names of the views the app wrote; the others count for nothing.
-        stem: the file's name, which is the title where the front matter has none.
+        text: its current Markdown; None: it has none yet.
+        ahead: the names of the views that the app wrote; the others are ignored.
+        stem: the file's name without ending, the title of a page whose front matter has none.
 
-    A column beats the same key in `frontmatter`. `id` is added where the front matter has no such key
-    and otherwise never touched.
+    A column takes precedence over the same key in `frontmatter`. `id` is added if the front matter has no
+    such key, and never changed.
 
     Raises:
-        Damaged: Markdown cannot hold what is wanted, or the front matter to change is not valid.
+        Damaged: Markdown cannot hold the wanted views, or the front matter to change is not valid.
     """
     result = text or ""
     if "content" in ahead:
-        result = _with_content(result, wanted.content)
+        result = _replace_content(result, new_views.content)
     if ahead - {"content"}:
-        result = with_keys(result, _changes(result, ahead, wanted, stem))
+        result = with_keys(result, _collect_changes(result, ahead, new_views, stem))
     return result
 
 
-def _with_content(text: str, content: Document | None) -> str:
+def _replace_content(text: str, content: Document | None) -> str:
     parts = split(text)
     ending = newline(text)
     body = spliced(parts.body, checked(content or {"type": "doc"}), ending)
     head = parts.head
     if head and body and head[-1] not in "\r\n":
         head += ending
-    for lead in ("", ending):  # without a front matter, `---` on the first line would begin one
+    for lead in ("", ending):  # without front matter, a `---` on the first line would begin one
         result = parts.bom + head + lead + body
         if split(result) == Parts(parts.bom, head, lead + body):
             return result
     raise Damaged("the change would turn the beginning of the page into front matter")
 
 
-def _changes(text: str, ahead: frozenset[str], wanted: Wanted, stem: str) -> dict[str, Json | Removed]:
+def _collect_changes(text: str, ahead: frozenset[str], new_views: Wanted, stem: str) -> dict[str, Json | Removed]:
     views = views_of(text)
     if views.error:
         raise Damaged(views.error)
-    changes = _of_frontmatter(views, wanted) if "frontmatter" in ahead else {}
+    changes = _changes_by_frontmatter(views, new_views) if "frontmatter" in ahead else {}
     columns = ahead & {"id", "title", "icon", "position"}
     return {key: value for key, value in changes.items() if key not in columns} | {
-        key: value for key, value in _of_columns(views, wanted, stem).items() if key in columns
+        key: value for key, value in _changes_by_columns(views, new_views, stem).items() if key in columns
     }
 
 
-def _of_frontmatter(views: Views, wanted: Wanted) -> dict[str, Json | Removed]:
-    new = wanted.frontmatter or {}
+def _changes_by_frontmatter(views: Views, new_views: Wanted) -> dict[str, Json | Removed]:
+    new = new_views.frontmatter or {}
     changes: dict[str, Json | Removed] = {key: REMOVED for key in views.frontmatter if key not in new}
     changes.update(new)
     if views.id is not None:
@@ -79,15 +79,15 @@ def _of_frontmatter(views: Views, wanted: Wanted) -> dict[str, Json | Removed]:
     return changes
 
 
-def _of_columns(views: Views, wanted: Wanted, stem: str) -> dict[str, Json | Removed]:
-    """What the columns change, each only where the page does not show that value already."""
+def _changes_by_columns(views: Views, new_views: Wanted, stem: str) -> dict[str, Json | Removed]:
+    """The changes by columns, each only if the page does not show that value already."""
     changes: dict[str, Json | Removed] = {}
-    if wanted.id is not None and views.id is None:
-        changes["id"] = wanted.id
-    if wanted.title != (views.title or stem):
-        changes["title"] = wanted.title or REMOVED
-    if wanted.icon != views.icon:
-        changes["icon"] = wanted.icon or REMOVED
-    if wanted.position != views.position:
-        changes["position"] = wanted.position or REMOVED
+    if new_views.id is not None and views.id is None:
+        changes["id"] = new_views.id
+    if new_views.title != (views.title or stem):
+        changes["title"] = new_views.title or REMOVED
+    if new_views.icon != views.icon:
+        changes["icon"] = new_views.icon or REMOVED
+    if new_views.position != views.position:
+        changes["position"] = new_views.position or REMOVED
     return changes

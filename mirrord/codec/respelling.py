@@ -1,4 +1,4 @@
-"""How the target of a link is spelt after something moved: in the style it had, and so that it means the same."""
+"""Spell the target of a link after a move: in its old style, and with its old meaning."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,56 +19,62 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def respelt(link: Link, entry: EntryId, before: Site, after: Site) -> str | None:
     """
-    A target that means *entry* on the page as it is after, which the link means on the page as it was before.
+    A new target for a link that meant *entry* on the page *before*, and means it on the page *after*.
 
-    None: the one it has, also where nothing that can be written means the entry. A Markdown link to the very file
-    stays one: other programs follow it too.
+    None: keep the old target, because it still fits or no target means the entry. A Markdown link to the exact file
+    stays one, since other programs follow it too.
     """
     new = after.names.files.get(entry)
-    if new is None or _holds(link, entry, before, after):
+    if new is None or _is_still_valid(link, entry, before, after):
         return None
     if link.kind in _BY_PATH:
-        options = _paths(link.target, before.names.files[entry], new, before, after)
+        options = _path_options(link.target, before.names.files[entry], new, before, after)
     else:
-        options = (one for one in _ends(link.target, before.names.files[entry], new, after) if _is_wikilink(one))
-    return next((one for one in options if one != link.target and after.meaning(link.kind, one) == entry), None)
+        options = (
+            option
+            for option in _wikilink_options(link.target, before.names.files[entry], new, after)
+            if _is_wikilink(option)
+        )
+    return next(
+        (option for option in options if option != link.target and after.meaning(link.kind, option) == entry), None
+    )
 
 
 def rebased(link: Link, before: Site, after: Site, whereto: Whereto) -> str | None:
-    """A Markdown link's target that leads on to a file that is no entry; None: the one it has, or there is no file."""
-    here = walk(before.directory, link.target)
-    if link.kind not in _BY_PATH or link.target.startswith("/") or not here:
+    """The new target of a Markdown link to a file that is no entry; None: keep the old one, or there is no file."""
+    old_path = walk(before.directory, link.target)
+    if link.kind not in _BY_PATH or link.target.startswith("/") or not old_path:
         return None
-    new = whereto("/".join(here))
+    new = whereto("/".join(old_path))
     if new is None or walk(after.directory, link.target) == tuple(new.split("/")):
         return None
-    return _relative(after.directory, new)
+    return _relative_path(after.directory, new)
 
 
-def _holds(link: Link, entry: EntryId, before: Site, after: Site) -> bool:
-    """Whether the link means the same as it stands, and leads to the file if it did."""
+def _is_still_valid(link: Link, entry: EntryId, before: Site, after: Site) -> bool:
+    """Whether the unchanged link keeps its meaning, and still leads to the file if it did before."""
     if after.meaning(link.kind, link.target) != entry:
         return False
     if link.kind not in _BY_PATH:
         return True
-    led = [file == before.names.files[entry] for file in _landings(link.target, before)]
-    leads = [file == after.names.files[entry] for file in _landings(link.target, after)]
-    return not any(led) or leads[led.index(True)]
+    led_before = [file == before.names.files[entry] for file in _files_of_target(link.target, before)]
+    leads_after = [file == after.names.files[entry] for file in _files_of_target(link.target, after)]
+    return not any(led_before) or leads_after[led_before.index(True)]
 
 
-def _landings(target: str, site: Site) -> list[str | None]:
-    """The files that *target* leads to for programs that know nothing of titles: from the page, from the root."""
+def _files_of_target(target: str, site: Site) -> list[str | None]:
+    """The files that *target* leads to in programs without titles: from the page, and from the root."""
     starts: list[Path] = [()] if target.startswith("/") else [site.directory, ()]
-    found = (walk(start, target) for start in starts)
-    return ["/".join(steps) if steps is not None else None for steps in found]
+    paths = (walk(start, target) for start in starts)
+    return ["/".join(steps) if steps is not None else None for steps in paths]
 
 
-def _paths(target: str, old: str, new: str, before: Site, after: Site) -> Iterator[str]:
-    """Spellings of a Markdown link's path, those in the style of *target* first."""
+def _path_options(target: str, old: str, new: str, before: Site, after: Site) -> Iterator[str]:
+    """Possible paths of a Markdown link, those in the style of *target* first."""
     path = new if _has_ending(target) or new == plain(new) else plain(new)
     if target.endswith("/") and not path.endswith(_SUFFIX):
         path += "/"
-    relative = _relative(after.directory, path)
+    relative = _relative_path(after.directory, path)
     if target.startswith("./") and not relative.startswith("../"):
         relative = "./" + relative.removeprefix("./")
     if target.startswith("/"):
@@ -83,47 +89,47 @@ def _has_ending(target: str) -> bool:
 
 
 def _is_from_root(target: str, old: str, before: Site) -> bool:
-    """Whether *target* is the whole path, with nothing in front, on a page that is elsewhere."""
-    here, root = (walk(start, target) for start in (before.directory, ()))
-    return before.directory != () and _same(root, old) and not _same(here, old)
+    """Whether *target* is the path from the root, without a slash in front, on a page in another directory."""
+    path_from_page, path_from_root = (walk(start, target) for start in (before.directory, ()))
+    return before.directory != () and _is_same_file(path_from_root, old) and not _is_same_file(path_from_page, old)
 
 
-def _same(steps: Path | None, file: str) -> bool:
+def _is_same_file(steps: Path | None, file: str) -> bool:
     return steps is not None and name_key(plain("/".join(steps))) == name_key(plain(file))
 
 
-def _relative(directory: Path, path: str) -> str:
+def _relative_path(directory: Path, path: str) -> str:
     steps = path.split("/")
     common = 0
     while common < min(len(directory), len(steps) - 1) and directory[common] == steps[common]:
         common += 1
     if steps[common:] == [""]:  # the page's own directory
         common -= 1
-    found = "/".join([".."] * (len(directory) - common) + steps[common:])
-    return "./" + found if _SCHEME.match(found) else found
+    relative = "/".join([".."] * (len(directory) - common) + steps[common:])
+    return "./" + relative if _SCHEME.match(relative) else relative
 
 
-def _ends(target: str, old: str, new: str, after: Site) -> Iterator[str]:
-    """Spellings of a wikilink's target: as many steps of the path as it had, then more."""
+def _wikilink_options(target: str, old: str, new: str, after: Site) -> Iterator[str]:
+    """Possible targets of a wikilink: with as many steps of the path as before, then with more."""
     parts = target.strip().split("/")
-    named = [part for part in parts if part not in ("", ".", "..")]
+    names = [part for part in parts if part not in ("", ".", "..")]
     steps = plain(new).split("/")
-    if name_key(named[-1].removesuffix(_SUFFIX)) == INDEX and new.endswith(f"/{INDEX}{_SUFFIX}"):
+    if name_key(names[-1].removesuffix(_SUFFIX)) == INDEX and new.endswith(f"/{INDEX}{_SUFFIX}"):
         steps.append(INDEX)
     if _has_ending(target.strip()) and new.endswith(_SUFFIX):
         steps[-1] += _SUFFIX
     if parts[0] in (".", ".."):
-        relative = _relative(after.directory, "/".join(steps))
+        relative = _relative_path(after.directory, "/".join(steps))
         yield relative if relative.startswith("../") else "./" + relative.removeprefix("./")
     elif parts[0] == "":
         yield "/" + "/".join(steps)
-    elif len(named) > 1 and _same(tuple(named), old):
+    elif len(names) > 1 and _is_same_file(tuple(names), old):
         yield "/".join(steps)
-    for count in range(min(len(named), len(steps)), len(steps) + 1):
+    for count in range(min(len(names), len(steps)), len(steps) + 1):
         yield "/".join(steps[-count:])
     yield "/" + "/".join(steps)
 
 
 def _is_wikilink(target: str) -> bool:
-    """Whether a wikilink can hold it."""
+    """Whether a wikilink can hold *target*."""
     return not _NO_WIKILINK.search(target)

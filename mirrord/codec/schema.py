@@ -1,4 +1,4 @@
-"""What nodes and marks can say, how much of it Markdown says itself, and what says nothing."""
+"""The attributes of nodes and marks: which ones Markdown itself can express, and which values are defaults."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,8 +9,8 @@ from mirrord.codec.properties import Json
 from mirrord.codec.vocabulary import MARKS as MARK_TYPES
 from mirrord.codec.vocabulary import NODES
 
-# Besides the defaults of the table: what TipTap writes where nobody chose anything, and empty targets.
-_UNSAID: Mapping[str, Mapping[str, Json]] = MappingProxyType(
+# Besides the defaults of the table: values that TipTap writes without a choice of the user, and empty targets.
+_MEANINGLESS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
     {
         "paragraph": {"textAlign": "left"},
         "heading": {"textAlign": "left"},
@@ -22,70 +22,74 @@ DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
     {
         name: {
             **{key: attribute.default for key, attribute in attributes.items() if attribute.default is not None},
-            **_UNSAID.get(name, {}),
+            **_MEANINGLESS.get(name, {}),
         }
         for name, attributes in [*((name, node.attributes) for name, node in NODES.items()), *MARK_TYPES.items()]
     }
 )
-IGNORED: Mapping[str, frozenset[str]] = MappingProxyType({"link": frozenset(["auto"])})  # how it is written
+IGNORED: Mapping[str, frozenset[str]] = MappingProxyType({"link": frozenset(["auto"])})  # a matter of spelling
 
 _Test = Callable[[Json], bool]
 
 
-def _text(value: Json) -> bool:
+def _is_text(value: Json) -> bool:
     return isinstance(value, str)
 
 
-def _flag(value: Json) -> bool:
+def _is_flag(value: Json) -> bool:
     return isinstance(value, bool)
 
 
-def _line(value: Json) -> bool:
+def _is_line(value: Json) -> bool:
     return isinstance(value, str) and value == value.strip() and not re.search(r"[\n\r]", value)
 
 
-def _number(least: int, most: int) -> _Test:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+def _range_test(lowest: int, highest: int) -> _Test:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest
 
 
-def _shape(pattern: str) -> _Test:
+def _pattern_test(pattern: str) -> _Test:
     return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
-_STYLE_VALUE = _shape(r"""[^\s;"<>&\\](?:[^;"<>&\\\r\n\t]*[^\s;"<>&\\])?""")
-_LABEL = _shape(r"[^\s\[\]\\^][^\s\[\]\\]*")
-_LINKED: Mapping[str, _Test] = MappingProxyType(
-    {"target": _shape(r"[^\[\]|#\n]*"), "heading": _shape(r"[^\[\]|\n]*"), "alias": _shape(r"[^\[\]\n]*")}
-)
-_CELL: Mapping[str, _Test] = MappingProxyType({"align": _shape("left|center|right")})
-
-# The attributes Markdown itself says, each with what a value has to be like for it.
-NATIVE: Mapping[str, Mapping[str, _Test]] = MappingProxyType(
+_STYLE_VALUE_TEST = _pattern_test(r"""[^\s;"<>&\\](?:[^;"<>&\\\r\n\t]*[^\s;"<>&\\])?""")
+_LABEL_TEST = _pattern_test(r"[^\s\[\]\\^][^\s\[\]\\]*")
+_WIKILINK_TESTS: Mapping[str, _Test] = MappingProxyType(
     {
-        "heading": {"level": _number(1, 6)},
-        "orderedList": {"start": _number(0, 999_999_999)},
-        "taskItem": {"checked": _flag},
-        "codeBlock": {"language": _line},
-        "callout": {"type": _shape(r"[^\[\]\n\r]+"), "title": _line, "fold": _shape("[+-]")},
-        "details": {"open": _flag},
-        "tableHeader": _CELL,
-        "tableCell": _CELL,
-        "mathBlock": {"latex": _text},
-        "footnoteDef": {"label": _LABEL},
-        "rawBlock": {"raw": _text},
-        "rawInline": {"raw": _text},
-        "image": {"src": _text, "alt": _text, "title": _text},
-        "mathInline": {"latex": _text, "display": _flag},
-        "footnoteRef": {"label": _LABEL},
-        "wikilink": _LINKED,
-        "embed": _LINKED,
-        "mention": {"id": _shape(r"[^\s\x00-\x1f\x7f]+"), "label": _shape(r"\S(?:[^\n]*\S)?")},
-        "link": {"href": _text, "title": _text},
-        "highlight": {"color": _STYLE_VALUE},
-        "textStyle": dict.fromkeys(("color", "backgroundColor", "fontSize", "fontFamily"), _STYLE_VALUE),
+        "target": _pattern_test(r"[^\[\]|#\n]*"),
+        "heading": _pattern_test(r"[^\[\]|\n]*"),
+        "alias": _pattern_test(r"[^\[\]\n]*"),
     }
 )
-_NEEDED: Mapping[str, frozenset[str]] = MappingProxyType(
+_CELL_TESTS: Mapping[str, _Test] = MappingProxyType({"align": _pattern_test("left|center|right")})
+
+# The attributes that Markdown itself expresses, each with a test of its value.
+NATIVE: Mapping[str, Mapping[str, _Test]] = MappingProxyType(
+    {
+        "heading": {"level": _range_test(1, 6)},
+        "orderedList": {"start": _range_test(0, 999_999_999)},
+        "taskItem": {"checked": _is_flag},
+        "codeBlock": {"language": _is_line},
+        "callout": {"type": _pattern_test(r"[^\[\]\n\r]+"), "title": _is_line, "fold": _pattern_test("[+-]")},
+        "details": {"open": _is_flag},
+        "tableHeader": _CELL_TESTS,
+        "tableCell": _CELL_TESTS,
+        "mathBlock": {"latex": _is_text},
+        "footnoteDef": {"label": _LABEL_TEST},
+        "rawBlock": {"raw": _is_text},
+        "rawInline": {"raw": _is_text},
+        "image": {"src": _is_text, "alt": _is_text, "title": _is_text},
+        "mathInline": {"latex": _is_text, "display": _is_flag},
+        "footnoteRef": {"label": _LABEL_TEST},
+        "wikilink": _WIKILINK_TESTS,
+        "embed": _WIKILINK_TESTS,
+        "mention": {"id": _pattern_test(r"[^\s\x00-\x1f\x7f]+"), "label": _pattern_test(r"\S(?:[^\n]*\S)?")},
+        "link": {"href": _is_text, "title": _is_text},
+        "highlight": {"color": _STYLE_VALUE_TEST},
+        "textStyle": dict.fromkeys(("color", "backgroundColor", "fontSize", "fontFamily"), _STYLE_VALUE_TEST),
+    }
+)
+_REQUIRED: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         **{name: frozenset(["label"]) for name in ("footnoteDef", "footnoteRef")},
         **{name: frozenset(["raw"]) for name in ("rawBlock", "rawInline")},
@@ -103,39 +107,39 @@ _PARTS = frozenset(
     ["doc", "listItem", "taskItem", "tableRow", "tableHeader", "tableCell", "detailsSummary", "detailsContent"]
 )
 _CHILDLESS = frozenset(["horizontalRule", "mathBlock", "rawBlock"])
-_RESERVED = frozenset(["cells", "header"])  # what a table's comment says of its cells
+_RESERVED = frozenset(["cells", "header"])  # keys of a table's comment
 _RESERVED_OF_CELL = frozenset(["type", "paragraph"])
 
 
-def extras(thing: Node | Mark) -> dict[str, Json]:
-    """The attributes of a normal node or mark that Markdown has no place for."""
-    native = NATIVE.get(thing["type"], {})
-    return {key: value for key, value in thing.get("attrs", {}).items() if key not in native}
+def extras(element: Node | Mark) -> dict[str, Json]:
+    """The attributes of a normal node or mark that Markdown cannot express."""
+    native = NATIVE.get(element["type"], {})
+    return {key: value for key, value in element.get("attrs", {}).items() if key not in native}
 
 
-def is_plain(thing: Node | Mark) -> bool:
-    """Whether Markdown of its own says all there is in a normal inline node or mark."""
-    name = thing["type"]
+def is_plain(element: Node | Mark) -> bool:
+    """Whether Markdown itself expresses all of a normal inline node or mark."""
+    name = element["type"]
     if name not in INLINE and name not in MARKS:
         return False
-    if name == "link" and str(thing.get("attrs", {}).get("href", "")).startswith("mention:"):
+    if name == "link" and str(element.get("attrs", {}).get("href", "")).startswith("mention:"):
         return False
-    return not extras(thing) and _is_sayable(thing) and "content" not in thing
+    return not extras(element) and _is_expressible(element) and "content" not in element
 
 
-def _is_sayable(thing: Node | Mark) -> bool:
-    native, attrs = NATIVE.get(thing["type"], {}), thing.get("attrs", {})
-    return _NEEDED.get(thing["type"], frozenset()) <= attrs.keys() and all(
+def _is_expressible(element: Node | Mark) -> bool:
+    native, attrs = NATIVE.get(element["type"], {}), element.get("attrs", {})
+    return _REQUIRED.get(element["type"], frozenset()) <= attrs.keys() and all(
         test(attrs[key]) for key, test in native.items() if key in attrs
     )
 
 
 def is_beyond(node: Node) -> bool:
-    """Whether Markdown has no form for a normal block, whose parts are where they belong: it becomes a JSON fence."""
+    """Whether Markdown has no form for a normal block, whose parts are in their places: it becomes a JSON fence."""
     name = node["type"]
     if name not in BLOCKS or name in _PARTS:
         return True
-    if not _is_sayable(node) or "marks" in node:
+    if not _is_expressible(node) or "marks" in node:
         return True
     content = node.get("content", [])
     if name in _ITEMS:
@@ -157,7 +161,7 @@ def _holds_blocks(content: list[Node]) -> bool:
 
 def _is_list(node: Node, content: list[Node]) -> bool:
     part = _ITEMS[node["type"]]
-    if not content or any(child["type"] != part or not _is_sayable(child) or "marks" in child for child in content):
+    if not content or any(child["type"] != part or not _is_expressible(child) or "marks" in child for child in content):
         return False
     if part == "tableRow":
         return _is_table(node, content)
@@ -177,7 +181,7 @@ def _is_cell(cell: Node) -> bool:
     return (
         cell["type"] in ("tableHeader", "tableCell")
         and "marks" not in cell
-        and _is_sayable(cell)
+        and _is_expressible(cell)
         and not (attrs.keys() & (_RESERVED_OF_CELL | {"colspan", "rowspan"}))
         and len(content) <= 1
         and all(child["type"] == "paragraph" and not is_beyond(child) for child in content)

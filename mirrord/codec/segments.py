@@ -1,4 +1,4 @@
-"""Where the top-level blocks of a page stand, byte for byte: blocks and the gaps between them are the page."""
+"""The exact spans of the top-level blocks of a page; blocks and the gaps between them are the whole page."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from mirrord.codec.dialect import MAX_NESTING, parse, parse_blocks
 from mirrord.codec.text import line_starts
 
 MAX_CHARACTERS = 2_000_000  # a longer page is one opaque block
-SEPARATOR = "<!-- -->"  # keeps two lists apart; part of the gap, not a block
+SEPARATOR = "<!-- -->"  # separates two lists; part of the gap, not a block
 
 _BLANKS = " \t\r\n"
-_TRAILED = frozenset(
+_WITH_TRAILING_BLANKS = frozenset(
     ["bullet_list_open", "ordered_list_open", "footnote_reference_open", "blockquote_open", "callout_open", OPAQUE]
-)  # what takes blank lines behind it for its own
+)  # tokens whose lines include the blank lines after them
 
 
 class Segment(NamedTuple):
     """
     One top-level block: the characters from start up to end, without the last line ending.
 
-    tokens: None where the block is opaque, over a limit of the parser.
+    tokens: None if the block is opaque: beyond a limit of the parser.
     """
 
     start: int
@@ -35,10 +35,10 @@ class Segment(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Outline:
     """
-    A page's body cut into blocks.
+    The body of a page, split into blocks.
 
-    references: what reference definitions say, the only thing a block's meaning takes from other blocks.
-    spent, spare: how much of the work allowed for a page of this length was done, and how much was not.
+    references: the reference definitions, the only influence of other blocks on a block's meaning.
+    spent, spare: the used and the unused part of the steps allowed for a page of this length.
     """
 
     body: str
@@ -48,12 +48,12 @@ class Outline:
     spare: int = 0
 
     def source(self, index: int) -> str:
-        """The exact characters of a block."""
+        """The exact source of a block."""
         segment = self.segments[index]
         return self.body[segment.start : segment.end]
 
     def gap(self, index: int) -> str:
-        """What follows a block up to the next one or the end, its line ending first; -1: what precedes the first."""
+        """The text after a block up to the next one or the end, with its line ending; -1: before the first block."""
         start = self.segments[index].end if index >= 0 else 0
         end = self.segments[index + 1].start if index + 1 < len(self.segments) else len(self.body)
         return self.body[start:end]
@@ -62,9 +62,9 @@ class Outline:
 @dataclass(frozen=True, slots=True)
 class Region:
     """
-    A stretch of whole lines that one block at any depth takes up, prefixes of what it stands in included.
+    The complete lines of one block at any depth, with the prefixes of its containers.
 
-    kind: the token's type; `inline` is running text.
+    kind: the type of its token; `inline` is running text.
     """
 
     kind: str
@@ -73,16 +73,16 @@ class Region:
 
 
 def regions(body: str) -> list[Region]:
-    """The innermost blocks and tables of *body*, in order; one of kind `opaque` where it cannot be cut."""
+    """The innermost blocks and tables of *body*, in order; a single one of kind `opaque` if it cannot be parsed."""
     env: dict[str, Any] = {PLACES: []}
     try:
         is_cut = len(body) <= MAX_CHARACTERS and parse_blocks(body, env) is not None
     except TRIPS:
         is_cut = False
-    return _regions(body, env[PLACES]) if is_cut else [Region("opaque", 0, len(body))]
+    return _regions_of_places(body, env[PLACES]) if is_cut else [Region("opaque", 0, len(body))]
 
 
-def _regions(body: str, places: Iterable[tuple[str, int, int]]) -> list[Region]:
+def _regions_of_places(body: str, places: Iterable[tuple[str, int, int]]) -> list[Region]:
     offsets = line_starts(body)
     return [Region(kind, offsets[first], offsets[behind]) for kind, first, behind in dict.fromkeys(places)]
 
@@ -91,10 +91,10 @@ def outline(
     body: str, references: Mapping[str, Any] = MappingProxyType({}), within: list[Region] | None = None
 ) -> Outline:
     """
-    *body* cut into blocks; never raises.
+    *body* split into blocks; never raises.
 
-    references: defined elsewhere, when *body* is not a whole page.
-    within: receives the `regions` of *body*, or nothing where only that can tell.
+    references: definitions from elsewhere, if *body* is not a whole page.
+    within: receives the `regions` of *body*; stays empty if it cannot be parsed.
     """
     if len(body) > MAX_CHARACTERS:
         return uncut(body, references)
@@ -106,10 +106,10 @@ def outline(
     except TRIPS:
         return uncut(body, references)
     if within is not None:
-        within += _regions(body, env[PLACES])
+        within += _regions_of_places(body, env[PLACES])
     spare = env.get("looks", 0)
     return Outline(
-        body, _cut(body, tokens, flawed=OPAQUE in env), env["references"], env.get("allowed", 0) - spare, spare
+        body, _split_body(body, tokens, flawed=OPAQUE in env), env["references"], env.get("allowed", 0) - spare, spare
     )
 
 
@@ -118,30 +118,30 @@ def uncut(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Ou
     return Outline(body, [Segment(0, len(body), None)], references)
 
 
-def _cut(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Segment]:
+def _split_body(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Segment]:
     offsets = line_starts(body)
     result = []
-    for block in _top_level(tokens):
+    for block in _top_level_blocks(tokens):
         first, last = block[0].map or (0, 0)
-        if block[0].type in _TRAILED:
+        if block[0].type in _WITH_TRAILING_BLANKS:
             while last - 1 > first and not body[offsets[last - 1] : offsets[last]].strip(_BLANKS):
                 last -= 1
         end = offsets[last - 1] + len(body[offsets[last - 1] : offsets[last]].rstrip("\r\n"))
         if block[0].type == "html_block" and body[offsets[first] : end].strip(_BLANKS) == SEPARATOR:
             continue
-        result.append(Segment(offsets[first], end, block if _is_whole(block, flawed=flawed) else None))
+        result.append(Segment(offsets[first], end, block if _is_within_limits(block, flawed=flawed) else None))
     return result
 
 
-def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+def _top_level_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     start = 0
     for last in [index for index, token in enumerate(tokens) if not token.level and token.nesting < 1]:
         yield tokens[start : last + 1]
         start = last + 1
 
 
-def _is_whole(block: Sequence[Token], *, flawed: bool) -> bool:
-    """Whether the parser came nowhere near the nesting at which it drops content, nor a limit; *flawed*: somewhere."""
+def _is_within_limits(block: Sequence[Token], *, flawed: bool) -> bool:
+    """Whether the block is within all limits. flawed: some token of the page is opaque."""
     if len(block) > MAX_NESTING and any(token.level >= MAX_NESTING - 1 for token in block):
         return False
     return not flawed or not any(token.type == OPAQUE or OPAQUE in token.meta for token in block)

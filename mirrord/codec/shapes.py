@@ -1,4 +1,4 @@
-"""Blocks made of other blocks' tokens, before their text is parsed: callouts, toggles, tasks, attributes."""
+"""Turn the tokens of quotes, HTML and items into callouts, toggles, tasks and attributes, before text is parsed."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,136 +10,136 @@ from markdown_it.token import Token
 from mirrord.codec.attributes import attributes
 from mirrord.codec.properties import Json
 
-BARE = "bare"  # in the `meta` of a task: not even a blank follows its box
+BARE = "bare"  # key in the `meta` of a task: no blank follows its box
 
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
-_SHAPED = frozenset(["blockquote_open", "blockquote_close", "list_item_open"])
-_BOXES = {"[ ]": False, "[x]": True}  # as they are written anew
+_SHAPED_TOKENS = frozenset(["blockquote_open", "blockquote_close", "list_item_open"])
+_BOXES = {"[ ]": False, "[x]": True}  # as they are rewritten
 _TRIMMED = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")
 _EDGES = f"[{re.escape(''.join(sorted(_TRIMMED)))}]"
-_WIDE = re.compile(_EDGES)
+_WIDE_BLANK = re.compile(_EDGES)
 _LEADING = re.compile(rf"{_EDGES}(?:{_EDGES}|[ \t])*\Z")
 _TRAILING = re.compile(rf"(?:{_EDGES}|[ \t])*{_EDGES}")
 
 
 def shaped(state: StateCore) -> None:
-    """The rule for the parser's core; it has to come right after the blocks are found."""
+    """A core rule of the parser; it must run directly after the block rules."""
     tokens = state.tokens
     kinds = [token.type for token in tokens]
     if "html_block" in kinds:
         tokens = state.tokens = list(_with_attributes(_with_details(tokens)))
         kinds = [token.type for token in tokens]
     quotes: list[Token | None] = []
-    lines = state.src.split("\n") if _WIDE.search(state.src) else ()
-    for index in [index for index, kind in enumerate(kinds) if kind in _SHAPED or (lines and kind == "inline")]:
+    lines = state.src.split("\n") if _WIDE_BLANK.search(state.src) else ()
+    for index in [index for index, kind in enumerate(kinds) if kind in _SHAPED_TOKENS or (lines and kind == "inline")]:
         token = tokens[index]
         if token.type == "blockquote_open":
-            quotes.append(_callout(tokens, index))
+            quotes.append(_shape_callout(tokens, index))
         elif token.type == "blockquote_close" and quotes.pop():
             token.type = "callout_close"
         elif token.type == "list_item_open":
-            _empty_task(tokens, index)
+            _shape_empty_task(tokens, index)
         elif token.type == "inline" and tokens[index - 1].type == "paragraph_open":
-            token.content = _untrimmed(token, lines)
+            token.content = _restore_trimmed(token, lines)
 
 
-def _callout(tokens: Sequence[Token], index: int) -> Token | None:
-    """A quote whose first line is `[!type]± title` as a callout."""
+def _shape_callout(tokens: Sequence[Token], index: int) -> Token | None:
+    """Turn a quote whose first line is `[!type]± title` into a callout."""
     text = tokens[index + 2] if tokens[index + 1].type == "paragraph_open" else None
-    found = _CALLOUT.match(text.content) if text else None
-    if not text or not found:
+    match = _CALLOUT.match(text.content) if text else None
+    if not text or not match:
         return None
     token = tokens[index]
     token.type = "callout_open"
-    token.meta |= {"type": found[1], "fold": found[2], "title": (found[3] or "").strip()}
-    text.content = text.content[found.end() :]
+    token.meta |= {"type": match[1], "fold": match[2], "title": (match[3] or "").strip()}
+    text.content = text.content[match.end() :]
     return token
 
 
-def _empty_task(tokens: Sequence[Token], index: int) -> None:
-    """A box with nothing behind it is a task too: editors take the blank at the line's end away."""
+def _shape_empty_task(tokens: Sequence[Token], index: int) -> None:
+    """Accept a box without text as a task: editors remove the blank at the end of the line."""
     item = tokens[index]
     if "checked" in item.meta or tokens[index + 1].type != "paragraph_open":
         return
     text, after = tokens[index + 2], tokens[index + 4]
-    if text.content in _BOXES and after.type != "paragraph_open":  # a task's text would be on the box's line
+    if text.content in _BOXES and after.type != "paragraph_open":  # the text of a task is on the line of its box
         item.meta |= {"checked": _BOXES[text.content], BARE: True}
         text.content = ""
 
 
-def _untrimmed(text: Token, lines: Sequence[str]) -> str:
-    """A paragraph with the wide blanks at its edges, which the parser trims away. lines: the page's."""
+def _restore_trimmed(text: Token, lines: Sequence[str]) -> str:
+    """A paragraph with the wide blanks at its edges, which the parser trims. lines: of the page."""
     first, last = text.map or (0, 0)
-    written = lines[first:last]
+    written_lines = lines[first:last]
     if not text.content:
-        return "".join(char for char in "".join(written) if char in _TRIMMED)
-    before, _, _ = written[0].partition(text.content.partition("\n")[0])
-    _, _, after = written[-1].rpartition(text.content.rpartition("\n")[2])
+        return "".join(char for char in "".join(written_lines) if char in _TRIMMED)
+    before, _, _ = written_lines[0].partition(text.content.partition("\n")[0])
+    _, _, after = written_lines[-1].rpartition(text.content.rpartition("\n")[2])
     leading, trailing = _LEADING.search(before), _TRAILING.match(after)
     return (leading[0] if leading else "") + text.content + (trailing[0] if trailing else "")
 
 
 def _with_attributes(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Comments with attributes taken to the item they begin or the block on the next line."""
+    """Move attributes in comments to the item that they begin or the block on the next line."""
     opening: Token | None = None
-    waiting: tuple[Token, dict[str, Json]] | None = None
+    pending: tuple[Token, dict[str, Json]] | None = None
     for index, token in enumerate(tokens):
         attrs = attributes(token.content) if token.type == "html_block" else None
-        if waiting:
-            _attach(*waiting, token)
-            waiting = None
+        if pending:
+            _attach_attrs(*pending, token)
+            pending = None
         if attrs is not None and opening:
             opening.meta["tiptap"] = attrs
-        elif attrs is not None and _is_followed(tokens, index):
-            waiting = token, attrs
+        elif attrs is not None and _has_block_on_next_line(tokens, index):
+            pending = token, attrs
         else:
             yield token
         opening = token if token.type == "list_item_open" else None
 
 
-def _is_followed(tokens: Sequence[Token], index: int) -> bool:
+def _has_block_on_next_line(tokens: Sequence[Token], index: int) -> bool:
     after = tokens[index + 1] if index + 1 < len(tokens) else None
-    here = tokens[index].map
-    if not after or not after.map or not here or after.nesting < 0 or after.map[0] != here[1]:
+    comment_lines = tokens[index].map
+    if not after or not after.map or not comment_lines or after.nesting < 0 or after.map[0] != comment_lines[1]:
         return False
     return after.type != "html_block" or attributes(after.content) is None
 
 
-def _attach(comment: Token, attrs: dict[str, Json], token: Token) -> None:
+def _attach_attrs(comment: Token, attrs: dict[str, Json], token: Token) -> None:
     token.meta = {**token.meta, "tiptap": attrs}
     if token.map and comment.map:
         token.map = [comment.map[0], token.map[1]]
 
 
 def _with_details(tokens: Sequence[Token]) -> list[Token]:
-    """Pairs of `<details>` and `</details>` around blocks as one node."""
+    """Turn pairs of `<details>` and `</details>` around blocks into one node."""
     result: list[Token] = []
-    opened: list[tuple[int, re.Match[str]]] = []  # where in the result they stand
+    opened: list[tuple[int, re.Match[str]]] = []  # with their indexes in the result
     for token in tokens:
         while opened and result[opened[-1][0]].level > token.level:
             opened.pop()
         result.append(token)
         if token.type != "html_block":
             continue
-        if found := _DETAILS.fullmatch(token.content):
-            opened.append((len(result) - 1, found))
+        if match := _DETAILS.fullmatch(token.content):
+            opened.append((len(result) - 1, match))
         elif token.content.strip(" \n") == "</details>" and opened:
             start, opening = opened.pop()
-            result[start:] = _details(result[start:], opening)
+            result[start:] = _details_tokens(result[start:], opening)
     return result
 
 
-def _details(tokens: Sequence[Token], found: re.Match[str]) -> list[Token]:
+def _details_tokens(tokens: Sequence[Token], match: re.Match[str]) -> list[Token]:
     first, *inner, last = tokens
     for token in inner:
         token.level += 1
     level, lines = first.level, [first.map[0], last.map[1]] if first.map and last.map else None
     line = [first.map[0] + 1, first.map[0] + 2] if first.map else None
     return [
-        Token("details_open", "details", 1, level=level, map=lines, meta={"open": bool(found[1])}, block=True),
+        Token("details_open", "details", 1, level=level, map=lines, meta={"open": bool(match[1])}, block=True),
         Token("summary_open", "summary", 1, level=level + 1, map=line, block=True),
-        Token("inline", "", 0, level=level + 2, map=line, content=found[2].strip(), children=[], block=True),
+        Token("inline", "", 0, level=level + 2, map=line, content=match[2].strip(), children=[], block=True),
         Token("summary_close", "summary", -1, level=level + 1, block=True),
         *inner,
         Token("details_close", "details", -1, level=level, block=True),

@@ -1,7 +1,7 @@
-"""Splicing: putting changed blocks into a page so that every other byte stays.
+"""Splice changed blocks into a page so that every other byte stays.
 
-All of the result is compared with what was wanted, read again wherever it may mean something else than before;
-nothing leaves here unverified.
+The whole result is compared with the wanted blocks, and read again wherever its meaning may have changed; no result
+is returned unverified.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from mirrord.codec.style import Style, habit_of
 from mirrord.codec.text import lines
 from mirrord.errors import Damaged
 
-_LADDERS = (  # each from the page as it was, then from what came of that: definitions may have changed
+_LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
     ((Effort.TRUSTING, Spacing.AS_WAS), *((Effort.CAREFUL, spacing) for spacing in Spacing)),
     ((Effort.WHOLE, Spacing.SEPARATE),),
 )
@@ -28,7 +28,7 @@ _LADDERS = (  # each from the page as it was, then from what came of that: defin
 @dataclass(frozen=True, slots=True)
 class _Page:
     """
-    reading: of it with LF for every line ending. endings: of each line of the cut; "" of a last one without.
+    reading: of the page with LF for every line ending. endings: of each line of the cut; "" for a last one without.
     habit: its usual style.
     """
 
@@ -38,33 +38,33 @@ class _Page:
     habit: Style
 
 
-def spliced(body: str, wanted: Document, ending: str) -> str:
+def spliced(body: str, new_document: Document, ending: str) -> str:
     """
-    *body* with the blocks of *wanted*; unchanged ones keep their bytes and the gaps between them.
+    *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
 
-    So do unchanged items of lists, rows of tables, and blocks in quotes, callouts, footnotes and items.
+    So do unchanged list items, table rows, and blocks in quotes, callouts, footnotes and items.
     New lines end with *ending*.
 
     Raises:
-        Damaged: Markdown cannot hold what is wanted, or not beside the blocks that stay.
+        Damaged: Markdown cannot hold the wanted blocks, or not beside the unchanged ones.
     """
-    page, after = _opened(body), _filled(wanted.get("content") or [])
-    bare = normal({**wanted, "content": []})
+    page, after = _open_page(body), _non_empty_blocks(new_document.get("content") or [])
+    bare = normal({**new_document, "content": []})
     if bare.keys() != {"type"}:
         raise Damaged(f"the change would lose {difference(bare, document([]))}: a page has no place for it")
     if _mean_the_same([part.block for part in page.cut.parts], after):
         return body
-    got: list[Block] = []
-    for result in _attempts(page, after, ending):
-        got = _read_back(page, result)
-        if _mean_the_same(got, after):
+    read_blocks: list[Block] = []
+    for result in _candidate_pages(page, after, ending):
+        read_blocks = _read_back(page, result)
+        if _mean_the_same(read_blocks, after):
             return result
-    lost = difference(*(document([block.normal for block in blocks]) for blocks in (after, got)))
-    raise Damaged(f"the change would lose {lost}: Markdown cannot hold it beside the blocks around it")
+    lost_path = difference(*(document([block.normal for block in blocks]) for blocks in (after, read_blocks)))
+    raise Damaged(f"the change would lose {lost_path}: Markdown cannot hold it beside the blocks around it")
 
 
-def _filled(content: Sequence[Node]) -> list[Block]:
-    """The blocks of a document that are not empty."""
+def _non_empty_blocks(content: Sequence[Node]) -> list[Block]:
+    """The non-empty blocks of a document."""
     return [block for block in blocks_of(content) if not block.is_empty]
 
 
@@ -72,51 +72,51 @@ def _mean_the_same(old: Sequence[Block], new: Sequence[Block]) -> bool:
     return len(old) == len(new) and all(map(Block.means, old, new))
 
 
-def _opened(body: str) -> _Page:
-    written = lines(body)
-    texts = [line.rstrip("\r\n") for line in written]
-    page = outline("\n".join(texts if written[-1:] == texts[-1:] else [*texts, ""]))
+def _open_page(body: str) -> _Page:
+    body_lines = lines(body)
+    texts = [line.rstrip("\r\n") for line in body_lines]
+    page = outline("\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""]))
     reading = reading_of(page)
     cut = cut_page(texts, page, reading.blocks)
     habit = habit_of([token for part in cut.parts for token in part.tokens])
-    return _Page(reading, cut, [line[len(text) :] for line, text in zip(written, texts, strict=True)], habit)
+    return _Page(reading, cut, [line[len(text) :] for line, text in zip(body_lines, texts, strict=True)], habit)
 
 
 def _read_back(page: _Page, result: str) -> list[Block]:
-    """The blocks of *result*; those that *page* has, too, are parsed again only where they may have become others."""
-    read = reread(page.reading, result) or read_whole(result)
-    return [block for block in read.blocks if not block.is_empty]
+    """The blocks of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
+    reading = reread(page.reading, result) or read_whole(result)
+    return [block for block in reading.blocks if not block.is_empty]
 
 
-def _attempts(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:
-    """Pages that may be the wanted one, the likeliest first, none twice."""
+def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:
+    """Candidates for the wanted page, all distinct, the most likely first."""
     tried: set[str] = set()
     for ladder in _LADDERS:
         start, result = page, ""
         for _ in range(2):
             for effort, spacing in ladder:
-                result = _arranged(start, after, effort, spacing, ending)
+                result = _arrange_page(start, after, effort, spacing, ending)
                 if result not in tried:
                     tried.add(result)
                     yield result
-            start = _opened(result)
+            start = _open_page(result)
             if len(start.cut.parts) != len(after):
                 break
 
 
-def _arranged(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:
+def _arrange_page(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:
     setting = Setting(page.cut.references, page.habit, effort)
     result = rearranged(page.cut, after, setting, spacing)
-    ended: list[str] = []
+    output_lines: list[str] = []
     for line in result:
-        last = _ending(page, line, ending)
-        if not line.text and last == "\n" and ended and ended[-1].endswith("\r"):
-            last = "\r"  # else the two would be one line ending
-        ended.append(line.text + last)
+        line_end = _ending_of_line(page, line, ending)
+        if not line.text and line_end == "\n" and output_lines and output_lines[-1].endswith("\r"):
+            line_end = "\r"  # `\r\n` would be a single line ending
+        output_lines.append(line.text + line_end)
     if after and page.cut.parts and page.endings[-1] == "":
-        ended[-1] = result[-1].text
-    return "".join(ended)
+        output_lines[-1] = result[-1].text
+    return "".join(output_lines)
 
 
-def _ending(page: _Page, line: Line, ending: str) -> str:
+def _ending_of_line(page: _Page, line: Line, ending: str) -> str:
     return (page.endings[line.at] if line.at is not None else "") or ending

@@ -1,4 +1,4 @@
-"""The parser's states, whose tokens are made in one step: there are a hundred thousand in a megabyte."""
+"""Parser states that create tokens in one step: a megabyte has a hundred thousand of them."""
 
 from itertools import accumulate
 from operator import add
@@ -13,7 +13,7 @@ Nesting = Literal[-1, 0, 1]
 
 
 class BlockState(StateBlock):
-    """The state of parsing blocks; where lines begin and end is found out for all lines at once."""
+    """The state of block parsing; the starts and ends of all lines are computed at once."""
 
     def __init__(self, src: str, md: MarkdownIt, env: dict[str, Any], tokens: list[Token]) -> None:
         super().__init__("", md, env, tokens)
@@ -26,7 +26,7 @@ class BlockState(StateBlock):
         self.bMarks = [*starts, len(src)]
         self.eMarks = [*map(add, starts, map(len, lines)), len(src)]
         self.tShift = [*shifts, 0]
-        self.sCount = [*map(_columns, lines, shifts), 0] if "\t" in src else self.tShift.copy()
+        self.sCount = [*map(_indent_columns, lines, shifts), 0] if "\t" in src else self.tShift.copy()
         self.bsCount = [0] * len(self.bMarks)
         self.lineMax = len(lines)
 
@@ -41,7 +41,7 @@ class BlockState(StateBlock):
 
 
 class InlineState(StateInline):
-    """The state of parsing what is inside a paragraph."""
+    """The state of parsing the content of a paragraph."""
 
     def pushPending(self) -> Token:  # noqa: N802
         token = made("text", "", 0, self.pendingLevel)
@@ -69,7 +69,7 @@ class InlineState(StateInline):
 
 
 def made(ttype: str, tag: str, nesting: Nesting, level: int, *, block: bool = False) -> Token:
-    """A token with nothing in it; its own constructor takes twice as long."""
+    """An empty token; its own constructor takes twice as long."""
     token = Token.__new__(Token)
     token.type, token.tag, token.nesting, token.level, token.block = ttype, tag, nesting, level, block
     token.attrs, token.meta = {}, {}
@@ -79,6 +79,6 @@ def made(ttype: str, tag: str, nesting: Nesting, level: int, *, block: bool = Fa
     return token
 
 
-def _columns(line: str, shift: int) -> int:
-    """How wide the blanks are with which *line* begins: a tab reaches to the next multiple of four."""
+def _indent_columns(line: str, shift: int) -> int:
+    """The columns of the blanks at the start of *line*: a tab reaches to the next multiple of four."""
     return len(line[:shift].expandtabs(4)) if shift else 0

@@ -1,4 +1,4 @@
-"""How a block was written where Markdown leaves a choice: kept when the block is written anew."""
+"""The style of a block where Markdown leaves a choice; it is kept when the block is rewritten."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from mirrord.codec.shapes import BARE
 
-_LISTS = ("bullet_list_open", "ordered_list_open")
+_LIST_TOKENS = ("bullet_list_open", "ordered_list_open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ListStyle:
     marker: `-`, `*` or `+`; for numbers `.` or `)`.
     loose: blank lines between items.
     counts: the numbers rise.
-    bare: the items whose box has nothing behind it, which to others is no task.
+    bare: indexes of task items with an empty text, which other parsers do not see as tasks.
     """
 
     marker: str = ""
@@ -31,12 +31,12 @@ class ListStyle:
 @dataclass(frozen=True, slots=True)
 class Style:
     """
-    lists: by depth, outermost first; deeper ones are as the last.
+    lists: by depth, outermost first; the last one also applies to deeper lists.
     emphasis, strong: the delimiters.
     spaces: hard breaks are two blanks instead of a backslash.
     setext: headings of level 1 and 2 are underlined.
     hollow: code without text holds an empty line.
-    wary: every character that could mean something is escaped.
+    wary: every character that could be markup is escaped.
     """
 
     lists: tuple[ListStyle, ...] = (ListStyle(),)
@@ -50,18 +50,18 @@ class Style:
     wary: bool = False
 
     def deeper(self) -> "Style":
-        """For the content of a list's items, where a rule of dashes could be read as items."""
+        """The style inside list items, where a rule of dashes could be read as items."""
         return replace(self, lists=self.lists[1:] or self.lists, rule="___")
 
     def marked(self, marker: str) -> "Style":
-        """With another marker for the outermost list."""
+        """The style with another marker for the outermost list."""
         return replace(self, lists=(replace(self.lists[0], marker=marker), *self.lists[1:]))
 
 
 def style_of(tokens: Sequence[Token], habit: Style | None = None) -> Style:
-    """The style of a block, and what it leaves open as is the *habit* of its page."""
+    """The style of a block, completed by the *habit* of its page."""
     style = habit or Style()
-    style = replace(style, lists=tuple(_lists(tokens)) or style.lists)
+    style = replace(style, lists=tuple(_list_styles(tokens)) or style.lists)
     for token in tokens:
         if token.type == "fence":
             style = replace(style, fence=token.markup[0], hollow=token.content == "\n")
@@ -75,17 +75,17 @@ def style_of(tokens: Sequence[Token], habit: Style | None = None) -> Style:
 
 
 def habit_of(tokens: Sequence[Token]) -> Style:
-    """What is commonest in a page, the first of equally common ones; what it never does as by default."""
-    told = Counter(choice for token in tokens for choice in _choices(token))
+    """The most common style in a page, the first of equally common ones; defaults for choices that never occur."""
+    counts = Counter(choice for token in tokens for choice in _choices_of(token))
     style = Style()
-    for (name, value), _ in reversed(told.most_common()):
+    for (name, value), _ in reversed(counts.most_common()):
         style = replace(style, **{name: value})
     bullets = Counter(token.markup for token in tokens if token.type == "bullet_list_open").most_common(1)
     return style.marked(bullets[0][0]) if bullets else style
 
 
-def _choices(token: Token) -> Iterator[tuple[str, Any]]:
-    """What a block token and those in it chose where Markdown leaves a choice."""
+def _choices_of(token: Token) -> Iterator[tuple[str, Any]]:
+    """The choices of style in a block token and its children."""
     if token.type == "heading_open" and token.tag in ("h1", "h2"):
         yield "setext", token.markup in ("=", "-")
     elif token.type in ("fence", "hr"):
@@ -108,16 +108,16 @@ def _with_delimiters(style: Style, token: Token) -> Style:
     return style
 
 
-def _lists(tokens: Sequence[Token]) -> Iterator[ListStyle]:
+def _list_styles(tokens: Sequence[Token]) -> Iterator[ListStyle]:
     """The first list of each depth."""
-    depth, seen = 0, 0
+    depth, deepest = 0, 0
     for index, token in enumerate(tokens):
         if token.type.endswith("_list_close"):
             depth -= 1
-        elif token.type in _LISTS:
+        elif token.type in _LIST_TOKENS:
             depth += 1
-            if depth > seen:
-                seen = depth
+            if depth > deepest:
+                deepest = depth
                 yield _list_style(tokens, index)
 
 
@@ -136,17 +136,17 @@ def _list_style(tokens: Sequence[Token], index: int) -> ListStyle:
 
 
 def variants(style: Style) -> Iterator[Style]:
-    """*style*, then others that mean the same, for where it cannot be read back."""
+    """*style*, then others with the same meaning, tried if it is not read back."""
     delimiters = dict.fromkeys([(style.emphasis, style.strong), *product("*_", ("**", "__"))])
-    for wary, airy in product((False, True), repeat=2):
+    for wary, is_loose in product((False, True), repeat=2):
         for emphasis, strong in delimiters:
-            lists = tuple(replace(each, loose=True) for each in style.lists) if airy else style.lists
+            lists = tuple(replace(list_style, loose=True) for list_style in style.lists) if is_loose else style.lists
             yield replace(
                 style,
                 lists=lists,
                 emphasis=emphasis,
                 strong=strong,
                 wary=wary,
-                spaces=style.spaces and not airy,
-                setext=style.setext and not airy,
+                spaces=style.spaces and not is_loose,
+                setext=style.setext and not is_loose,
             )

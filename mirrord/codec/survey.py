@@ -1,4 +1,4 @@
-"""Tables of text, such as surveys: which sign parts their cells, and their rows one after the other."""
+"""Tables of text, such as surveys: detect their delimiter, and read them row by row."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from mirrord.errors import Damaged
 
 DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
-_SAMPLE = 50  # rows by which the sign is told
+_SAMPLE_ROWS = 50  # rows from which the delimiter is detected
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """line: of the text, where it begins; 1 is the first."""
+    """A row. line: the line of the text where it begins; 1 is the first."""
 
     line: int
     cells: Sequence[str]
@@ -24,11 +24,11 @@ class Row:
 
 def rows(lines: Iterable[str], delimiter: str) -> Iterator[Row]:
     """
-    The rows of a text, empty ones too. Quotes hold delimiters and line breaks, as spreadsheets write them.
+    The rows of a text, empty ones included. Quoted cells may hold delimiters and line breaks, as in spreadsheets.
 
-    lines: with their endings. Raises Damaged, naming the line, for quotes that do not end, and for NUL.
+    lines: with their endings. Raises Damaged, naming the line, for unclosed quotes and for NUL.
     """
-    reader = csv.reader(_declared(lines), delimiter=delimiter, strict=True)
+    reader = csv.reader(_without_declaration(lines), delimiter=delimiter, strict=True)
     begins = 1
     try:
         for cells in reader:
@@ -37,23 +37,23 @@ def rows(lines: Iterable[str], delimiter: str) -> Iterator[Row]:
             yield Row(begins, cells)
             begins = reader.line_num + 1
     except csv.Error as error:
-        raise Damaged(f"line {begins} begins a row that cannot be read: {_reason(error)}") from None
+        raise Damaged(f"line {begins} begins a row that cannot be read: {_describe_error(error)}") from None
 
 
 def delimiter_of(lines: Sequence[str]) -> str:
     """
-    The sign that parts the cells of the table that *lines* begin: the one by which most rows have as many as the first.
+    The delimiter of the table that *lines* begin: the one by which most rows have as many cells as the first.
 
-    A comma, where no sign parts anything.
+    A comma if no delimiter occurs.
     """
-    if lines and (said := _said(lines[0])):
-        return said
-    scores = {sign: _score(lines, sign) for sign in DELIMITERS.values()}
+    if lines and (declared := _declared_delimiter(lines[0])):
+        return declared
+    scores = {sign: _score_delimiter(lines, sign) for sign in DELIMITERS.values()}
     return max(scores, key=lambda sign: scores[sign])
 
 
 def widened(row: Row, width: int) -> Sequence[str] | None:
-    """The cells of a row of a table that has *width* columns; None: it has others. Empty cells at the end are none."""
+    """The cells of a row in a table of *width* columns, without empty extra cells; None: the number differs."""
     cells = row.cells
     if len(cells) == width:
         return cells
@@ -62,39 +62,39 @@ def widened(row: Row, width: int) -> Sequence[str] | None:
     return None
 
 
-def _score(lines: Sequence[str], delimiter: str) -> tuple[float, int]:
-    """The share of rows that have as many cells as the first, and how many these are."""
+def _score_delimiter(lines: Sequence[str], delimiter: str) -> tuple[float, int]:
+    """The share of rows with as many cells as the first, and the number of these cells."""
     widths = list[int]()
     try:
         for row in rows(lines, delimiter):
             if not row.is_empty:
                 widths.append(len(row.cells))
-            if len(widths) == _SAMPLE:
+            if len(widths) == _SAMPLE_ROWS:
                 break
-    except Damaged:  # the sample may end amid quotes
+    except Damaged:  # the sample may end inside quotes
         pass
     if not widths or widths[0] < 2:
         return 0.0, 0
     return round(widths.count(widths[0]) / len(widths), 1), widths[0]
 
 
-def _declared(lines: Iterable[str]) -> Iterator[str]:
-    """Without the mark of the encoding, and with an empty line instead of one that only says the sign."""
+def _without_declaration(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without a byte order mark, and with an empty line in place of one that declares the delimiter."""
     for number, line in enumerate(lines):
         if number == 0:
             line = line.removeprefix("\ufeff")
-            line = "\n" if _said(line) else line
+            line = "\n" if _declared_delimiter(line) else line
         yield line
 
 
-def _said(line: str) -> str | None:
-    """What the line `sep=;`, which spreadsheets put first, says."""
+def _declared_delimiter(line: str) -> str | None:
+    """The delimiter in a line such as `sep=;`, which spreadsheets put first; None: another line."""
     text = line.removeprefix("\ufeff").strip("\r\n")
     return text[4] if len(text) == 5 and text.lower().startswith("sep=") else None
 
 
-def _reason(error: csv.Error) -> str:
+def _describe_error(error: csv.Error) -> str:
     text = str(error)
     if "unexpected end" in text or "field larger" in text:
         return "a quotation mark has no end"
-    return "a quotation mark ends amid a cell" if "expected after" in text else text
+    return "a quotation mark ends inside a cell" if "expected after" in text else text

@@ -1,4 +1,4 @@
-"""Rows of tables: unchanged ones keep their lines, changed ones are written as their table is."""
+"""Rearrange table rows: unchanged ones keep their lines, changed ones get the style of their table."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _RowLine:
     """
-    A row's line cut at its pipes.
+    The line of a row, split at its pipes.
 
-    cells: with their blanks. leading, trailing: what stands before the first cell and after the last.
+    cells: with their blanks. leading, trailing: the text before the first cell and after the last.
     """
 
     leading: str
@@ -31,9 +31,9 @@ class _Row:
 
     def line(self, cells: Sequence[str]) -> str:
         """The same row with other *cells*."""
-        if len(cells) == 1 and not self.trailing:  # one cell without pipes is no row
+        if len(cells) == 1 and not self.trailing:  # a single cell without pipes is no row
             return f"|{cells[0]}|"
-        # where a cell is empty the pipe that is left out could not be told from one between cells
+        # beside an empty cell, an omitted outer pipe would be confused with one between cells
         opening = self.leading if "|" in self.leading or cells[0].strip() else self.leading + "|"
         closing = self.trailing if self.trailing or cells[-1].strip() else "|"
         text = "|".join(cells)
@@ -42,11 +42,11 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _OldTable:
     """
-    A table as it was.
+    The old table.
 
-    rows: bare nodes. columns: the widths the cells are padded to, 0 where they are not.
+    rows: nodes without alignment. columns: the widths to which cells are padded, 0: not padded.
     """
 
     lines: Sequence[str]
@@ -56,59 +56,59 @@ class _Table:
     references: Mapping[str, Any]
 
     def source(self, row: int) -> str:
-        """The line of a row: the second one is no row."""
+        """The line of a row; the second line of the table is no row."""
         return self.lines[row + 1 if row else 0]
 
 
 def rearranged(
-    lines: Sequence[str], old: Node, wanted: Node, style: Style, references: Mapping[str, Any]
+    lines: Sequence[str], old: Node, new_table: Node, style: Style, references: Mapping[str, Any]
 ) -> list[Line]:
     """
-    The *lines* of the table *old* turned into *wanted*, both normal.
+    The *lines* of the table *old* turned into *new_table*, both normal.
 
-    references: what the page's reference definitions say.
+    references: the reference definitions of the page.
 
     Raises:
-        Damaged: Markdown cannot hold a cell, or the lines are not one a row.
+        Damaged: Markdown cannot hold a cell, or the number of lines does not fit the rows.
     """
-    before, after = old.get("content", []), wanted.get("content", [])
-    if len(lines) != len(before) + 1 or not after or old.get("attrs") != wanted.get("attrs"):
+    before, after = old.get("content", []), new_table.get("content", [])
+    if len(lines) != len(before) + 1 or not after or old.get("attrs") != new_table.get("attrs"):
         raise Damaged("the rows of the table are not its lines")
-    table = _Table(lines, [_bare(row) for row in before], _columns(lines), style, references)
-    rows = [_bare(row) for row in after]
-    found = replacing(_blocks(table.rows[1:]), _blocks(rows[1:]))
-    head = _row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
-    result = [head, _ruled(table, before[0], after[0])]
+    table = _OldTable(lines, [_without_alignment(row) for row in before], _column_widths(lines), style, references)
+    rows = [_without_alignment(row) for row in after]
+    pairs = replacing(_blocks_of_rows(table.rows[1:]), _blocks_of_rows(rows[1:]))
+    head = _write_row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
+    result = [head, _write_rule(table, before[0], after[0])]
     nearest = 0
-    for row, pair in zip(after[1:], found, strict=True):
+    for row, pair in zip(after[1:], pairs, strict=True):
         nearest = pair.old + 1 if pair else nearest
-        result.append(_row(table, row, pair, nearest))
+        result.append(_write_row(table, row, pair, nearest))
     return result
 
 
-def _blocks(rows: Sequence[Node]) -> list[Block]:
+def _blocks_of_rows(rows: Sequence[Node]) -> list[Block]:
     return [block_of(row) for row in rows]
 
 
-def _bare(row: Node) -> Node:
-    """A row without the alignment of its cells, which the line below the header says for all rows."""
-    return {**row, "content": [_unaligned(cell) for cell in row.get("content", [])]}
+def _without_alignment(row: Node) -> Node:
+    """A row without the alignment of its cells, which the line below the header sets for all rows."""
+    return {**row, "content": [_cell_without_alignment(cell) for cell in row.get("content", [])]}
 
 
-def _unaligned(cell: Node) -> Node:
+def _cell_without_alignment(cell: Node) -> Node:
     attrs = {key: value for key, value in cell.get("attrs", {}).items() if key != "align"}
     bare: Node = {key: value for key, value in cell.items() if key != "attrs"}  # type: ignore[assignment]
     return {**bare, "attrs": attrs} if attrs else bare
 
 
-def _columns(lines: Sequence[str]) -> list[int]:
-    header, rule = _cut(lines[0]), _cut(lines[1])
+def _column_widths(lines: Sequence[str]) -> list[int]:
+    header, rule = _split_row(lines[0]), _split_row(lines[1])
     return [
         len(cell) if len(cell) == len(dashes) else 0 for cell, dashes in zip(header.cells, rule.cells, strict=False)
     ]
 
 
-def _cut(line: str) -> _Row:
+def _split_row(line: str) -> _RowLine:
     lead = line[: len(line) - len(line.lstrip())]
     cells = _PIPE.split(line.strip())
     trailing = ""
@@ -116,28 +116,28 @@ def _cut(line: str) -> _Row:
         lead, cells = lead + "|", cells[1:]
     if cells[-1] == "" and len(cells) > 1:
         trailing, cells = "|", cells[:-1]
-    return _Row(lead, cells, trailing)
+    return _RowLine(lead, cells, trailing)
 
 
-def _row(table: _Table, row: Node, pair: Pair | None, nearest: int) -> Line:
-    """A row as it was, or written like the one it replaces or the *nearest* one above."""
+def _write_row(table: _OldTable, row: Node, pair: Pair | None, nearest: int) -> Line:
+    """The unchanged line of a row, or a new one in the style of the row it replaces or the *nearest* one above."""
     at = (nearest + 1) if nearest else 0
     if pair and pair.equal:
         return Line(table.source(nearest), at)
-    pattern = _cut(table.source(nearest))
+    pattern = _split_row(table.source(nearest))
     cells = row.get("content", [])
-    kept = table.rows[nearest].get("content", []) if pair else []
-    kept = kept if len(kept) == len(pattern.cells) == len(cells) else []
-    written = []
+    old_cells = table.rows[nearest].get("content", []) if pair else []
+    old_cells = old_cells if len(old_cells) == len(pattern.cells) == len(cells) else []
+    cell_texts = []
     for index, cell in enumerate(cells):
-        if kept and kept[index] == _unaligned(cell):
-            written.append(pattern.cells[index])
+        if old_cells and old_cells[index] == _cell_without_alignment(cell):
+            cell_texts.append(pattern.cells[index])
         else:
-            written.append(_padded(table, written_cell(cell, table.style, table.references), pattern, index, cell))
-    return Line(pattern.line(written))
+            cell_texts.append(_pad_cell(table, written_cell(cell, table.style, table.references), pattern, index, cell))
+    return Line(pattern.line(cell_texts))
 
 
-def _padded(table: _Table, text: str, pattern: _Row, index: int, cell: Node) -> str:
+def _pad_cell(table: _OldTable, text: str, pattern: _RowLine, index: int, cell: Node) -> str:
     blank = " " if index >= len(pattern.cells) or pattern.cells[index][:1] in ("", " ") else ""
     if not blank and not any(raw.startswith(" ") for raw in pattern.cells):
         return text
@@ -147,20 +147,20 @@ def _padded(table: _Table, text: str, pattern: _Row, index: int, cell: Node) -> 
     return f" {text} "
 
 
-def _ruled(table: _Table, old: Node, new: Node) -> Line:
-    """The line below the header, the same where no column came, went or was aligned otherwise."""
+def _write_rule(table: _OldTable, old: Node, new: Node) -> Line:
+    """The line below the header, unchanged unless a column was added, removed or realigned."""
     before, after = ([cell.get("attrs", {}).get("align") for cell in row.get("content", [])] for row in (old, new))
     if before == after:
         return Line(table.lines[1], 1)
-    pattern = _cut(table.lines[1])
+    pattern = _split_row(table.lines[1])
     cells = []
     for index, align in enumerate(after):
         raw = pattern.cells[index] if index < len(pattern.cells) else f" {'---'} "
         same = index < len(before) and before[index] == align
-        cells.append(raw if same else raw.replace(raw.strip(), _dashes(align, len(raw.strip()))))
+        cells.append(raw if same else raw.replace(raw.strip(), _write_dashes(align, len(raw.strip()))))
     return Line(pattern.line(cells))
 
 
-def _dashes(align: object, width: int) -> str:
+def _write_dashes(align: object, width: int) -> str:
     short = ALIGNMENT.get(str(align), "---")
     return short.replace("-" * short.count("-"), "-" * max(short.count("-"), width - short.count(":")))

@@ -1,4 +1,4 @@
-"""Marks and inline nodes as HTML tags: `<u>`, styles, and JSON in `data-tt` for what Markdown has no sign for."""
+"""Marks and inline nodes as HTML tags: `<u>`, styles, and JSON in `data-tt` for those without a Markdown form."""
 
 import html
 import json
@@ -16,7 +16,7 @@ from mirrord.codec.properties import Json
 from mirrord.codec.schema import NATIVE, is_plain
 
 _TAG = re.compile(r'<(/?)(u|sub|sup|span|mark)(?: (data-tt|style)="([^"]*)")?>')
-_NAMES: Mapping[str, str] = MappingProxyType({tag: mark for mark, tag in TAGGED.items()})
+_MARK_BY_TAG: Mapping[str, str] = MappingProxyType({tag: mark for mark, tag in TAGGED.items()})
 _STYLES: Mapping[str, str] = MappingProxyType(
     {
         "color": "color",
@@ -29,10 +29,10 @@ _PROPERTIES: Mapping[str, str] = MappingProxyType({style: name for name, style i
 
 
 def tags_of(mark: Mark) -> tuple[str, str] | None:
-    """The tags that set a normal mark; None for one that Markdown has a sign for."""
+    """The tags for a normal mark; None for one with delimiters in Markdown."""
     name = mark["type"]
     if not is_plain(mark):
-        return _data(mark), "</span>"
+        return _data_tag(mark), "</span>"
     if name in TAGGED:
         return f"<{TAGGED[name]}>", f"</{TAGGED[name]}>"
     attrs = mark.get("attrs", {})
@@ -45,19 +45,19 @@ def tags_of(mark: Mark) -> tuple[str, str] | None:
 
 
 def tag_of(node: Node) -> str:
-    """An inline node as JSON."""
-    return f"{_data(node)}</span>"
+    """The tag of an inline node, with its JSON."""
+    return f"{_data_tag(node)}</span>"
 
 
-def _data(data: Mark | Node) -> str:
+def _data_tag(data: Mark | Node) -> str:
     return f'<span data-tt="{html.escape(json.dumps(data, ensure_ascii=False))}">'
 
 
 class Tags:
     """
-    The HTML tags of one paragraph that stand for marks and nodes, found by their index among the tokens.
+    The HTML tags of one paragraph that represent marks and nodes, by their index among the tokens.
 
-    A pair counts only where both ends are inside the same emphasis or link.
+    A pair counts only if both tags are inside the same emphasis or link.
     """
 
     def __init__(self, tokens: Sequence[Token]) -> None:
@@ -71,21 +71,21 @@ class Tags:
                 levels.append([])
             elif token.nesting == -1:
                 levels.pop()
-            elif token.type == "html_inline" and (found := _TAG.fullmatch(token.content)):
-                self._tag(levels[-1], found, index)
+            elif token.type == "html_inline" and (match := _TAG.fullmatch(token.content)):
+                self._read_tag(levels[-1], match, index)
 
-    def _tag(self, unclosed: list[tuple[re.Match[str], int]], found: re.Match[str], index: int) -> None:
-        if not found[1]:
-            unclosed.append((found, index))
-        elif unclosed and unclosed[-1][0][2] == found[2] and not found[3]:
+    def _read_tag(self, unclosed: list[tuple[re.Match[str], int]], match: re.Match[str], index: int) -> None:
+        if not match[1]:
+            unclosed.append((match, index))
+        elif unclosed and unclosed[-1][0][2] == match[2] and not match[3]:
             opening, start = unclosed.pop()
             if index == start + 1:
-                self._empty(opening, start)
-            elif mark := _mark(opening):
+                self._read_empty_pair(opening, start)
+            elif mark := _mark_of_tag(opening):
                 self.opening[start] = mark
                 self.closing.add(index)
 
-    def _empty(self, opening: re.Match[str], start: int) -> None:
+    def _read_empty_pair(self, opening: re.Match[str], start: int) -> None:
         node = embedded(html.unescape(opening[4])) if opening[3] == "data-tt" else None
         if is_node(node) and not is_plain(cast(Node, node)) and is_safe(cast(Node, node)):
             self.atoms[start] = cast(Node, node)
@@ -93,7 +93,7 @@ class Tags:
 
 
 def is_safe(node: Node) -> bool:
-    """Whether no link in a node would run a script: JSON goes around the parser, which lets none pass."""
+    """Whether no link in a node would run a script: JSON bypasses the parser, which refuses such links."""
     marks = node.get("marks") or []
     return all(map(_is_safe_mark, marks)) and all(map(is_safe, node.get("content") or []))
 
@@ -103,13 +103,13 @@ def _is_safe_mark(mark: Mark) -> bool:
     return not isinstance(href, str) or not runs(href)
 
 
-def _mark(opening: re.Match[str]) -> Mark | None:
+def _mark_of_tag(opening: re.Match[str]) -> Mark | None:
     tag, kind, value = opening[2], opening[3], opening[4]
     if kind is None:
-        return {"type": _NAMES[tag]} if tag in _NAMES else None
+        return {"type": _MARK_BY_TAG[tag]} if tag in _MARK_BY_TAG else None
     if kind == "data-tt":
-        return _given(embedded(html.unescape(value))) if tag == "span" else None
-    styles = _styles(value)
+        return _mark_of_json(embedded(html.unescape(value))) if tag == "span" else None
+    styles = _attributes_of_style(value)
     if tag == "span":
         return {"type": "textStyle", "attrs": styles} if styles else None
     if tag == "mark" and styles and styles.keys() == {"backgroundColor"}:
@@ -117,8 +117,8 @@ def _mark(opening: re.Match[str]) -> Mark | None:
     return None
 
 
-def _styles(text: str) -> dict[str, Json] | None:
-    """The attributes a `style` sets; None if it says anything else."""
+def _attributes_of_style(text: str) -> dict[str, Json] | None:
+    """The attributes set by a `style`; None if it sets anything else."""
     result: dict[str, Json] = {}
     for part in text.rstrip("; ").split(";"):
         name, _, value = part.partition(":")
@@ -129,11 +129,11 @@ def _styles(text: str) -> dict[str, Json] | None:
     return result
 
 
-def _given(mark: object) -> Mark | None:
-    """A mark out of JSON, where it is one that is not written otherwise."""
+def _mark_of_json(mark: object) -> Mark | None:
+    """A mark from JSON; None if it is none, or one that has another form."""
     if not isinstance(mark, dict) or not mark.keys() <= {"type", "attrs"} or not isinstance(mark.get("type"), str):
         return None
     if not isinstance(mark.get("attrs", {}), dict):
         return None
-    given = cast(Mark, mark)
-    return given if not is_plain(given) and _is_safe_mark(given) else None
+    checked_mark = cast(Mark, mark)
+    return checked_mark if not is_plain(checked_mark) and _is_safe_mark(checked_mark) else None

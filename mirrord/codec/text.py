@@ -1,4 +1,4 @@
-"""Bytes and text: decoding, and lines that end at CRLF, LF or CR only (as in CommonMark)."""
+"""Decode bytes, and split text into lines, which end at CRLF, LF or CR only (as in CommonMark)."""
 
 import re
 from itertools import accumulate
@@ -33,20 +33,20 @@ def lines(text: str) -> list[str]:
 
 
 def line_starts(text: str) -> list[int]:
-    """Where each line of *text* begins, and where the last one ends."""
+    """The start of each line of *text*, and the end of the last one."""
     if "\r" in text:
         return [0, *(line.end() for line in _LINE.finditer(text))]
-    found = list(accumulate([len(line) + 1 for line in text.split("\n")], initial=0))
-    found.pop()
-    if found[-1] < len(text):
-        found.append(len(text))
-    return found
+    starts = list(accumulate([len(line) + 1 for line in text.split("\n")], initial=0))
+    starts.pop()
+    if starts[-1] < len(text):
+        starts.append(len(text))
+    return starts
 
 
 def newline(text: str) -> str:
-    """The first line ending of *text*: what a line mirrord adds ends with. LF where there is none."""
-    found = _ENDING.search(text)
-    return found.group() if found else "\n"
+    """The first line ending of *text*, used for added lines; LF if there is none."""
+    match = _ENDING.search(text)
+    return match.group() if match else "\n"
 
 
 def unix(text: str) -> str:

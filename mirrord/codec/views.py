@@ -1,4 +1,4 @@
-"""The views of a page that its front matter holds."""
+"""The views of a page in its front matter."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from mirrord.errors import Damaged
 @dataclass(frozen=True, slots=True)
 class Views:
     """
-    What a page says of itself. None: the key is absent or empty.
+    The properties of a page in its front matter. None: the key is absent or empty.
 
-    id: the text of the key as written, UUID or not; "" if the key is there without a value.
+    id: the text of the key as written, UUID or not; "" for a key without a value.
     title, icon, position: the text as written, so `title: 1.10` is "1.10"; None for lists and mappings.
-    texts: the same of every key.
-    frontmatter: every key, these included.
-    error: why the front matter cannot be read, as a sentence; the other views are empty then.
+    texts: the texts of all keys.
+    frontmatter: the values of all keys.
+    error: a sentence that says why the front matter cannot be read; all other views are empty then.
     """
 
     id: str | None
@@ -32,18 +32,24 @@ def views_of(text: str) -> Views:
     """The front matter's views of *text*; never raises."""
     source = source_of(text)
     try:
-        found = properties(source)
+        entries = properties(source)
     except Damaged as damaged:
         return Views(None, None, None, None, {}, {}, str(damaged))
-    values = values_of(found)
-    by_key = {entry.key: entry for entry in found}
-    shown = {key: by_key[key].text or None for key in by_key if values[key] is not None}
+    values = values_of(entries)
+    by_key = {entry.key: entry for entry in entries}
+    texts = {key: by_key[key].text or None for key in by_key if values[key] is not None}
     return Views(
-        _id(source, by_key.get("id")), shown.get("title"), shown.get("icon"), shown.get("position"), shown, values, None
+        _id_text(source, by_key.get("id")),
+        texts.get("title"),
+        texts.get("icon"),
+        texts.get("position"),
+        texts,
+        values,
+        None,
     )
 
 
-def _id(source: str, entry: Property | None) -> str | None:
+def _id_text(source: str, entry: Property | None) -> str | None:
     if entry is None or entry.text is not None:
         return entry.text if entry else None
     return source[entry.start : entry.end].rstrip()

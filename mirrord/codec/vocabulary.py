@@ -1,6 +1,6 @@
-"""The nodes, marks and attributes of documents as one table: the JSON Schema is made from it, names are checked by it.
+"""The table of nodes, marks and attributes of documents: source of the JSON Schema and of the check of names.
 
-Nodes, marks and attributes that are not in the table may stand anywhere; those that are keep to it.
+Nodes, marks and attributes outside the table are allowed anywhere; those in it must conform to it.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ class Attribute:
     """
     An attribute of a node or mark.
 
-    default: what its absence means, beside null. values: all it may be; () for anything of its kind.
-    native: Markdown has a form for it; else it is kept as JSON there, unless it is the default.
+    default: the meaning of absence and of null. values: the allowed ones; () for any value of its kind.
+    native: Markdown has a form for it; otherwise it is kept there as JSON, unless it is the default.
     """
 
     about: str
@@ -33,7 +33,7 @@ class Attribute:
 @dataclass(frozen=True, slots=True)
 class Inside:
     """
-    What a node holds: nodes of these types or groups (`block`, `inline`).
+    The content of a node: nodes of these types or groups (`block`, `inline`).
 
     filled: at least one. ordered: exactly these, one of each.
     """
@@ -48,7 +48,7 @@ class NodeType:
     """
     A type of node.
 
-    group: `block`, `inline`, or "" for what stands in one kind of node only.
+    group: `block`, `inline`, or "" for types that occur in one kind of node only.
     inside: None for atoms. identified: it has an id at any depth; every other block has one at the top only.
     """
 

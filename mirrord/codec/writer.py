@@ -1,4 +1,4 @@
-"""Writing blocks: Markdown of one normal node. Nothing here is trusted: `render` reads it back and compares."""
+"""Write the Markdown of one normal block. The result is not trusted: `render` reads it back and compares."""
 
 import json
 import re
@@ -19,8 +19,8 @@ NUMBERS = (".", ")")
 LISTS: Mapping[str, Sequence[str]] = MappingProxyType(
     {"bulletList": BULLETS, "taskList": BULLETS, "orderedList": NUMBERS}
 )
-_GLUED = frozenset(["bulletList", "taskList", "codeBlock", "blockquote", "callout", "heading"])
-_GLUE = _GLUED | {"paragraph", "orderedList"}
+_CAN_FOLLOW_DIRECTLY = frozenset(["bulletList", "taskList", "codeBlock", "blockquote", "callout", "heading"])
+_CAN_PRECEDE_DIRECTLY = _CAN_FOLLOW_DIRECTLY | {"paragraph", "orderedList"}
 _QUOTES = ("blockquote", "callout")
 _HASHES = re.compile(r"(?:(?<=[ \t])|\A)(#+)\Z")
 
@@ -28,118 +28,118 @@ _HASHES = re.compile(r"(?:(?<=[ \t])|\A)(#+)\Z")
 def write(node: Node, style: Style) -> str:
     """Markdown of a normal block, lines ending with LF, without the last line ending."""
     if is_beyond(node):
-        return _as_json(node)
+        return _write_as_json(node)
     text = _WRITERS[node["type"]](node, style)
-    own = table_extras(node) if node["type"] == "table" else extras(node)
-    return f"{comment(own)}\n{text}" if own else text
+    extra_attrs = table_extras(node) if node["type"] == "table" else extras(node)
+    return f"{comment(extra_attrs)}\n{text}" if extra_attrs else text
 
 
-def apart(name: str, style: Style, taken: Collection[str]) -> Style:
-    """*style* for a list of type *name* whose marker is not among the *taken* ones of its neighbours."""
-    own = style.lists[0].marker
-    choice = [own, *LISTS[name]] if own in LISTS[name] else LISTS[name]
-    return style.marked(next((marker for marker in choice if marker not in taken), choice[0]))
+def apart(name: str, style: Style, used_markers: Collection[str]) -> Style:
+    """*style* for a list of type *name* with a marker that is not among *used_markers*, those of its neighbours."""
+    current = style.lists[0].marker
+    options = [current, *LISTS[name]] if current in LISTS[name] else LISTS[name]
+    return style.marked(next((marker for marker in options if marker not in used_markers), options[0]))
 
 
-def _children(node: Node) -> Sequence[Node]:
+def _children_of(node: Node) -> Sequence[Node]:
     return node.get("content", [])
 
 
-def _attr(node: Node, name: str) -> Json:
+def _attr_of(node: Node, name: str) -> Json:
     return node.get("attrs", {}).get(name)
 
 
-def _string(node: Node, name: str) -> str:
-    value = _attr(node, name)
+def _string_attr(node: Node, name: str) -> str:
+    value = _attr_of(node, name)
     return value if isinstance(value, str) else ""
 
 
-def _whole(node: Node, name: str, default: int) -> int:
-    value = _attr(node, name)
+def _integer_attr(node: Node, name: str, default: int) -> int:
+    value = _attr_of(node, name)
     return value if isinstance(value, int) else default
 
 
-def _paragraph(node: Node, style: Style) -> str:
-    return write_inline(_children(node), style)
+def _write_paragraph(node: Node, style: Style) -> str:
+    return write_inline(_children_of(node), style)
 
 
-def _heading(node: Node, style: Style) -> str:
-    level = _whole(node, "level", 1)
-    if style.setext and level <= 2 and _children(node):
-        return write_inline(_children(node), style) + "\n" + ("===" if level == 1 else "---")
-    text = _HASHES.sub(r"\\\1", write_inline(_children(node), style, one_line=True))
+def _write_heading(node: Node, style: Style) -> str:
+    level = _integer_attr(node, "level", 1)
+    if style.setext and level <= 2 and _children_of(node):
+        return write_inline(_children_of(node), style) + "\n" + ("===" if level == 1 else "---")
+    text = _HASHES.sub(r"\\\1", write_inline(_children_of(node), style, one_line=True))
     return f"{'#' * level} {text}".rstrip(" ")
 
 
-def _code_block(node: Node, style: Style) -> str:
-    text = "".join(child.get("text", "") for child in _children(node))
-    return _fenced(text + "\n" if text or style.hollow else "", _string(node, "language"), style.fence)
+def _write_code_block(node: Node, style: Style) -> str:
+    text = "".join(child.get("text", "") for child in _children_of(node))
+    return _write_fence(text + "\n" if text or style.hollow else "", _string_attr(node, "language"), style.fence)
 
 
-def _fenced(text: str, language: str, mark: str) -> str:
+def _write_fence(text: str, language: str, mark: str) -> str:
     mark = "~" if "`" in language else mark
     longest = max((len(run) for run in re.findall(f"{mark}+", text)), default=0)
     fence = mark * max(3, longest + 1)
     return f"{fence}{language}\n{text}{fence}"
 
 
-def _as_json(node: Node) -> str:
-    return _fenced(json.dumps(node, ensure_ascii=False, indent=2) + "\n", FENCE, "`")
+def _write_as_json(node: Node) -> str:
+    return _write_fence(json.dumps(node, ensure_ascii=False, indent=2) + "\n", FENCE, "`")
 
 
-def _blockquote(node: Node, style: Style) -> str:
-    return _prefixed(_blocks(_children(node), style), "> ", "> ")
+def _write_blockquote(node: Node, style: Style) -> str:
+    return _prefix_lines(_write_blocks(_children_of(node), style), "> ", "> ")
 
 
-def _callout(node: Node, style: Style) -> str:
-    title = _string(node, "title")
-    first = f"[!{_string(node, 'type')}]{_string(node, 'fold')}" + (f" {title}" if title else "")
+def _write_callout(node: Node, style: Style) -> str:
+    title = _string_attr(node, "title")
+    first = f"[!{_string_attr(node, 'type')}]{_string_attr(node, 'fold')}" + (f" {title}" if title else "")
     between = "\n\n" if style.lists[0].loose else "\n"
-    content = _blocks(_children(node), style)
-    return _prefixed(first + between + content if content else first, "> ", "> ")
+    content = _write_blocks(_children_of(node), style)
+    return _prefix_lines(first + between + content if content else first, "> ", "> ")
 
 
-def _bullet_list(node: Node, style: Style) -> str:
+def _write_bullet_list(node: Node, style: Style) -> str:
     marker = apart("bulletList", style, ()).lists[0].marker
-    return _items(node, style, [f"{marker} "] * len(_children(node)))
+    return _write_items(node, style, [f"{marker} "] * len(_children_of(node)))
 
 
-def _ordered_list(node: Node, style: Style) -> str:
+def _write_ordered_list(node: Node, style: Style) -> str:
     marker = apart("orderedList", style, ()).lists[0].marker
-    start = _whole(node, "start", 1)
+    start = _integer_attr(node, "start", 1)
     step = 1 if style.lists[0].counts else 0
-    return _items(node, style, [f"{start + step * index}{marker} " for index in range(len(_children(node)))])
+    return _write_items(node, style, [f"{start + step * index}{marker} " for index in range(len(_children_of(node)))])
 
 
-def _items(node: Node, style: Style, markers: Sequence[str]) -> str:
+def _write_items(node: Node, style: Style, markers: Sequence[str]) -> str:
     loose = style.lists[0].loose
     texts = []
-    for index, (item, marker) in enumerate(zip(_children(node), markers, strict=True)):
-        content = _item(item, style.deeper(), tight=not loose, bare=index in style.lists[0].bare)
-        texts.append(_prefixed(content, marker, " " * len(marker)) if content else marker.rstrip())
+    for index, (item, marker) in enumerate(zip(_children_of(node), markers, strict=True)):
+        content = _write_item(item, style.deeper(), tight=not loose, bare=index in style.lists[0].bare)
+        texts.append(_prefix_lines(content, marker, " " * len(marker)) if content else marker.rstrip())
     return ("\n\n" if loose else "\n").join(texts)
 
 
-def _item(item: Node, style: Style, *, tight: bool, bare: bool) -> str:
-    content = _children(item)
+def _write_item(item: Node, style: Style, *, tight: bool, bare: bool) -> str:
+    content = _children_of(item)
     box = ""
     if item["type"] == "taskItem":
-        box = "[x]" if _attr(item, "checked") else "[ ]"
+        box = "[x]" if _attr_of(item, "checked") else "[ ]"
     elif content and (box := _lone_box(content[0])):
         content = content[1:]
-    text = _blocks(content, style, tight=tight)
-    own = extras(item)
-    if own or (content and _has_extras(content[0])):  # the first comment in an item is always the item's
-        text = f"{comment(own)}\n{text}".rstrip("\n")
+    text = _write_blocks(content, style, tight=tight)
+    extra_attrs = extras(item)
+    if extra_attrs or (content and _has_extras(content[0])):  # the first comment in an item always belongs to the item
+        text = f"{comment(extra_attrs)}\n{text}".rstrip("\n")
     elif bare and box and not (content and content[0]["type"] == "paragraph"):
         return f"{box}\n{text}".rstrip("\n")
-    return f"{box} {text}" if box else text  # elsewhere an empty box is a task only with the blank behind it
+    return f"{box} {text}" if box else text  # other parsers see a task in an empty box only with the blank after it
 
 
 def _lone_box(node: Node) -> str:
-    """The box of a task among items of another kind, when what follows is no paragraph."""
-    children = _children(node)
-    raw = _string(children[0], "raw") if len(children) == 1 and node["type"] == "paragraph" else ""
+    """The box of a task among items of another kind, if no paragraph follows; else empty."""
+    children = _children_of(node)
+    raw = _string_attr(children[0], "raw") if len(children) == 1 and node["type"] == "paragraph" else ""
     return raw if raw in ("[ ]", "[x]", "[X]") else ""
 
 
@@ -147,81 +147,81 @@ def _has_extras(node: Node) -> bool:
     return not is_beyond(node) and bool(table_extras(node) if node["type"] == "table" else extras(node))
 
 
-def _footnote(node: Node, style: Style) -> str:
-    text, label = _blocks(_children(node), style), f"[^{_string(node, 'label')}]:"
+def _write_footnote(node: Node, style: Style) -> str:
+    text, label = _write_blocks(_children_of(node), style), f"[^{_string_attr(node, 'label')}]:"
     if starts_below(node):
-        return label + "\n" + _prefixed(text, "    ", "    ")
-    return _prefixed(text, f"{label} ", "    ") if text else label
+        return label + "\n" + _prefix_lines(text, "    ", "    ")
+    return _prefix_lines(text, f"{label} ", "    ") if text else label
 
 
 def starts_below(footnote: Node) -> bool:
-    """Whether the first block stands below the label: on its line columns are counted otherwise."""
-    return any(child["type"] != "paragraph" or extras(child) for child in _children(footnote)[:1])
+    """Whether the first block is on the line below the label: columns are counted differently on the label's line."""
+    return any(child["type"] != "paragraph" or extras(child) for child in _children_of(footnote)[:1])
 
 
-def _details(node: Node, style: Style) -> str:
-    summary, content = _children(node)
-    title = write_inline(_children(summary), style, one_line=True)
-    opening = "<details open>" if _attr(node, "open") else "<details>"
-    blocks = _blocks(_children(content), style)
+def _write_details(node: Node, style: Style) -> str:
+    summary, content = _children_of(node)
+    title = write_inline(_children_of(summary), style, one_line=True)
+    opening = "<details open>" if _attr_of(node, "open") else "<details>"
+    blocks = _write_blocks(_children_of(content), style)
     return f"{opening}\n<summary>{title}</summary>\n\n{blocks}" + ("\n\n" if blocks else "") + "</details>"
 
 
-def _blocks(content: Sequence[Node], style: Style, *, tight: bool = False) -> str:
-    """Several blocks below each other, lists of one kind told apart by their markers."""
-    text, taken = "", ""
+def _write_blocks(content: Sequence[Node], style: Style, *, tight: bool = False) -> str:
+    """Consecutive blocks; adjacent lists of one kind get different markers."""
+    text, last_marker = "", ""
     last: Node | None = None
     for node in content:
-        here = style
+        node_style = style
         if node["type"] in LISTS:
-            here = apart(node["type"], style, [taken])
-        taken = here.lists[0].marker if node["type"] in LISTS else ""
-        text += ("" if last is None else "\n" if tight and is_glued(last, node) else "\n\n") + write(node, here)
+            node_style = apart(node["type"], style, [last_marker])
+        last_marker = node_style.lists[0].marker if node["type"] in LISTS else ""
+        text += ("" if last is None else "\n" if tight and is_glued(last, node) else "\n\n") + write(node, node_style)
         last = node
     return text
 
 
 def is_glued(last: Node, node: Node) -> bool:
-    """Whether a block can follow the last one without a blank line, as in a tight list."""
+    """Whether a block can follow *last* without a blank line, as in a tight list."""
     above, below = last["type"], node["type"]
     if above in _QUOTES and below in _QUOTES:
         return False
     if below == "orderedList":
-        return above in _GLUE and _whole(node, "start", 1) == 1
+        return above in _CAN_PRECEDE_DIRECTLY and _integer_attr(node, "start", 1) == 1
     if above in ("heading", "codeBlock") or _is_comment(last):
         return True
-    return above in _GLUE and (below in _GLUED or _is_comment(node))
+    return above in _CAN_PRECEDE_DIRECTLY and (below in _CAN_FOLLOW_DIRECTLY or _is_comment(node))
 
 
 def _is_comment(node: Node) -> bool:
-    source = _string(node, "raw")
+    source = _string_attr(node, "raw")
     return node["type"] == "rawBlock" and source.startswith("<!--") and source.endswith("-->")
 
 
-def _prefixed(text: str, first: str, rest: str) -> str:
-    """*text* with a prefix before its first line and another before the others; blank lines get no blanks."""
-    head, *tail = text.split("\n")
+def _prefix_lines(text: str, first_prefix: str, other_prefix: str) -> str:
+    """*text* with one prefix for its first line and another for the others; blank lines get no trailing blanks."""
+    first_line, *other_lines = text.split("\n")
     return "\n".join(
-        [(first + head).rstrip(" ") if not head else first + head]
-        + [rest + line if line else rest.rstrip(" ") for line in tail]
+        [(first_prefix + first_line).rstrip(" ") if not first_line else first_prefix + first_line]
+        + [other_prefix + line if line else other_prefix.rstrip(" ") for line in other_lines]
     )
 
 
 _WRITERS: Mapping[str, Callable[[Node, Style], str]] = MappingProxyType(
     {
-        "paragraph": _paragraph,
-        "heading": _heading,
-        "codeBlock": _code_block,
-        "blockquote": _blockquote,
-        "callout": _callout,
-        "bulletList": _bullet_list,
-        "taskList": _bullet_list,
-        "orderedList": _ordered_list,
+        "paragraph": _write_paragraph,
+        "heading": _write_heading,
+        "codeBlock": _write_code_block,
+        "blockquote": _write_blockquote,
+        "callout": _write_callout,
+        "bulletList": _write_bullet_list,
+        "taskList": _write_bullet_list,
+        "orderedList": _write_ordered_list,
         "table": write_table,
-        "details": _details,
-        "footnoteDef": _footnote,
+        "details": _write_details,
+        "footnoteDef": _write_footnote,
         "horizontalRule": lambda node, style: style.rule,
-        "mathBlock": lambda node, style: f"$$\n{_string(node, 'latex')}\n$$",
-        "rawBlock": lambda node, style: _string(node, "raw"),
+        "mathBlock": lambda node, style: f"$$\n{_string_attr(node, 'latex')}\n$$",
+        "rawBlock": lambda node, style: _string_attr(node, "raw"),
     }
 )

@@ -1,1 +1,1 @@
-"""PURE: what things are and what is allowed. Imports nothing of mirrord but errors."""
+"""PURE: the concepts of mirrord and their rules. Imports nothing of mirrord but errors."""

@@ -1,4 +1,4 @@
-"""What a backup of a tenant is: rows as lines, lines in chunks, chunks named by their digests, one list of all that."""
+"""The format of a tenant's backup: rows as lines, lines in chunks, chunks named by their digests, and one manifest."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,16 +10,16 @@ from mirrord.errors import Damaged
 
 FORMAT = 1
 
-# A chunk ends where the key of its last row says so, so that a row that came or changed moves no other boundary, and
-# what did not change is found under the name it had in the backup before.
-_LEAST_BYTES = 128 << 10
-_MOST_BYTES = 4 << 20
-_ONE_IN = 16  # keys
+# The key of a row decides whether a chunk ends there, so that added and changed rows move no other boundary, and
+# unchanged chunks keep their names in the next backup.
+_MIN_CHUNK_BYTES = 128 << 10
+_MAX_CHUNK_BYTES = 4 << 20
+_KEYS_PER_CHUNK = 16  # keys; one of them ends a chunk on average
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows of a table. name: the digest of their lines, in hex."""
+    """Some rows of a table. name: the digest of its lines, in hex."""
 
     name: str
     rows: int
@@ -27,14 +27,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All that is kept of one table, in the order of its keys."""
+    """The chunks of one table, in the order of its keys."""
 
     columns: tuple[str, ...]
     chunks: tuple[Chunk, ...]
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return sum(chunk.rows for chunk in self.chunks)
 
 
@@ -43,9 +43,9 @@ class Manifest:
     """
     One backup of one tenant.
 
-    number: of the backups of this name in one directory, each has the next. schema: the newest migration. made_at,
+    number: rises by one with each backup of this name in a directory. schema: the newest migration. made_at,
     tenant_made_at: by Postgres' clock. seq: of the tenant's clock. tables: by name, in the order in which they can be
-    stored. files: those of the mirror whose bytes no row has. unread: paths of files that could not be read.
+    restored. files: of the mirror without their bytes in a row. unread: paths of files that could not be read.
     """
 
     number: int
@@ -61,22 +61,24 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """How many there are, in all tables."""
+        """The number of rows in all tables."""
         return sum(table.rows for table in self.tables.values())
 
 
 class Cutter:
-    """Cuts the lines of one table into chunks."""
+    """Splits the lines of one table into chunks."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
         self._size = 0
 
     def add(self, key: str, line: bytes) -> list[bytes] | None:
-        """Take the next line, without its end; the lines of a chunk if this was its last. key: of its row."""
+        """Add the next line, without its ending; return the lines of a chunk that it completes. key: of its row."""
         self._lines.append(line)
         self._size += len(line) + 1
-        if self._size < _LEAST_BYTES or (self._size < _MOST_BYTES and digest_of(key.encode())[0] % _ONE_IN):
+        if self._size < _MIN_CHUNK_BYTES or (
+            self._size < _MAX_CHUNK_BYTES and digest_of(key.encode())[0] % _KEYS_PER_CHUNK
+        ):
             return None
         return self.rest()
 
@@ -87,22 +89,22 @@ class Cutter:
 
 
 def spelled(manifest: Manifest) -> bytes:
-    """As it is stored: JSON for people and programs."""
+    """The manifest as stored: JSON for people and programs."""
     return orjson.dumps({"format": FORMAT} | asdict(manifest), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def manifest_of(data: bytes) -> Manifest:
-    """What spelled() wrote. Raises Damaged if it is something else, or of a newer mirrord."""
+    """The manifest that spelled() wrote. Raises Damaged for other data, or a newer format."""
     try:
         raw = orjson.loads(data)
         if raw.pop("format") != FORMAT:
-            raise Damaged("it was made by another mirrord, whose format this one does not know")
-        tables = {name: _table(table) for name, table in raw.pop("tables").items()}
-        return Manifest(tables=tables, files=_table(raw.pop("files")), unread=tuple(raw.pop("unread")), **raw)
+            raise Damaged("its format belongs to another version of mirrord")
+        tables = {name: _read_table(table) for name, table in raw.pop("tables").items()}
+        return Manifest(tables=tables, files=_read_table(raw.pop("files")), unread=tuple(raw.pop("unread")), **raw)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged("it is no list of a backup") from error
+        raise Damaged("it is no manifest of a backup") from error
 
 
-def _table(raw: Mapping[str, list[Mapping[str, object]]]) -> Table:
+def _read_table(raw: Mapping[str, list[Mapping[str, object]]]) -> Table:
     columns = tuple(str(name) for name in raw["columns"])
-    return Table(columns, tuple(Chunk(str(one["name"]), int(str(one["rows"]))) for one in raw["chunks"]))
+    return Table(columns, tuple(Chunk(str(chunk["name"]), int(str(chunk["rows"]))) for chunk in raw["chunks"]))

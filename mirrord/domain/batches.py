@@ -1,4 +1,4 @@
-"""Many things a few at a time."""
+"""Group items into batches."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 def batches(
     items: Iterable[T], size_of: Callable[[T], int], *, size: int, most: int | None = None
 ) -> Iterator[list[T]]:
-    """*items* in their order; a batch has at most *most* of them, and is at most of *size* unless it is only one."""
+    """*items* in their order, in batches of at most *most* items and of at most *size* unless one item is larger."""
     batch: list[T] = []
     total = 0
     for item in items:

@@ -1,14 +1,14 @@
-"""Words that stand before a colon or in brackets and name nobody; and those that tell a role or a title."""
+"""Words before a colon or in brackets that are no names, and words for roles and titles."""
 
 from mirrord.domain.place import name_key
 
 
-def _keys(words: str) -> frozenset[str]:
+def _keys_of(words: str) -> frozenset[str]:
     return frozenset(map(name_key, words.split()))
 
 
-# A label of one of these words alone is none of a speaker.
-CAPTIONS = _keys(
+# A label that consists of one of these words is not a speaker's.
+CAPTIONS = _keys_of(
     """
     avoid good bad takeaway takeaways consequence consequences impact deprecated note notes nb n.b. remark remarks
     comment comments warning caution important attention hint tip tips example examples question questions answer
@@ -69,8 +69,8 @@ CAPTIONS = _keys(
     """
 )
 
-# What begins with one of these and has more words is none either: "Chapter 3", "Hi Ben", "In Berlin".
-OPENINGS = _keys(
+# A longer label that begins with one of these is no speaker's either: "Chapter 3", "Hi Ben", "In Berlin".
+OPENINGS = _keys_of(
     """
     chapter section part figure fig. table step question answer day week month year session scene act appendix item
     article exercise lesson page line track phase stage version example rule case episode volume vol. tape side task
@@ -87,8 +87,8 @@ OPENINGS = _keys(
     """
 )
 
-# What stands in brackets and is a sound, a pause or a remark of whoever wrote it down.
-SOUNDS = _keys(
+# Words in brackets for a sound, a pause or a remark of the transcriber.
+SOUNDS = _keys_of(
     """
     music applause laughter laughs laughing laugh crying cries sighs sigh coughs cough pause pauses silence
     inaudible unintelligible indistinct crosstalk overlap overlapping noise background sic break cut redacted
@@ -100,8 +100,8 @@ SOUNDS = _keys(
     """
 )
 
-# Who somebody is in a conversation. With one of these a label is a speaker's.
-ROLES = _keys(
+# Roles in a conversation. A label with one of these is a speaker's.
+ROLES = _keys_of(
     """
     interviewer interviewee moderator host cohost co-host guest speaker participant respondent facilitator
     researcher narrator witness court judge clerk reporter counsel attorney lawyer defendant plaintiff prosecutor
@@ -121,16 +121,16 @@ ROLES = _keys(
     """
 )
 
-# What stands before a name.
-HONORIFICS = _keys(
+# Titles before a name.
+HONORIFICS = _keys_of(
     """
     mr mrs ms miss mx dr prof sir madam lady lord judge justice officer sgt capt rev fr sr sra dra don dona doña dom
     herr frau hr fr. mme mlle m. mevr dhr pan pani bay bayan hanım г-н г-жа κ. κα dott sig sig.ra the
     """
 )
 
-# Who speaks of himself or to another uses one of these.
-PERSONS = _keys(
+# Pronouns of the first and second person, which show that people speak.
+PERSONS = _keys_of(
     """
     i'm i'd i'll i've me my mine myself you you're you'd you'll you've your yours we we're we've we'll us our ours let's
     ich mich mir mein meine meinen meiner du dich dir dein deine sie ihnen ihr wir uns unser unsere euch
@@ -143,7 +143,7 @@ PERSONS = _keys(
 )
 
 # Small words within a name.
-PARTICLES = _keys(
+PARTICLES = _keys_of(
     """
     van von der den de la le du des di da do dos das del della el al bin ibn ben y e i of the ter ten zu zur af av
     st

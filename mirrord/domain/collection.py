@@ -1,4 +1,4 @@
-"""Categories and collections: which pages belong together, and what names and descriptions they may have."""
+"""Categories and collections of pages, and the rules for their names and descriptions."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ LONGEST_DESCRIPTION = 500  # characters
 
 _NAME = sort_of("collection/any").key  # a category's is the same
 _QUOTES = re.compile("[\"']")
-_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_NOT_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Category:
     """
     Pages below a directory.
 
-    directory: without a slash at its end; "" is the root. patterns: see globbing; none: all pages there.
-    created: a moment as text, by which lists are sorted; None: nobody noted it.
+    directory: without a slash at its end; "" is the root. patterns: see globbing; empty: all pages there.
+    created: a moment as text, by which lists are sorted; None: not recorded.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Categories in an order, by their names. created: as of a category."""
+    """An ordered list of categories, by name. created: as in Category."""
 
     name: str
     categories: tuple[str, ...] = ()
@@ -40,37 +40,38 @@ class Collection:
 
 
 def is_name(name: str) -> bool:
-    """Whether a category or collection can be called that."""
+    """Whether *name* is valid for a category or collection."""
     return _NAME.fullmatch(name) is not None
 
 
 def key_of(name: str) -> str:
-    """Names with equal keys are one name."""
+    """The key of a name: names with equal keys are the same."""
     return name.lower()
 
 
 def once(values: Iterable[str], *, folded: bool = False) -> tuple[str, ...]:
-    """Each of *values* where it first is. folded: names that differ in case only are one."""
-    found: dict[str, str] = {}
+    """The distinct *values* in the order of their first occurrence. folded: ignore case."""
+    first_by_key: dict[str, str] = {}
     for value in values:
-        found.setdefault(key_of(value) if folded else value, value)
-    return tuple(found.values())
+        first_by_key.setdefault(key_of(value) if folded else value, value)
+    return tuple(first_by_key.values())
 
 
 def quote_in(description: str) -> str | None:
-    """The first single or double quote, which no description may have."""
-    found = _QUOTES.search(description)
-    return found.group() if found else None
+    """The first single or double quote in a description, where none is allowed; None if there is none."""
+    match = _QUOTES.search(description)
+    return match.group() if match else None
 
 
 def misfit_in(description: str) -> int | None:
-    """Where the first character is that is none, or that only machines obey; None: there is none."""
-    found = _NO_TEXT.search(description)
-    return found.start() if found else None
+    """The position of the first control character or noncharacter; None if there is none."""
+    match = _NOT_TEXT.search(description)
+    return match.start() if match else None
 
 
-def in_order(kept: Iterable[Category | Collection]) -> list[str]:
-    """Names as lists show them: the oldest first, then those of which nobody knows how old they are."""
+def in_order(entries: Iterable[Category | Collection]) -> list[str]:
+    """Names in the order of lists: the oldest first, those without a known age last."""
     return [
-        one.name for one in sorted(kept, key=lambda one: (one.created is None, one.created or "", key_of(one.name)))
+        entry.name
+        for entry in sorted(entries, key=lambda entry: (entry.created is None, entry.created or "", key_of(entry.name)))
     ]

@@ -1,4 +1,4 @@
-"""What sync syncs: entries, their ids, kinds, places and digests."""
+"""The entries that are synced: their ids, kinds, places and digests."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ Digest = NewType("Digest", bytes)  # BLAKE2b-256 of exact bytes: 32 bytes
 
 
 class Kind(StrEnum):
-    """What an entry is. A folder is a directory without a page file of its own."""
+    """The kind of an entry. A folder is a directory without a page file of its own."""
 
     PAGE = "page"
     FOLDER = "folder"
@@ -27,9 +27,9 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Place:
     """
-    Where an entry is: under which parent and by what name.
+    The place of an entry: its parent and its name.
 
-    parent: the page or folder that holds it; None is the tenant's root.
+    parent: the page or folder that contains it; None is the tenant's root.
     name: a page's name has no `.md`; an attachment's may contain `/`.
     index: the page's file is `NAME/_index.md` instead of `NAME.md`.
     """
@@ -41,13 +41,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: kind is human, agent, app or daemon."""
+    """The author of a change. kind: human, agent, app or daemon."""
 
     kind: str
     name: str
 
 
-FILE_ACTOR = Actor("human", "file")  # whoever saved the file; a tool's name is joined from its event
+FILE_ACTOR = Actor("human", "file")  # the unknown author of a saved file; a tool's name is joined from its event
 
 
 def digest_of(data: bytes) -> Digest:
@@ -68,24 +68,24 @@ def new_id() -> EntryId:
     return EntryId(UUID(int=value))
 
 
-@lru_cache(maxsize=1024)  # asked thrice of each new file
+@lru_cache(maxsize=1024)  # called three times for each new file
 def id_of_path(tenant: TenantId, path: str) -> EntryId:
-    """The id of an entry whose file carries none: the same on every host for the same path."""
+    """The id of an entry whose file has none: the same on every host for the same path."""
     return EntryId(uuid5(tenant, path))
 
 
 def operation_id(mirror: MirrorId, entry: EntryId, version: int, digest: Digest) -> UUID:
-    """The id of taking *digest* into *entry*, made from *version*: the same whenever this mirror tries it again."""
+    """The id of storing *digest* in *entry* on top of *version*: the same for every attempt of this mirror."""
     return uuid5(mirror, f"{entry} {version} {digest.hex()}")
 
 
-@lru_cache(maxsize=1024)  # a pass asks thrice about each of its files
+@lru_cache(maxsize=1024)  # a pass calls it three times for each of its files
 def parse_id(text: str | None) -> EntryId | None:
-    """The UUID *text* spells, or None: an `id:` that is not a UUID is the user's own key."""
+    """The UUID in *text*; None for any other text: an `id:` that is not a UUID is the user's own key."""
     if text is None:
         return None
     try:
         value = UUID(text)
     except ValueError:
         return None
-    return EntryId(value) if str(value) == text.lower() else None  # UUID() also reads other spellings
+    return EntryId(value) if str(value) == text.lower() else None  # UUID() also accepts other spellings

@@ -1,4 +1,4 @@
-"""Domain events: what somebody did, in the past tense, and the line of a file that says so."""
+"""Domain events: changes in the past tense, and their lines in a file."""
 
 import json
 from collections.abc import Mapping
@@ -10,28 +10,28 @@ from uuid import UUID
 
 from mirrord.domain.entry import Actor
 
-FOLDER = ".records/events"  # one file a day and host
+FOLDER = ".records/events"  # one file for each day and host
 
 
 class Type(StrEnum):
     """
-    What happened.
+    The types of events, and the keys of their `data`.
 
-    To a page or an attachment: `data` holds `page_id` and `path` always; beside them `digest` (hex, of the bytes it has
-    now) but for deletions, `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's
-    id, its own path, `digest` and `size` (bytes).
+    Pages and attachments: always `page_id` and `path`; also `digest` (hex, of the current bytes) except for deletions,
+    `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id, its own path, `digest`
+    and `size` (bytes).
 
-    To a folder or source: the same of its page, if it has one; `folder_id` or `source_id` (integers) and `name`;
-    `old_name` of what is renamed; `parent_id` of folders; `old_folder_id` and `folder_id` (null: none) of what is
-    moved; `segments_removed` with a source.
+    Folders and sources: the same for their page, if they have one; `folder_id` or `source_id` (integers) and `name`;
+    `old_name` for renames; `parent_id` for folders; `old_folder_id` and `folder_id` (null: none) for moves;
+    `segments_removed` for sources.
 
-    To a collection or category: `name`, `path`, `record_id`, and what it says now, or said before it was removed;
-    `digest` but for removals, `old_name` of what is renamed, `trash_id` of what is removed, `category` where a
-    category's removal or new name is why.
+    Collections and categories: `name`, `path`, `record_id`, and the current content, or the last one before a removal;
+    `digest` except for removals, `old_name` for renames, `trash_id` for removals, `category` if the removal or the new
+    name of a category is the cause.
 
-    To what is imported: of a source also `source_type`, and `original`, `sha256` and `size` of the file it was made
-    from, or the `survey` it is of; of a case its `name` and `survey`; of a survey its `name`, `cases_path`, `sha256`,
-    `collation`, `attributes` (types by name), `source_ids` (the first), and how many sources, cases and rows.
+    Imports: for a source also `source_type`, and `original`, `sha256` and `size` of the file it was made from, or its
+    `survey`; for a case its `name` and `survey`; for a survey its `name`, `cases_path`, `sha256`, `collation`,
+    `attributes` (types by name), `source_ids` (the first), and the numbers of sources, cases and rows.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -63,9 +63,9 @@ class Type(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Event:
     """
-    Something that happened once.
+    A single event.
 
-    type: a Type, or the name another room gives its events. occurred_at: with its zone. tenant: the name.
+    type: a Type, or the name that another package gives its events. occurred_at: with its zone. tenant: the name.
     data: JSON values.
     """
 
@@ -78,18 +78,18 @@ class Event:
 
 
 def file_of(moment: datetime, host: str) -> str:
-    """The path of the file for events of that day (UTC) on that host."""
-    return f"{FOLDER}/{moment.astimezone(UTC).date().isoformat()}.{_safe(host)}.jsonl"
+    """The path of the file for the events of that day (UTC) on that host."""
+    return f"{FOLDER}/{moment.astimezone(UTC).date().isoformat()}.{_host_in_file_name(host)}.jsonl"
 
 
 @cache
-def _safe(host: str) -> str:
-    """A part of a file's name."""
+def _host_in_file_name(host: str) -> str:
+    """*host* as part of a file name."""
     return "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in host) or "host"
 
 
 def encode(event: Event) -> bytes:
-    """The line of *event*, with its end."""
+    """The line of *event*, with its ending."""
     facts = {
         "event_id": str(event.event_id),
         "type": event.type,
@@ -98,18 +98,18 @@ def encode(event: Event) -> bytes:
         "actor": {"kind": event.actor.kind, "name": event.actor.name},
         "data": dict(event.data),
     }
-    return _LINE.encode(facts).encode() + b"\n"
+    return _LINE_ENCODER.encode(facts).encode() + b"\n"
 
 
-_LINE = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: each line of an event would make one
+_LINE_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # created once instead of for each line
 
 
 def decode(line: bytes) -> Event:
     """
-    What a line says; keys beyond those of Event are passed over.
+    The event in a line; keys beyond those of Event are ignored.
 
     Raises:
-        ValueError: it is not such a line; the message says why, to follow the line's number.
+        ValueError: it is no such line; the message says why and continues the line's number.
     """
     raw = json.loads(line)
     if not isinstance(raw, dict):

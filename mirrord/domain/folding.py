@@ -1,6 +1,6 @@
 """Simple case folding (one code point to one): rows C and S of Unicode 14's CaseFolding.
 
-A fixed table, so that any version of Python and `mirrord.name_key()` in SQL (made from it) agree for ever.
+A fixed table, so that every version of Python and `mirrord.name_key()` in SQL, generated from it, always agree.
 """
 
 import re
@@ -40,7 +40,7 @@ A7D0-A7D0/1+1 A7D6-A7D8/2+1 A7F5-A7F5/1+1 AB70-ABBF/1-38864 FF21-FF3A/1+32 10400
 """
 
 
-def _unfold(runs: str) -> dict[int, int]:
+def _read_runs(runs: str) -> dict[int, int]:
     table: dict[int, int] = {}
     for first, last, step, distance in re.findall(r"(\w+)-(\w+)/(\d)([+-]\d+)", runs):
         for code in range(int(first, 16), int(last, 16) + 1, int(step)):
@@ -48,4 +48,4 @@ def _unfold(runs: str) -> dict[int, int]:
     return table
 
 
-FOLDING = _unfold(_RUNS)
+FOLDING = _read_runs(_RUNS)

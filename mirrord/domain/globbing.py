@@ -1,10 +1,10 @@
 """
-Patterns of a category: which pages below its directory they mean.
+Patterns of a category: the pages below its directory that belong to it.
 
 `*` stands for any characters within a name, `?` for one, `[ab]` for one of these, and `**` alone between slashes for
-any number of folders. A slash at the end, or `/**`, means all that is below that folder. A pattern without another
-slash is about names at any depth. `!` before a pattern takes pages out again: the last pattern that fits decides. Case
-does not count.
+any number of folders. A slash at the end, or `/**`, means everything below that folder. A pattern without another
+slash applies to names at any depth. `!` before a pattern excludes pages: the last matching pattern decides. Case is
+ignored.
 """
 
 import re
@@ -14,54 +14,54 @@ from itertools import groupby
 from mirrord.domain.place import name_key
 
 LONGEST = 200  # characters of a pattern
-_CLASS = re.compile(r"\[(!?)(\]?[^\]]*)\]")
-_SPECIAL = re.compile(r"([\\\[\]^&~|])")
-_NAMES = "(?:[^/]+/)*?"  # any number of folders, as few as will do
-_ENDING = r"(?:(?:/_index)?\.md)?\Z"  # what may be left out at the end of a page's path
+_CHARACTER_CLASS = re.compile(r"\[(!?)(\]?[^\]]*)\]")
+_SPECIAL_IN_CLASS = re.compile(r"([\\\[\]^&~|])")
+_NAMES = "(?:[^/]+/)*?"  # any number of folders, as few as possible
+_ENDING = r"(?:(?:/_index)?\.md)?\Z"  # the optional end of a page's path
 
 
 class Globs:
     """The patterns of one category."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """Without patterns, or where the first takes out, all pages are meant to begin with."""
-        self._begins = not patterns or patterns[0].startswith("!")
+        """Without patterns, or if the first one excludes, all other pages are included."""
+        self._is_included_by_default = not patterns or patterns[0].startswith("!")
         runs = groupby(patterns, key=lambda pattern: not pattern.startswith("!"))
-        self._rules = [(includes, _either([one.removeprefix("!") for one in run])) for includes, run in runs][::-1]
+        self._rules = [(includes, _any_of([glob.removeprefix("!") for glob in run])) for includes, run in runs][::-1]
 
     def match(self, path: str) -> bool:
         """
-        Whether the page is meant whose file is at *path* below the directory.
+        Whether the page whose file is at *path* below the directory is included.
 
-        It is known with and without `.md`, and the page of a folder by the folder's path, too.
+        Patterns match its path with and without `.md`, and that of a folder's page also without `/_index.md`.
         """
         key = name_key(path)
-        return next((includes for includes, pattern in self._rules if pattern.match(key)), self._begins)
+        return next((includes for includes, pattern in self._rules if pattern.match(key)), self._is_included_by_default)
 
 
 def fault_in(pattern: str) -> str | None:
-    """Why *pattern* can mean no page, as half a sentence; None: it can."""
+    """Why *pattern* is invalid, as half a sentence; None: it is valid."""
     bare = pattern.removeprefix("!")
     if not bare.strip(" /"):
         return "is empty"
     if len(pattern) > LONGEST:
         return f"is longer than {LONGEST} characters"
     if any(name in (".", "..") for name in bare.split("/")):
-        return "leaves the directory; patterns are about what is below it"
+        return "leaves the directory; patterns apply to pages below it"
     if any(character < " " for character in pattern):
         return "holds a control character"
     return None
 
 
-def _either(patterns: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(map(_path, patterns))}){_ENDING}")
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(map(_path_expression, patterns))}){_ENDING}")
 
 
-def _path(pattern: str) -> str:
+def _path_expression(pattern: str) -> str:
     """
     A regular expression for paths.
 
-    What stands between two stars may be taken where it first fits, for good: so no path takes long to be refused.
+    The part between two stars matches where it fits first, without backtracking, so that no path takes long to reject.
     """
     text = name_key(pattern)
     if "/" not in text.rstrip("/"):
@@ -69,40 +69,44 @@ def _path(pattern: str) -> str:
     if text.endswith("/"):
         text += "**"
     names = [name for name in text.split("/") if name]
-    runs = ["/".join(map(_name, run)) for is_any, run in groupby(names, key=lambda name: name == "**") if not is_any]
+    runs = [
+        "/".join(map(_name_expression, run))
+        for is_any, run in groupby(names, key=lambda name: name == "**")
+        if not is_any
+    ]
     first = "" if names[0] == "**" else runs.pop(0) + ("/" if len(runs) or names[-1] == "**" else "")
     if names[-1] == "**":
         return first + "".join(f"(?>{_NAMES}{run}/)" for run in runs) + "[^/].*"
     return first + "".join(f"(?>{_NAMES}{run}/)" for run in runs[:-1]) + (_NAMES + runs[-1] if runs else "")
 
 
-def _name(pattern: str) -> str:
-    """A regular expression for one name, as fnmatch would have it."""
+def _name_expression(pattern: str) -> str:
+    """A regular expression for one name, with the rules of fnmatch."""
     first, *others = re.split(r"\*+", pattern)
     if not others:
-        return _characters(first)
-    *between, last = map(_characters, others)
-    found = "".join(f"(?>[^/]*?{run})" for run in between if run)
-    return f"{_characters(first)}{found}[^/]*{last}"
+        return _character_expression(first)
+    *between, last = map(_character_expression, others)
+    middle = "".join(f"(?>[^/]*?{run})" for run in between if run)
+    return f"{_character_expression(first)}{middle}[^/]*{last}"
 
 
-def _characters(pattern: str) -> str:
-    """The same, without stars."""
-    found, at = "", 0
+def _character_expression(pattern: str) -> str:
+    """A regular expression for a part of a name without stars."""
+    expression, at = "", 0
     while at < len(pattern):
-        one = _CLASS.match(pattern, at)
-        if one is not None:
-            found += _class(one)
+        character_class = _CHARACTER_CLASS.match(pattern, at)
+        if character_class is not None:
+            expression += _class_expression(character_class)
         else:
-            found += "[^/]" if pattern[at] == "?" else re.escape(pattern[at])
-        at = one.end() if one is not None else at + 1
-    return found
+            expression += "[^/]" if pattern[at] == "?" else re.escape(pattern[at])
+        at = character_class.end() if character_class is not None else at + 1
+    return expression
 
 
-def _class(found: re.Match[str]) -> str:
-    body = _SPECIAL.sub(r"\\\1", found[2])
+def _class_expression(match: re.Match[str]) -> str:
+    body = _SPECIAL_IN_CLASS.sub(r"\\\1", match[2])
     try:
         re.compile(f"[{body}]")
-    except re.error:  # a range from behind, or nothing in it
-        return re.escape(found[0])
-    return f"(?!/)[{'^' if found[1] else ''}{body}]"
+    except re.error:  # a reversed range, or an empty class
+        return re.escape(match[0])
+    return f"(?!/)[{'^' if match[1] else ''}{body}]"

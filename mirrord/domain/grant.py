@@ -1,17 +1,17 @@
-"""What a token allows: one tenant, one actor, reading or writing, until some moment."""
+"""The rights of a token: one tenant, one actor, reading or writing, until an expiry."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from mirrord.domain.entry import Actor, TenantId
 
-LOCAL = Actor("agent", "local")  # whoever is trusted without a token
+LOCAL = Actor("agent", "local")  # the actor of local callers, who are trusted without a token
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
     """
-    What somebody who shows a token may do.
+    The rights of the holder of a token.
 
     token, key: ids of the token and of the key that signed it; both can be revoked.
     expires: None: never.

@@ -1,4 +1,4 @@
-"""What is looked at to tell whether an installation is well. Facts only: what they mean is said elsewhere."""
+"""Facts about the health of an installation; they are judged elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ class Directory:
     """
     A directory that mirrord works in. error: why it cannot be written now; None: it can.
 
-    owner: a user's id; mode: permission bits; free, total: bytes; file_system: as the kernel calls it.
+    owner: a user id; mode: permission bits; free, total: bytes; file_system: its name in the kernel.
     """
 
     path: str
@@ -23,7 +23,7 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Whether the kernel and the file system have what keeps files safe."""
+    """Whether the kernel and the file system support the calls that keep files safe."""
 
     openat2: bool
     exchange: bool
@@ -33,7 +33,7 @@ class Calls:
 @dataclass(frozen=True, slots=True)
 class Watching:
     """
-    most_watches, most_instances: limits of inotify. directories: to be watched.
+    most_watches, most_instances: limits of inotify. directories: number to watch.
 
     latency: seconds from a save to its report; None: it was not reported.
     """
@@ -46,7 +46,7 @@ class Watching:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What one machine has. user: who asks; readable: secret files that others than their owner may read."""
+    """The facts of one machine. user: id of the caller; readable: secret files readable by others than their owner."""
 
     user: int
     mirror: Directory
@@ -61,7 +61,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """What a try to cross from one tenant to another showed. leaks: sentences; as_app: whether it was tried so, too."""
+    """The result of an attempt to cross from one tenant to another. leaks: sentences; as_app: also tried as an app."""
 
     leaks: tuple[str, ...]
     as_app: bool
@@ -70,9 +70,9 @@ class Wall:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """
-    How one tenant stands. oldest: seconds that the oldest change this mirror has not taken yet is waiting.
+    The status of one tenant. oldest: seconds for which the oldest change not yet synced by this mirror has waited.
 
-    is_leased: whether somebody holds the lease of the mirror here; None: there is none here.
+    is_leased: whether the lease of the mirror here is held; None: there is no mirror here.
     """
 
     tenant: str
@@ -85,7 +85,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who mirrord logs in as."""
+    """The role that mirrord logs in as."""
 
     name: str
     is_superuser: bool
@@ -94,11 +94,11 @@ class Login:
 @dataclass(frozen=True, slots=True)
 class Server:
     """
-    What a database has. version: as a number, 180004. skew: seconds its clock is ahead of ours.
+    The facts of a database. version: as a number, 180004. skew: seconds by which its clock is ahead of ours.
 
-    missing_roles: that there should be. mighty_roles: of ours, that row-level security does not hold. unguarded: tables
-    with tenants' rows on which it is not forced. open_walls: what apps could do beyond their rows, as sentences.
-    login: None where it was not asked. bell: seconds from a commit to its notification; None: none came.
+    missing_roles: required roles that do not exist. mighty_roles: roles of mirrord that bypass row-level security.
+    unguarded: tables with tenants' rows on which it is not forced. open_walls: possible actions of apps beyond their
+    rows, as sentences. login: None: not checked. bell: seconds from a commit to its notification; None: none arrived.
     """
 
     version: int
@@ -117,7 +117,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The daemon. degraded: its own sentences; pending: changes it knows of, by tenant."""
+    """The daemon. degraded: its own sentences; pending: known changes, by tenant."""
 
     alive: bool
     degraded: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All of it. server: None where Postgres is out of reach, and outage says why; both None: there is none yet."""
+    """All facts. server: None if Postgres is unreachable, then outage says why; both None: there is no database yet."""
 
     host: Host
     daemon: Running

@@ -1,4 +1,4 @@
-"""How much one actor may ask of one process."""
+"""Limits on the calls of one actor to one process."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ WINDOW = 60.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Requests that wait for a person at most; calls, and calls that change something, in WINDOW. 0: no limit."""
+    """pending: requests that wait for a person; calls, mutations: calls and changing calls in WINDOW. 0: no limit."""
 
     pending: int = 10
     calls: int = 1200
@@ -17,13 +17,13 @@ class Limits:
 
 @dataclass(slots=True)
 class Rate:
-    """At most *limit* in any WINDOW; 0: any number."""
+    """A counter that allows *limit* calls in any WINDOW; 0: no limit."""
 
     limit: int
     _moments: deque[float] = field(default_factory=deque)
 
     def wait(self, now: float) -> float:
-        """Count one more at *now*, by a clock that never goes back; or the seconds until one more may be counted."""
+        """Count a call at *now*, by a monotonic clock, and return 0; or the seconds until one may be counted."""
         while self._moments and self._moments[0] <= now - WINDOW:
             self._moments.popleft()
         if self.limit and len(self._moments) >= self.limit:

@@ -1,4 +1,4 @@
-"""What links mean in one state of a tree."""
+"""The meaning of links in one state of a tree."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,36 +14,36 @@ _SUFFIX = ".md"
 @dataclass(frozen=True, slots=True)
 class Names:
     """
-    What the entries of a tree are called.
+    The names of the entries of a tree.
 
-    by_key: all candidates of a key, see `linking.key_of`.
-    files: the path of every entry's file, with `.md`; of a folder's directory.
+    by_key: all candidates for a key, see `linking.key_of`.
+    files: the path of every entry's file, with `.md`; for a folder that of its directory.
     """
 
     by_key: Mapping[str, Sequence[Candidate]]
     files: Mapping[EntryId, str]
 
     def found(self, kind: str, target: str, origin: Origin) -> Found:
-        """What a link of *kind* to *target* in *origin* means."""
+        """The meaning of a link of *kind* to *target* in *origin*."""
         key = target_key(kind, target, origin)
         return resolve(kind, target, origin, self.by_key.get(key, ()) if key is not None else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A page in one state of its tree. directory: where its file is."""
+    """A page in one state of its tree. directory: that of its file."""
 
     entry: EntryId
     directory: Path
     names: Names
 
     def meaning(self, kind: str, target: str) -> EntryId | None:
-        """The entry that a link on the page means; None: nothing, or nothing certain."""
+        """The entry that a link on the page means; None: no entry, or several."""
         return self.names.found(kind, target, Origin(self.entry, self.directory)).entry
 
 
 def plain(file: str) -> str:
-    """A page's path as wikilinks have it: without `.md`, a directory's page as the directory."""
+    """The path of a page as in wikilinks: without `.md`; for the page of a directory, the directory."""
     stem = file.removesuffix(_SUFFIX)
     return stem.removesuffix("/" + INDEX) if stem != file else file
 
@@ -51,19 +51,19 @@ def plain(file: str) -> str:
 def candidates(
     entry: EntryId, kind: Kind, file: str, title: str | None = None, aliases: Sequence[str] = ()
 ) -> list[Candidate]:
-    """An entry by all its names. file: as in Names.files."""
+    """The candidates for an entry, one for each of its names. file: as in Names.files."""
     path = tuple((plain(file) if kind is Kind.PAGE else file).split("/"))
     is_named = kind is not Kind.ATTACHMENT
-    said = called(path[-1], title, list(aliases)) if is_named else [(Called.NAME, path[-1])]
-    return [Candidate(entry, kind, path, sort, name) for sort, name in said]
+    names = called(path[-1], title, list(aliases)) if is_named else [(Called.NAME, path[-1])]
+    return [Candidate(entry, kind, path, sort, name) for sort, name in names]
 
 
 def by_key(named: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Candidates by their keys."""
-    found = defaultdict[str, list[Candidate]](list)
+    """The candidates grouped by their keys."""
+    candidates_by_key = defaultdict[str, list[Candidate]](list)
     for candidate in named:
-        found[key_of(candidate.name)].append(candidate)
-    return dict(found)
+        candidates_by_key[key_of(candidate.name)].append(candidate)
+    return dict(candidates_by_key)
 
 
 def site_of(entry: EntryId, file: str, names: Names) -> Site:

@@ -1,16 +1,16 @@
-"""What is measured of one tenant's mirror, whoever asks for it."""
+"""Measurements of one tenant's mirror."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mirrord.domain.latency import Latencies, together
 
-Endpoint = tuple[str, int] | str  # where they are served: a loopback address and a port, or the path of a Unix socket
+Endpoint = tuple[str, int] | str  # of the metrics: a loopback address and a port, or the path of a Unix socket
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits for a person, as the database counts it."""
+    """The numbers of items that wait for a person, counted by the database."""
 
     conflicts: int
     halts: int
@@ -21,10 +21,10 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Work:
     """
-    Long work that goes on. total: None where nobody knows.
+    Long work in progress. total: None if unknown.
 
-    what: `scan` (a look at the whole tree), `import` (many files or rows at once), `derive` (documents of many pages),
-    `command` (what a person approved, such as to import a survey).
+    what: `scan` (of the whole tree), `import` (many files or rows at once), `derive` (documents of many pages),
+    `command` (an approved command, such as the import of a survey).
     """
 
     what: str
@@ -35,9 +35,9 @@ class Work:
 @dataclass(frozen=True, slots=True)
 class Measures:
     """
-    moves: actions carried out since the start. pending: changes known and not carried over. leases: how many are held.
-    feed_seconds: since the first change of rows that was not read yet; feed_changes: how many of them are known.
-    waiting: None until it was counted.
+    moves: completed actions since the start. pending: known changes not yet synced. leases: number of leases held.
+    feed_seconds: age of the first unread change of rows; feed_changes: number of known unread changes.
+    waiting: None until counted.
     """
 
     tenant: str
@@ -53,39 +53,39 @@ class Measures:
 
 
 OTHER = "other"
-MOST = 100  # tenants that are told apart
+MOST = 100  # tenants with measurements of their own
 
 
-def bounded(several: Sequence[Measures], most: int = MOST) -> list[Measures]:
-    """At most *most* tenants by themselves, the first by name, and all others together as OTHER."""
-    ordered = sorted(several, key=lambda one: one.tenant)
-    if len(ordered) <= most:
+def bounded(several: Sequence[Measures], max_tenants: int = MOST) -> list[Measures]:
+    """The measurements of at most *max_tenants* tenants, the first by name, and all others combined as OTHER."""
+    ordered = sorted(several, key=lambda measures: measures.tenant)
+    if len(ordered) <= max_tenants:
         return ordered
-    apart = [one for one in ordered if one.tenant != OTHER][:most]
-    names = {one.tenant for one in apart}
-    return [*apart, _sum([one for one in ordered if one.tenant not in names])]
+    separate = [measures for measures in ordered if measures.tenant != OTHER][:max_tenants]
+    names = {measures.tenant for measures in separate}
+    return [*separate, _sum([measures for measures in ordered if measures.tenant not in names])]
 
 
 def _sum(several: Sequence[Measures]) -> Measures:
-    counted = [one.waiting for one in several if one.waiting is not None]
+    counted = [measures.waiting for measures in several if measures.waiting is not None]
     return Measures(
         OTHER,
-        moves=sum(one.moves for one in several),
-        pending=sum(one.pending for one in several),
-        leases=sum(one.leases for one in several),
-        feed_seconds=max(one.feed_seconds for one in several),
-        feed_changes=sum(one.feed_changes for one in several),
-        file_to_row=together([one.file_to_row for one in several]),
-        row_to_file=together([one.row_to_file for one in several]),
-        scans=together([one.scans for one in several]),
+        moves=sum(measures.moves for measures in several),
+        pending=sum(measures.pending for measures in several),
+        leases=sum(measures.leases for measures in several),
+        feed_seconds=max(measures.feed_seconds for measures in several),
+        feed_changes=sum(measures.feed_changes for measures in several),
+        file_to_row=together([measures.file_to_row for measures in several]),
+        row_to_file=together([measures.row_to_file for measures in several]),
+        scans=together([measures.scans for measures in several]),
         waiting=_sum_waiting(counted) if counted else None,
     )
 
 
 def _sum_waiting(counted: Sequence[Waiting]) -> Waiting:
     return Waiting(
-        conflicts=sum(one.conflicts for one in counted),
-        halts=sum(one.halts for one in counted),
-        problems=sum(one.problems for one in counted),
-        approvals=sum(one.approvals for one in counted),
+        conflicts=sum(waiting.conflicts for waiting in counted),
+        halts=sum(waiting.halts for waiting in counted),
+        problems=sum(waiting.problems for waiting in counted),
+        approvals=sum(waiting.approvals for waiting in counted),
     )

@@ -1,10 +1,10 @@
-"""Integer names of ids, for interfaces that know no UUIDs: the same on every host."""
+"""Integers derived from ids, for interfaces without UUIDs: the same on every host."""
 
 import re
 
 from mirrord.domain.entry import EntryId, digest_of, parse_id
 
-_BITS = 53  # what JSON numbers hold in every language
+_BITS = 53  # exact in JSON numbers in every language
 _DECIMAL = re.compile("[0-9]{1,16}")
 
 
@@ -15,9 +15,9 @@ def number_of(entry: EntryId) -> int:
 
 def asked_for(reference: int | str) -> int | EntryId | None:
     """
-    What somebody who gave an integer, its decimal digits or a UUID means; None: it is none of them.
+    The number or id in *reference*: an integer, its decimal digits or a UUID; None: none of these.
 
-    The result is what means() holds against ids.
+    means() compares the result with ids.
     """
     if isinstance(reference, int):
         return reference
@@ -25,6 +25,6 @@ def asked_for(reference: int | str) -> int | EntryId | None:
     return int(text) if _DECIMAL.fullmatch(text) else parse_id(text)
 
 
-def means(asked: int | EntryId, entry: EntryId) -> bool:
-    """Whether that number or UUID is this id."""
-    return asked in (entry, number_of(entry))
+def means(reference: int | EntryId, entry: EntryId) -> bool:
+    """Whether the number or id *reference* denotes *entry*."""
+    return reference in (entry, number_of(entry))

@@ -1,11 +1,11 @@
-"""What is left out of long work on many paths, and why: work goes on, and a person reads the list afterwards."""
+"""Paths that long work on many paths leaves out: work continues, and a person reads the list afterwards."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """path: printable. sentence: why, and what helps."""
+    """An omitted path. path: printable. sentence: the reason and the remedy."""
 
     path: str
     sentence: str

@@ -1,4 +1,4 @@
-"""Names: which are portable, which are equal to a reader, and which mirrord makes itself."""
+"""Names: portable ones, equal ones, and names that mirrord generates."""
 
 import hashlib
 import re
@@ -6,12 +6,12 @@ import unicodedata
 
 from mirrord.domain.folding import FOLDING
 
-MAX_NAME_BYTES = 200  # of UTF-8, for names mirrord makes: room for ` (2)` and `.md` below the 255 of file systems
+MAX_NAME_BYTES = 200  # of UTF-8, for generated names: room for ` (2)` and `.md` below the 255 of file systems
 INDEX = "_index"
 ASSETS = "assets"
-BESIDE = "./"  # how the name of an attachment begins that lies beside the pages, not below `assets`
-VAULT_SETTING = ".obsidian"  # among patterns of attachments: where Obsidian's own setting puts them
-ATTACHMENTS = (f"{ASSETS}/", VAULT_SETTING)  # which files are attachments where nobody says
+BESIDE = "./"  # prefix of the name of an attachment beside the pages instead of below `assets`
+VAULT_SETTING = ".obsidian"  # as a pattern of attachments: the directory in Obsidian's own setting
+ATTACHMENTS = (f"{ASSETS}/", VAULT_SETTING)  # the default patterns of attachments
 RECORDS = ".records"
 
 _FORBIDDEN = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f]')
@@ -21,36 +21,36 @@ _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\
 
 
 def name_key(name: str) -> str:
-    """Names with equal keys are one name to a reader: NFC, then simple case folding."""
+    """The key of a name; readers see names with equal keys as the same. NFC, then simple case folding."""
     return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).translate(FOLDING)
 
 
 def is_reserved(name: str) -> bool:
-    """Whether the tree keeps *name* for itself: dot-names, `assets`, `_index`."""
+    """Whether *name* is reserved in the tree: dot-names, `assets`, `_index`."""
     return name.startswith(".") or name_key(name) in (ASSETS, INDEX)
 
 
 def clean(name: str, fallback: str) -> str:
     """
-    A name mirrord may give a file, made from a title or from what an app asked for.
+    A valid file name, made from a title or from a name that an app requested.
 
-    *fallback* is used when nothing is left, as `Untitled-{fallback}`.
+    *fallback* is used if no character remains, as `Untitled-{fallback}`.
     """
     text = unicodedata.normalize("NFC", name).encode("utf-8", "replace").decode("utf-8")
     text = _DASHES.sub("-", _BLANKS.sub(" ", _FORBIDDEN.sub("-", text)))
-    text = text.lstrip(" .-").rstrip(" .")  # a dash that a slash left in front would read as an option
-    return _shorten(_unreserved(text)) or f"Untitled-{fallback}"
+    text = text.lstrip(" .-").rstrip(" .")  # a leading dash, such as from a slash, would read as an option
+    return _shorten(_avoid_reserved(text)) or f"Untitled-{fallback}"
 
 
 def clean_attachment(name: str, fallback: str) -> str:
-    """The same for an attachment: each part of what follows `assets/`, or the one name of a file beside the pages."""
+    """The same for an attachment: each part of the path below `assets/`, or the name of a file beside the pages."""
     if name.startswith(BESIDE):
         return BESIDE + clean(name.removeprefix(BESIDE), fallback)
     return "/".join(clean(part, fallback) for part in name.split("/"))
 
 
 def numbered(name: str, number: int, ending: str = "") -> str:
-    """*name* with the suffix ` (number)` before its *ending*, still within the limit."""
+    """*name* with the suffix ` (number)` before its *ending*, within MAX_NAME_BYTES."""
     suffix = f" ({number}){ending}"
     return _cut(name.removesuffix(ending), MAX_NAME_BYTES - len(suffix.encode())) + suffix
 
@@ -63,11 +63,11 @@ def numbered_attachment(name: str, number: int) -> str:
 
 
 def unportable(name: str) -> str | None:
-    """Why some other system could not hold a file of this *name*, as half a sentence; None if all can."""
+    """Why another system cannot hold a file of this *name*, as half a sentence; None if all can."""
     if "\n" in name or "\r" in name:
         return "contains a line break"
-    if found := _FORBIDDEN.search(name):
-        return f"contains {found.group()!r}, which Windows refuses"
+    if match := _FORBIDDEN.search(name):
+        return f"contains {match.group()!r}, which Windows refuses"
     if name != name.strip(" ") or name.endswith("."):
         return "begins with a blank or ends in a blank or a dot, which Windows drops"
     if _WINDOWS_DEVICE.fullmatch(name):
@@ -79,11 +79,11 @@ def unportable(name: str) -> str | None:
     return None
 
 
-def _unreserved(text: str) -> str:
-    """Windows takes `con.txt` for the device `con` too, so a device is told apart before the first dot."""
+def _avoid_reserved(text: str) -> str:
+    """*text* changed if reserved. Windows reads `con.txt` as the device `con`: only the part before a dot counts."""
     if _WINDOWS_DEVICE.fullmatch(text):
-        stem, dot, rest = text.partition(".")
-        return f"{stem}_{dot}{rest}"
+        stem, dot, ending = text.partition(".")
+        return f"{stem}_{dot}{ending}"
     return f"{text}_" if is_reserved(text) else text
 
 

@@ -1,23 +1,23 @@
-"""How far long work is, for whoever waits for it."""
+"""The progress of long work."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told how much is done, of how much; from the thread that works."""
+    """A callback for progress: done and total. It is called in the thread of the work."""
 
     def __call__(self, done: int, of: int, /) -> None:
-        """Never raises: work does not depend on who watches."""
+        """Report progress. Never raises: work does not depend on its observers."""
 
 
 def unobserved(_: int, __: int, /) -> None:
-    """Progress that nobody looks at."""
+    """A callback that ignores progress."""
 
 
 def part_of(progress: Progress, first: int, last: int) -> Progress:
-    """The progress of work that is a part of other work: from *first* to *last* of its hundred parts."""
+    """A callback for a part of the work: maps its progress to *first* to *last* percent of *progress*."""
 
-    def told(done: int, of: int, /) -> None:
+    def report(done: int, of: int, /) -> None:
         progress(first + (last - first) * done // max(of, 1), 100)
 
-    return told
+    return report

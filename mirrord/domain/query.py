@@ -1,4 +1,4 @@
-"""What somebody searches for: words and phrases, as regular expressions that every engine reads alike."""
+"""Search terms: words and phrases as regular expressions that all engines read alike."""
 
 import re
 import unicodedata
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from mirrord.domain.folding import FOLDING
 
-MAX_CHARACTERS = 1_000
+MAX_CHARACTERS = 1_000  # of a query
 MAX_TERMS = 20
 
 _TERM = re.compile(r'"([^"]*)"?|([^\s"]+)')
-_BLANK = "[\t\v\f\x1c-\x1f \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"  # in a line, of any kind
+_BLANK = "[\t\v\f\x1c-\x1f \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"  # any blank within a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +29,39 @@ class Term:
 
 def terms_of(query: str, *, case_sensitive: bool) -> list[Term]:
     """
-    The words and "phrases" of *query*, each once; a page has to hold all of them.
+    The distinct words and "phrases" of *query*, at most MAX_TERMS; a page must contain all of them.
 
-    Without *case_sensitive* letters are equal as in names: by simple case folding, of any script. Accents may be
-    written as one character or two. Of the first MAX_TERMS only.
+    Without *case_sensitive*, letters of any script are compared as in names: by simple case folding. Accents may be
+    written as one character or two.
     """
-    texts = [" ".join((found[1] if found[1] is not None else found[2]).split()) for found in _TERM.finditer(query)]
-    return [_term(text, case_sensitive=case_sensitive) for text in dict.fromkeys(filter(None, texts))][:MAX_TERMS]
+    texts = [" ".join((match[1] if match[1] is not None else match[2]).split()) for match in _TERM.finditer(query)]
+    return [_make_term(text, case_sensitive=case_sensitive) for text in dict.fromkeys(filter(None, texts))][:MAX_TERMS]
 
 
-def _term(text: str, *, case_sensitive: bool) -> Term:
+def _make_term(text: str, *, case_sensitive: bool) -> Term:
     forms = dict.fromkeys(unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
-    sources = [_source(form, case_sensitive=case_sensitive) for form in (text, *forms)]
+    sources = [_source_of(form, case_sensitive=case_sensitive) for form in (text, *forms)]
     source = "|".join(dict.fromkeys(sources))
     return Term(text, source, re.compile(source))
 
 
-def _source(text: str, *, case_sensitive: bool) -> str:
+def _source_of(text: str, *, case_sensitive: bool) -> str:
     spell = re.escape if case_sensitive else _any_case
-    return "".join(_BLANK if one == " " else spell(one) for one in text)
+    return "".join(_BLANK if character == " " else spell(character) for character in text)
 
 
 def _any_case(character: str) -> str:
     folded = FOLDING.get(ord(character), ord(character))
-    alike = _ALIKE.get(folded, [])
+    alike = _CODES_BY_FOLDED.get(folded, [])
     return f"[{chr(folded)}{''.join(map(chr, alike))}]" if alike else re.escape(character)
 
 
-def _alike() -> dict[int, list[int]]:
-    """The code points that fold to another, by that."""
-    found = defaultdict[int, list[int]](list)
+def _codes_by_folded() -> dict[int, list[int]]:
+    """The code points that fold to each code point."""
+    codes_by_folded = defaultdict[int, list[int]](list)
     for code, folded in FOLDING.items():
-        found[folded].append(code)
-    return dict(found)
+        codes_by_folded[folded].append(code)
+    return dict(codes_by_folded)
 
 
-_ALIKE = _alike()
+_CODES_BY_FOLDED = _codes_by_folded()

@@ -1,4 +1,4 @@
-"""Records: small files below `.records/` that are no pages, what they are called, and what they hold."""
+"""Records: small files below `.records/` that are no pages; their kinds, names and paths."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from mirrord.domain.place import RECORDS
 
 
 class Form(StrEnum):
-    """How a record's file is written."""
+    """The format of a record's file, by its ending."""
 
     YAML = ".yaml"
     JSON = ".json"
@@ -17,9 +17,9 @@ class Form(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Sort:
     """
-    One kind of records.
+    A kind of records.
 
-    kind: as rows spell it. directory: of its files, below `.records`. called: what their names are, for people.
+    kind: as in rows. directory: of its files, below `.records`. called: a description of their names, for people.
     """
 
     kind: str
@@ -31,30 +31,30 @@ class Sort:
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,28}[A-Za-z0-9])?")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_CALLED = "1 to 30 letters, digits, `-` and `_`, neither of them at an end"
+_NAME_RULE = "1 to 30 letters, digits, `-` and `_`, neither of them at an end"
 SORTS = (
-    Sort("category", "categories", Form.YAML, _NAME, _CALLED),
-    Sort("collection", "collections", Form.YAML, _NAME, _CALLED),
+    Sort("category", "categories", Form.YAML, _NAME, _NAME_RULE),
+    Sort("collection", "collections", Form.YAML, _NAME, _NAME_RULE),
     Sort("segment", "segments", Form.JSON, _UUID, "the id of a page, in small letters"),
 )
 _BY_KIND = {sort.kind: sort for sort in SORTS}
 _BY_DIRECTORY = {f"{RECORDS}/{sort.directory}": sort for sort in SORTS}
-DIRECTORIES = frozenset(_BY_DIRECTORY)  # of all records, as paths of a tree
+DIRECTORIES = frozenset(_BY_DIRECTORY)  # of all records, as paths in a tree
 
 
 def sort_of(name: str) -> Sort:
-    """The sort of the record whose place has *name*: `category/reading` is the category `reading`."""
+    """The sort of the record with the place *name*: `category/reading` is the category `reading`."""
     return _BY_KIND[name.partition("/")[0]]
 
 
 def record_path(name: str) -> str:
-    """The file of the record whose place has *name*."""
+    """The path of the file of the record with the place *name*."""
     sort, key = sort_of(name), name.partition("/")[2]
     return f"{RECORDS}/{sort.directory}/{key}{sort.form}"
 
 
 def name_of_record(path: str) -> str | None:
-    """The name of the record's place whose file is at *path*; None if no record can be there."""
+    """The place name of the record with the file *path*; None if no record can be there."""
     directory, _, file = path.rpartition("/")
     sort = _BY_DIRECTORY.get(directory)
     if sort is None or not file.endswith(sort.form):
@@ -64,6 +64,6 @@ def name_of_record(path: str) -> str | None:
 
 
 def why_no_record(path: str) -> str:
-    """Why the file at *path*, in a directory of records, is none: the rest of a sentence that begins with it."""
+    """Why the file at *path*, in a directory of records, is no record: the end of a sentence that begins with it."""
     sort = _BY_DIRECTORY[path.rpartition("/")[0]]
     return f"is not synced: here files are called NAME{sort.form}, and NAME is {sort.called}"

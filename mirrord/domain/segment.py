@@ -1,17 +1,19 @@
-"""Segments: spans of a page's text that somebody named, and the JSON that tells of them."""
+"""Segments: labelled spans of a page's text, and their JSON."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-AROUND = 32  # characters before and after a segment that are remembered to find it again
+AROUND = 32  # characters before and after a segment that are stored to find it again
 CODE, SPEAKER = "code", "speaker"  # kinds
-_PLACE = frozenset({"start", "end", "quote", "prefix", "suffix", "detached", "former"})  # keys that follow the text
+_KEYS_OF_PLACE = frozenset(
+    {"start", "end", "quote", "prefix", "suffix", "detached", "former"}
+)  # keys that follow the text
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a segment says, and up to AROUND characters before and after it."""
+    """The text of a segment, and up to AROUND characters before and after it."""
 
     quote: str
     prefix: str
@@ -24,12 +26,12 @@ class Segment:
     One span of a page's body: of its text without front matter.
 
     id: unique within the page. start, end: characters (code points); the segment is `body[start:end]`.
-    label: the code, or the speaker's name. kind: CODE, SPEAKER, or an app's own.
-    created_by: whoever made it, as `kind:name`.
-    quote, prefix, suffix: as in Wording; quote None: not known yet, whatever is at the place is meant.
-    detached: its text is not on the page any more; start and end tell where it was.
-    former: what it said before somebody edited within it, as long as that did not come back.
-    others: further keys of its JSON, which are somebody's own.
+    label: the code, or the speaker's name. kind: CODE, SPEAKER, or a kind of an app.
+    created_by: its author, as `kind:name`.
+    quote, prefix, suffix: as in Wording; quote None: not known yet, the text at the place counts.
+    detached: its text is no longer on the page; start and end are its last place.
+    former: its wording before an edit within it, until that wording is restored.
+    others: further keys of its JSON, which belong to apps.
     """
 
     id: str
@@ -47,55 +49,55 @@ class Segment:
 
 
 def actor_text(kind: str, name: str) -> str:
-    """Who made a segment, as `created_by` spells it."""
+    """The author of a segment as written in `created_by`."""
     return f"{kind}:{name}"
 
 
 def wording_at(body: str, start: int, end: int) -> Wording:
-    """What *body* says there."""
+    """The wording of *body* from *start* to *end*."""
     return Wording(body[start:end], body[max(0, start - AROUND) : start], body[end : end + AROUND])
 
 
 def placed(segment: Segment, body: str, start: int, end: int) -> Segment:
-    """*segment* as what *body* says from *start* to *end*."""
-    said = wording_at(body, start, end)
+    """*segment* at *start* to *end* of *body*, with the wording there."""
+    wording = wording_at(body, start, end)
     return replace(
-        segment, start=start, end=end, quote=said.quote, prefix=said.prefix, suffix=said.suffix, detached=False
+        segment, start=start, end=end, quote=wording.quote, prefix=wording.prefix, suffix=wording.suffix, detached=False
     )
 
 
 def decoded(data: Mapping[str, object]) -> list[Segment]:
-    """The segments that a record's *data* tells of, in the order of the text; what is none is passed over."""
-    found = [segment for id, value in data.items() if (segment := _decode(id, value)) is not None]
-    return sorted(found, key=lambda one: (one.start, one.end, one.id))
+    """The segments in the *data* of a record, in the order of the text; other values are ignored."""
+    segments = [segment for id, value in data.items() if (segment := _decode_segment(id, value)) is not None]
+    return sorted(segments, key=lambda segment: (segment.start, segment.end, segment.id))
 
 
 def encoded(data: Mapping[str, object], segments: Iterable[Segment]) -> dict[str, object]:
-    """What a record says that said *data* and is to tell of *segments*; what is no segment stays."""
-    own = {segment.id for segment in decoded(data)}
-    kept = {key: value for key, value in data.items() if key not in own}
-    return kept | {segment.id: _encode(segment) for segment in segments}
+    """The *data* of a record with its segments replaced by *segments*; other values stay."""
+    segment_ids = {segment.id for segment in decoded(data)}
+    other_values = {key: value for key, value in data.items() if key not in segment_ids}
+    return other_values | {segment.id: _encode_segment(segment) for segment in segments}
 
 
 def is_moved(old: object, new: object) -> bool:
-    """Whether the JSON of a segment became another only as it follows the text."""
+    """Whether the JSON of a segment differs only in the keys that follow the text."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return False
-    return all(old.get(key) == new.get(key) for key in (old.keys() | new.keys()) - _PLACE)
+    return all(old.get(key) == new.get(key) for key in (old.keys() | new.keys()) - _KEYS_OF_PLACE)
 
 
-def _decode(id: str, value: object) -> Segment | None:
+def _decode_segment(id: str, value: object) -> Segment | None:
     if not isinstance(value, dict):
         return None
-    rest = dict(value)
-    start, end = rest.pop("start", None), rest.pop("end", None)
+    values = dict(value)
+    start, end = values.pop("start", None), values.pop("end", None)
     if not (_is_offset(start) and _is_offset(end)) or start > end:
         return None
-    label, kind, maker = (_text(rest, key) for key in ("label", "kind", "created_by"))
-    quote = _text(rest, "quote")
-    prefix, suffix = _text(rest, "prefix"), _text(rest, "suffix")
-    detached = rest.pop("detached", False) is True
-    former = _wording(rest.pop("former", None))
+    label, kind, maker = (_pop_text(values, key) for key in ("label", "kind", "created_by"))
+    quote = _pop_text(values, "quote")
+    prefix, suffix = _pop_text(values, "prefix"), _pop_text(values, "suffix")
+    detached = values.pop("detached", False) is True
+    former = _read_wording(values.pop("former", None))
     return Segment(
         id,
         start,
@@ -108,12 +110,12 @@ def _decode(id: str, value: object) -> Segment | None:
         suffix or "",
         detached,
         former,
-        rest,
+        values,
     )
 
 
-def _encode(segment: Segment) -> dict[str, object]:
-    said: dict[str, object] = {
+def _encode_segment(segment: Segment) -> dict[str, object]:
+    data: dict[str, object] = {
         **segment.others,
         "start": segment.start,
         "end": segment.end,
@@ -122,25 +124,25 @@ def _encode(segment: Segment) -> dict[str, object]:
         "created_by": segment.created_by,
     }
     if segment.quote is not None:
-        said |= {"quote": segment.quote, "prefix": segment.prefix, "suffix": segment.suffix}
+        data |= {"quote": segment.quote, "prefix": segment.prefix, "suffix": segment.suffix}
     if segment.detached:
-        said["detached"] = True
+        data["detached"] = True
     if segment.former is not None:
         former = segment.former
-        said["former"] = {"quote": former.quote, "prefix": former.prefix, "suffix": former.suffix}
-    return said
+        data["former"] = {"quote": former.quote, "prefix": former.prefix, "suffix": former.suffix}
+    return data
 
 
-def _wording(value: object) -> Wording | None:
+def _read_wording(value: object) -> Wording | None:
     if not isinstance(value, dict):
         return None
-    quote, prefix, suffix = (_text(dict(value), key) for key in ("quote", "prefix", "suffix"))
+    quote, prefix, suffix = (_pop_text(dict(value), key) for key in ("quote", "prefix", "suffix"))
     return Wording(quote, prefix or "", suffix or "") if quote is not None else None
 
 
-def _text(values: dict[str, object], key: str) -> str | None:
-    found = values.pop(key, None)
-    return found if isinstance(found, str) else None
+def _pop_text(values: dict[str, object], key: str) -> str | None:
+    value = values.pop(key, None)
+    return value if isinstance(value, str) else None
 
 
 def _is_offset(value: object) -> TypeGuard[int]:

@@ -1,28 +1,28 @@
 """
-Sources: pages below one directory of the tree that hold what is studied, such as an interview.
+Sources: pages below one directory of the tree with material to study, such as an interview.
 
-A page below that directory is a source if its front matter says `type: source`. Its text is the body: the file without
-its front matter. Every directory there that is not a source's own is a folder of sources.
+A page below that directory is a source if its front matter has `type: source`. Its text is the body: the file without
+its front matter. Every directory there that does not belong to a source is a folder of sources.
 """
 
 from enum import StrEnum
 
 from mirrord.domain.place import name_key
 
-DIRECTORY = "Sources"  # unless an installation says otherwise
+DIRECTORY = "Sources"  # the default, which an installation can change
 
 # Keys of a source's front matter.
 TYPE = "type"
 SOURCE_TYPE = "source_type"
 ORIGINAL = "original"  # the attachment it was made from, as a link from the page: ./assets/interview.docx
-SHA256 = "sha256"  # of the bytes of that, in hex
+SHA256 = "sha256"  # of the original's bytes, in hex
 CREATED = "created"
 
-SOURCE = "source"  # what `type` says
+SOURCE = "source"  # the value of `type`
 
 
 class SourceType(StrEnum):
-    """What a source was made from; text where its page does not say."""
+    """The kind of material a source was made from; text if its page does not state it."""
 
     TEXT = "text"
     AUDIO = "audio"
@@ -32,16 +32,16 @@ class SourceType(StrEnum):
     UNKNOWN = "unknown"
 
 
-def is_source(path: str, said: str | None, directory: str) -> bool:
-    """Whether the page whose file is at *path* is a source. said: its `type`. directory: of all sources."""
-    return path.startswith(directory + "/") and said is not None and name_key(said.strip()) == SOURCE
+def is_source(path: str, type_text: str | None, directory: str) -> bool:
+    """Whether the page whose file is at *path* is a source. type_text: its `type`. directory: of all sources."""
+    return path.startswith(directory + "/") and type_text is not None and name_key(type_text.strip()) == SOURCE
 
 
-def source_type(said: str | None) -> SourceType:
-    """What `source_type` means."""
-    if said is None:
+def source_type(type_text: str | None) -> SourceType:
+    """The meaning of a value of `source_type`."""
+    if type_text is None:
         return SourceType.TEXT
-    return _TYPES.get(name_key(said.strip()), SourceType.UNKNOWN)
+    return _TYPES.get(name_key(type_text.strip()), SourceType.UNKNOWN)
 
 
 _TYPES = {kind.value: kind for kind in SourceType}

@@ -1,20 +1,20 @@
-"""The three states of an entry: what both sides agreed on, what the file shows, what the row says."""
+"""The three states of an entry: the base agreed on by both sides, the file, and the row."""
 
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Digest, EntryId, Kind, Place
 
-NO_TEXT = Digest(b"")  # the digest of a folder: it is there, but has no page file
+NO_TEXT = Digest(b"")  # the digest of a folder: it exists, but has no page file
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
     """
-    What both sides of this mirror last agreed on.
+    The last state that both sides of this mirror agreed on.
 
-    path: where the file was; None when another entry has taken its path since.
-    claimed: the `id:` text the file showed when its identity was decided.
-    saved: the newest version that came from this file; None: every version came from elsewhere, as far as is known.
+    path: of the file; None if another entry has taken the path since.
+    claimed: the `id:` text of the file when its identity was decided.
+    saved: the newest version that came from this file; None: no version is known to have come from it.
     """
 
     entry: EntryId
@@ -30,11 +30,11 @@ class Base:
 @dataclass(frozen=True, slots=True)
 class File:
     """
-    What the tree shows now.
+    The current file in the tree.
 
-    data: None where it was not read again. contested: another entry's base still says that this path is its own.
-    held: a program has had it open for writing for long; this is what was in it at one moment.
-    succeeds: the folder without a page file to whose directory this page came: its name and children become this one's.
+    data: None if it was not read again. contested: the base of another entry still has this path.
+    held: a program has had it open for writing for a long time; this is its content at one moment.
+    succeeds: the folder, without a page file so far, whose directory this page joins, with its name and children.
     """
 
     kind: Kind
@@ -54,17 +54,17 @@ class Unknown:
 
     path: str
     sentence: str
-    passing: bool = True  # False: it stays so until somebody changes it
+    passing: bool = True  # False: it lasts until a person changes the file
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """
-    What Postgres says.
+    The current row in Postgres.
 
-    digest: None while the text an app wrote has not been looked at.
-    placed: the name is cleaned and its key holds; False until mirrord has done so.
-    purged: the row was deleted so long ago that nothing is left of it; place and version mean nothing.
+    digest: None until the text that an app wrote has been read.
+    placed: the name is cleaned and its key is set; False until mirrord has done so.
+    purged: the row was deleted so long ago that it was removed; place and version have no meaning.
     """
 
     entry: EntryId

@@ -1,8 +1,8 @@
 """
-What events are about beside pages: sources, their folders and cases. Which event a change of one is. Pure.
+Sources, their folders and cases as subjects of events, and the events of their changes. Pure.
 
-A command tells of its change itself. That event and the row's change come by ways of their own: what an event claims is
-taken off the change before the rest becomes events.
+A command reports its change by an event of its own. That event and the change of the row arrive separately: the part
+claimed by the event is removed from the change, and the remaining part becomes events.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from mirrord.domain.event import Type
 
 
 class Sort(StrEnum):
-    """What a page can be."""
+    """The sorts of subjects."""
 
     SOURCE = "source"
     FOLDER = "folder"
@@ -24,10 +24,10 @@ class Sort(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Subject:
     """
-    A living source, folder or case in one version of its row.
+    An existing source, folder or case in one version of its row.
 
-    folder: the id of the folder of sources it is in; None: it is in none. path: of its file; of a folder without a
-    page, of the directory.
+    folder: the id of its folder of sources; None: it is in none. path: of its file; for a folder without a page that of
+    its directory.
     """
 
     sort: Sort
@@ -39,7 +39,7 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Change:
     """
-    From one version to the next; None: it is not there, or is no such thing.
+    The change from one version to the next. was, now: None: it does not exist, or is no subject.
 
     revived: the row was deleted, and was a subject before. digest: of the text in the later version, in hex.
     """
@@ -53,10 +53,10 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Claim:
     """
-    What a command's event says of the subject.
+    The part of a change that the event of a command reports.
 
-    old_name, name: before and after, as far as it says; name None: it is gone. made: it was not there before. moved: it
-    is in another folder. digest: the text must have, in hex; None: whichever.
+    old_name, name: before and after, if stated; name None: it was deleted. made: it did not exist before. moved: it is
+    in another folder. digest: required of the text, in hex; None: any.
     """
 
     event: UUID
@@ -73,50 +73,52 @@ MADE = frozenset(
 )
 PLACED = frozenset({Type.PAGE_MOVED, Type.FOLDER_RENAMED, Type.SOURCE_RENAMED, Type.SOURCE_MOVED})
 GONE = frozenset({Type.PAGE_DELETED, Type.FOLDER_DELETED, Type.SOURCE_DELETED})
-OWN = frozenset(one for one in MADE | PLACED | GONE if not one.startswith("Page")) | {Type.SPEAKERS_DETECTED}
+OWN = frozenset(event_type for event_type in MADE | PLACED | GONE if not event_type.startswith("Page")) | {
+    Type.SPEAKERS_DETECTED
+}
 
-_BEGINS = {Sort.SOURCE: Type.SOURCE_IMPORTED, Sort.FOLDER: Type.FOLDER_CREATED, Sort.CASE: Type.CASE_CREATED}
-_ENDS = {Sort.SOURCE: Type.SOURCE_DELETED, Sort.FOLDER: Type.FOLDER_DELETED}
-_RENAMED = {Sort.SOURCE: Type.SOURCE_RENAMED, Sort.FOLDER: Type.FOLDER_RENAMED}
-_MOVED = {Sort.SOURCE: Type.SOURCE_MOVED, Sort.FOLDER: Type.PAGE_MOVED}
+_TYPE_OF_BEGIN = {Sort.SOURCE: Type.SOURCE_IMPORTED, Sort.FOLDER: Type.FOLDER_CREATED, Sort.CASE: Type.CASE_CREATED}
+_TYPE_OF_END = {Sort.SOURCE: Type.SOURCE_DELETED, Sort.FOLDER: Type.FOLDER_DELETED}
+_TYPE_OF_RENAME = {Sort.SOURCE: Type.SOURCE_RENAMED, Sort.FOLDER: Type.FOLDER_RENAMED}
+_TYPE_OF_MOVE = {Sort.SOURCE: Type.SOURCE_MOVED, Sort.FOLDER: Type.PAGE_MOVED}
 
 
 def types_of(change: Change) -> list[Type]:
-    """The events that *change* is; none for what nobody follows, such as the new name of a case."""
+    """The events of *change*; none for changes without an event, such as the new name of a case."""
     was, now = change.was, change.now
     if was is None or now is None or was.sort is not now.sort:
-        ends = [_ENDS.get(was.sort)] if was is not None else []
-        begins = [Type.PAGE_RESTORED if change.revived else _BEGINS[now.sort]] if now is not None else []
-        return [one for one in (*ends, *begins) if one is not None]
-    renamed = _RENAMED.get(now.sort) if was.name != now.name else None
-    moved = _MOVED.get(now.sort) if was.folder != now.folder else None
-    return [one for one in (renamed, moved) if one is not None]
+        ends = [_TYPE_OF_END.get(was.sort)] if was is not None else []
+        begins = [Type.PAGE_RESTORED if change.revived else _TYPE_OF_BEGIN[now.sort]] if now is not None else []
+        return [event_type for event_type in (*ends, *begins) if event_type is not None]
+    renamed = _TYPE_OF_RENAME.get(now.sort) if was.name != now.name else None
+    moved = _TYPE_OF_MOVE.get(now.sort) if was.folder != now.folder else None
+    return [event_type for event_type in (renamed, moved) if event_type is not None]
 
 
 def unclaimed(change: Change, claims: Iterable[Claim]) -> tuple[Change, Sequence[UUID]]:
     """
-    What is left of *change* when commands told their parts of it, and which events those were.
+    The part of *change* that is not claimed by commands, and the events that claimed the others.
 
-    Several acts may have become one change. They are followed from what was, each from where the one before ended; an
-    event that begins elsewhere tells of another change, and so do those after which more would be left.
+    Several commands may have become one change. Claims are applied in order, each to the result of the previous one; an
+    event that begins elsewhere belongs to another change, and so does one after which more would remain.
     """
     steps: list[tuple[Change, Sequence[UUID]]] = [(change, ())]
     for claim in claims:
-        rest, used = steps[-1]
-        if not types_of(rest):
+        remaining, used = steps[-1]
+        if not types_of(remaining):
             break
-        after = _after(rest, claim)
+        after = _apply_claim(remaining, claim)
         if after is not None:
             steps.append((after, (*used, claim.event)))
     return min(steps, key=lambda step: (len(types_of(step[0])), step[0].was is None, -len(step[1])))
 
 
-def _after(change: Change, claim: Claim) -> Change | None:
-    """The rest of *change* after what *claim* says; None: it says nothing of this."""
+def _apply_claim(change: Change, claim: Claim) -> Change | None:
+    """The part of *change* that remains after *claim*; None: the claim does not belong to it."""
     was, now = change.was, change.now
     if claim.made:
         is_other = was is not None or now is None or claim.digest not in (None, change.digest)
-        return None if is_other else replace(change, was=_called(now, claim.name), revived=False)
+        return None if is_other else replace(change, was=_with_name(now, claim.name), revived=False)
     if was is None or claim.old_name not in (None, was.name):
         return None
     if claim.name is None:
@@ -125,5 +127,5 @@ def _after(change: Change, claim: Claim) -> Change | None:
     return replace(change, was=replace(named, folder=now.folder) if claim.moved and now is not None else named)
 
 
-def _called(now: Subject | None, name: str | None) -> Subject | None:
+def _with_name(now: Subject | None, name: str | None) -> Subject | None:
     return replace(now, name=name) if now is not None and name is not None else now

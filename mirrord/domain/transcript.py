@@ -1,4 +1,4 @@
-"""What a transcript shows: who speaks, how often, and where."""
+"""The speakers of a transcript and their turns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Format(StrEnum):
-    """How speakers are marked."""
+    """The marks of speakers."""
 
     AUTO = "auto"
     COLON = "colon"
@@ -16,7 +16,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker says at once: `text[start:end]`, without the name, blanks trimmed."""
+    """One turn of a speaker: `text[start:end]`, without the name, blanks trimmed."""
 
     name: str
     start: int
@@ -26,10 +26,10 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class Detection:
     """
-    What a text shows.
+    The result for one text.
 
-    format_used: the one asked for, else the one with the most turns; None: nobody speaks.
-    speakers: in the order of their first turns, as first spelled. occurrences: turns of each.
+    format_used: the requested one, else the one with the most turns; None: there are no speakers.
+    speakers: in the order of their first turns, spelled as there. occurrences: the number of turns of each.
     """
 
     format_used: Format | None

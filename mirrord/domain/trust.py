@@ -1,4 +1,4 @@
-"""Trust: what an agent may just do, and what waits for a person; how far an operator may change that."""
+"""Trust: the commands that an agent may run at once or only with approval, and how far operators may change that."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -8,12 +8,12 @@ from mirrord.errors import UserError
 
 
 class Trust(IntEnum):
-    """How a command is run; the higher, the more a person has to say."""
+    """The conditions under which a command runs; the higher, the more a person is involved."""
 
-    AUTONOMOUS = 0  # just done, in the audit
-    NOTIFY = 1  # done, and a person is told
+    AUTONOMOUS = 0  # it runs at once, and is recorded in the audit
+    NOTIFY = 1  # it runs, and a person is notified
     SUGGEST = 2  # a proposal waits for a person
-    REQUIRE = 3  # nothing without explicit approval first
+    REQUIRE = 3  # it never runs without prior approval
 
 
 DEFAULTS: Mapping[str, Trust] = MappingProxyType(
@@ -45,28 +45,28 @@ DEFAULTS: Mapping[str, Trust] = MappingProxyType(
 
 
 def lowest(tool: str) -> Trust:
-    """How far an operator may lower the trust level of *tool*: a proposal to a notice, an approval to a proposal."""
+    """The lowest trust level an operator may give *tool*: one below SUGGEST and REQUIRE, else the default."""
     default = DEFAULTS[tool]
     return Trust(default - 1) if default >= Trust.SUGGEST else default
 
 
 def levels(changes: Mapping[str, str]) -> dict[str, Trust]:
     """
-    The level of every tool after an operator's *changes*: names of tools with names of levels.
+    The trust level of every tool after an operator's *changes*: names of levels by names of tools.
 
     Raises UserError for a tool or level that does not exist, and for one lowered too far.
     """
-    return {**DEFAULTS, **{tool: _changed(tool, name) for tool, name in changes.items()}}
+    return {**DEFAULTS, **{tool: _changed_level(tool, name) for tool, name in changes.items()}}
 
 
-def _changed(tool: str, name: str) -> Trust:
+def _changed_level(tool: str, name: str) -> Trust:
     if tool not in DEFAULTS:
         raise UserError(f"There is no tool {tool!r} to set a trust level of.")
     try:
         level = Trust[name.upper()]
     except KeyError:
-        known = ", ".join(level.name for level in Trust)
-        raise UserError(f"{name!r} is no trust level; there are {known}.") from None
+        level_names = ", ".join(level.name for level in Trust)
+        raise UserError(f"{name!r} is no trust level; there are {level_names}.") from None
     if level < lowest(tool):
         raise UserError(f"The trust level of {tool} cannot be lowered below {lowest(tool).name}.")
     return level

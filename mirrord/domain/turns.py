@@ -1,4 +1,4 @@
-"""Lines of a transcript: which of them begin with a label, which are nobody's, and what belongs to a turn."""
+"""The lines of a transcript: find labels, lines without a speaker, and the text of turns."""
 
 import re
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ _LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])[ \t]")
 _CUE = re.compile(rf"\s*(?:\d{{1,6}}|WEBVTT.*|{_STAMP}|\S+[ ]*-->[ ]*\S.*)\s*")
 _DIRECTION = re.compile(r"\s*(?:\(.*\)|\[.*\]|\*[^*].*\*|_[^_].*_|[-*_=]{3,}|>?)\s*")
 _SENTENCE = re.compile(r"[.?!…。？！؟;:\"'”’»)\]*_-]\s*$")
-_NEAR = 4  # lines after a label that has a line to itself
-_WORDS = 4  # words from which a turn says something, whatever it ends with
-_IDEOGRAMS = 6  # characters, in a script without blanks
+_MAX_LINES_AHEAD = 4  # lines searched after a label on a line of its own
+_MIN_SPOKEN_WORDS = 4  # words from which on a text reads as speech, regardless of its end
+_MIN_SPOKEN_IDEOGRAMS = 6  # characters, in a script without blanks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Line:
     """
     One line: `text[start:end]`, without its ending.
 
-    is_aside: nobody says it: blank, a heading, code, a time, a stage direction. begins: the first of a paragraph.
+    is_aside: it is not spoken: blank, a heading, code, a time, a stage direction. begins: the first of a paragraph.
     """
 
     start: int
@@ -60,10 +60,10 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Label:
     """
-    A name that begins line number *line*.
+    A name at the beginning of line number *line*.
 
-    begin: where the name is. speech: where what follows it begins. is_spoken: what follows reads as somebody's words;
-    is_personal: somebody is asked there, or speaks of himself or to another.
+    begin: position of the name. speech: position of the text after it. is_spoken: that text reads as speech;
+    is_personal: it asks, or uses the first or second person.
     """
 
     name: str
@@ -79,28 +79,28 @@ def layout_of(text: str) -> Layout:
     lines: list[Line] = []
     fence, start, blank = "", 0, True
     for raw in text.split("\n"):
-        found, end = raw.removesuffix("\r"), start + len(raw.removesuffix("\r"))
-        mark = _FENCE.match(found)
+        line_text, end = raw.removesuffix("\r"), start + len(raw.removesuffix("\r"))
+        mark = _FENCE.match(line_text)
         is_code = bool(fence or mark)
         if mark:
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        is_heading = not is_code and bool(_HEADING.match(found))
-        is_aside = is_code or is_heading or bool(_CUE.fullmatch(found) or _DIRECTION.fullmatch(found))
-        lines.append(Line(start, end, is_aside, blank and bool(found.strip()), is_heading, is_code))
-        blank = not found.strip(" \t>") or _CUE.fullmatch(found) is not None
+        is_heading = not is_code and bool(_HEADING.match(line_text))
+        is_aside = is_code or is_heading or bool(_CUE.fullmatch(line_text) or _DIRECTION.fullmatch(line_text))
+        lines.append(Line(start, end, is_aside, blank and bool(line_text.strip()), is_heading, is_code))
+        blank = not line_text.strip(" \t>") or _CUE.fullmatch(line_text) is not None
         start += len(raw) + 1
     return Layout(text, tuple(lines))
 
 
 def labels(layout: Layout, format: str) -> list[Label]:
-    """Every line that begins with a possible name. format: colon, bracket or brace."""
+    """The labels of all lines that begin with a possible name. format: colon, bracket or brace."""
     pattern = _PATTERNS[format]
-    found = (_label(layout, number, pattern) for number in range(len(layout.lines)))
-    return [label for label in found if label is not None]
+    line_labels = (_label_at(layout, number, pattern) for number in range(len(layout.lines)))
+    return [label for label in line_labels if label is not None]
 
 
 def speech(layout: Layout, label: Label, next_line: int) -> tuple[int, int]:
-    """The span of what is said from *label* to the line number *next_line*; of nothing said: the name."""
+    """The span of the speech from *label* to line number *next_line*; without any speech, that of the name."""
     last = label.line
     for number in range(label.line, next_line):
         line = layout.lines[number]
@@ -108,34 +108,38 @@ def speech(layout: Layout, label: Label, next_line: int) -> tuple[int, int]:
             break
         if not line.is_aside:
             last = number
-    said = layout.text[label.speech : max(layout.lines[last].end, label.speech)]
-    start = label.speech + len(said) - len(said.lstrip(" \t\r\n>"))
-    end = label.speech + len(said.rstrip())
+    spoken_text = layout.text[label.speech : max(layout.lines[last].end, label.speech)]
+    start = label.speech + len(spoken_text) - len(spoken_text.lstrip(" \t\r\n>"))
+    end = label.speech + len(spoken_text.rstrip())
     return (start, end) if start < end else (label.begin, label.begin + len(label.name))
 
 
-def _label(layout: Layout, number: int, pattern: re.Pattern[str]) -> Label | None:
+def _label_at(layout: Layout, number: int, pattern: re.Pattern[str]) -> Label | None:
     line, text = layout.lines[number], layout.text
     if line.is_code or line.is_heading:
         return None
     lead = _LEAD.match(text, line.start, line.end)
-    found = pattern.match(text, lead.end() if lead else line.start, line.end)
-    if found is None:
+    match = pattern.match(text, lead.end() if lead else line.start, line.end)
+    if match is None:
         return None
-    name = _WITHIN.sub("", found["name"]).strip(" \t\u00a0\u202f\\_*")
-    speech_at = found.start("behind")
-    rest = text[speech_at : line.end].strip()
-    if not may_be_name(name) or not _is_label(found, name, rest) or not (rest or _is_followed(layout, number)):
+    name = _WITHIN.sub("", match["name"]).strip(" \t\u00a0\u202f\\_*")
+    speech_at = match.start("behind")
+    line_rest = text[speech_at : line.end].strip()
+    if (
+        not may_be_name(name)
+        or not _is_label(match, name, line_rest)
+        or not (line_rest or _is_followed(layout, number))
+    ):
         return None
-    spoken = rest or text[speech_at : layout.lines[min(number + 2, len(layout.lines) - 1)].end]
-    return Label(name, number, found.start("name"), speech_at, _is_spoken(spoken.strip()), is_personal(spoken))
+    spoken = line_rest or text[speech_at : layout.lines[min(number + 2, len(layout.lines) - 1)].end]
+    return Label(name, number, match.start("name"), speech_at, _is_spoken(spoken.strip()), is_personal(spoken))
 
 
-def _is_label(found: re.Match[str], name: str, rest: str) -> bool:
-    """Whether what is around the name makes it one."""
-    sign, behind = found["sign"], found["behind"]
-    if found.re is not _COLON:
-        return not (is_sound(name) or behind in ("(", "[") or rest.startswith(("http:", "https:", "<")))
+def _is_label(match: re.Match[str], name: str, line_rest: str) -> bool:
+    """Whether the text around the name makes it a label."""
+    sign, behind = match["sign"], match["behind"]
+    if match.re is not _COLON:
+        return not (is_sound(name) or behind in ("(", "[") or line_rest.startswith(("http:", "https:", "<")))
     if not behind or behind.isspace():
         return True
     has_no_blanks = not (name[-1].isupper() or name[-1].islower() or name[-1].isdigit())
@@ -143,17 +147,21 @@ def _is_label(found: re.Match[str], name: str, rest: str) -> bool:
 
 
 def _is_followed(layout: Layout, number: int) -> bool:
-    """Whether text follows a label that has a line to itself, or nothing at all: no list, no heading, no code."""
-    for line in layout.lines[number + 1 : number + 1 + _NEAR]:
-        found = layout.text[line.start : line.end]
-        if found.strip(" \t>"):
-            return not (line.is_heading or line.is_code or _LISTED.match(found))
+    """Whether a label on a line of its own is followed by text or the end: no list, no heading, no code."""
+    for line in layout.lines[number + 1 : number + 1 + _MAX_LINES_AHEAD]:
+        line_text = layout.text[line.start : line.end]
+        if line_text.strip(" \t>"):
+            return not (line.is_heading or line.is_code or _LISTED.match(line_text))
     return True
 
 
-def _is_spoken(said: str) -> bool:
-    words = said.split()
-    if not any(sign.isalpha() for sign in said):
+def _is_spoken(spoken_text: str) -> bool:
+    words = spoken_text.split()
+    if not any(sign.isalpha() for sign in spoken_text):
         return False
-    is_dense = len(words) <= 2 and len(said) >= _IDEOGRAMS and any(ord(sign) > 0x2E80 for sign in said)
-    return bool(_SENTENCE.search(said)) or len(words) >= _WORDS or is_dense
+    is_dense = (
+        len(words) <= 2
+        and len(spoken_text) >= _MIN_SPOKEN_IDEOGRAMS
+        and any(ord(sign) > 0x2E80 for sign in spoken_text)
+    )
+    return bool(_SENTENCE.search(spoken_text)) or len(words) >= _MIN_SPOKEN_WORDS or is_dense

@@ -1,4 +1,4 @@
-"""Files beside the pages that are not synced: how many there are, of which sorts, and what would take them in."""
+"""Files beside the pages that are not synced: their number by ending, and how to include them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 from mirrord.domain.place import ATTACHMENTS
 
-MOST_ENDINGS = 8  # that are listed
-_PAGES = frozenset({".md", ".markdown", ".mdown", ".mkd"})  # endings by which somebody means a page
+MOST_ENDINGS = 8  # in a list
+_PAGES = frozenset({".md", ".markdown", ".mdown", ".mkd"})  # endings of files meant as pages
 
 
 @dataclass(slots=True)
 class Untaken:
-    """endings: how many files have each, "" none, as they are spelt. example: the first path in their order."""
+    """Files that are not synced. endings: number of files by ending, "" without one. example: the first path."""
 
     endings: Counter[str] = field(default_factory=Counter)
     example: str | None = None
 
     def add(self, path: str) -> None:
-        """One more file."""
+        """Count a file."""
         self.endings[_ending_of(path)] += 1
         if self.example is None or path < self.example:
             self.example = path
@@ -29,27 +29,27 @@ class Untaken:
 
 
 def describe(endings: Mapping[str, int], example: str | None) -> str:
-    """How many files are not synced, of which sorts, as a sentence."""
+    """A sentence with the number of files that are not synced, by ending."""
     total = sum(endings.values())
-    sorts = [f"{count} {ending or 'without an ending'}" for ending, count in _listed(endings)]
-    more = ["others"] if len(endings) > MOST_ENDINGS else []
-    are = "file is" if total == 1 else "files are"
-    return f"{total} {are} not synced: {', '.join((*sorts, *more))}; for instance {example!r}."
+    sorts = [f"{count} {ending or 'without an ending'}" for ending, count in _most_common(endings)]
+    suffix = ["others"] if len(endings) > MOST_ENDINGS else []
+    verb = "file is" if total == 1 else "files are"
+    return f"{total} {verb} not synced: {', '.join((*sorts, *suffix))}; for instance {example!r}."
 
 
 def remedy(endings: Mapping[str, int], patterns: Sequence[str] = ATTACHMENTS) -> str:
-    """What takes such files in. patterns: which files are attachments now."""
-    known = [ending for ending, _ in _listed(endings)]
-    wanted = [f"*{ending}" for ending in known if ending and ending.lower() not in _PAGES]
-    said = []
-    if wanted:
-        listed = ", ".join(f'"{one}"' for one in (*patterns, *wanted))
-        said.append(f"`attachments = [{listed}]` below [mirror] in mirrord.toml takes them in")
-    if any(ending.lower() in _PAGES for ending in known):
-        said.append("pages end in `.md`: rename them")
-    if not wanted:
-        said.append("files that are meant to stay out can be listed in .mirrorignore")
-    return "; ".join(said)
+    """How to include such files. patterns: the current patterns of attachments."""
+    file_endings = [ending for ending, _ in _most_common(endings)]
+    new_patterns = [f"*{ending}" for ending in file_endings if ending and ending.lower() not in _PAGES]
+    sentences = []
+    if new_patterns:
+        pattern_list = ", ".join(f'"{pattern}"' for pattern in (*patterns, *new_patterns))
+        sentences.append(f"`attachments = [{pattern_list}]` below [mirror] in mirrord.toml takes them in")
+    if any(ending.lower() in _PAGES for ending in file_endings):
+        sentences.append("pages end in `.md`: rename them")
+    if not new_patterns:
+        sentences.append("files that are meant to stay out can be listed in .mirrorignore")
+    return "; ".join(sentences)
 
 
 def _ending_of(path: str) -> str:
@@ -57,5 +57,5 @@ def _ending_of(path: str) -> str:
     return dot + ending if stem else ""
 
 
-def _listed(endings: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(endings.items(), key=lambda one: (-one[1], one[0]))[:MOST_ENDINGS]
+def _most_common(endings: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(endings.items(), key=lambda count_of_ending: (-count_of_ending[1], count_of_ending[0]))[:MOST_ENDINGS]

@@ -67,11 +67,11 @@ def test_a_list_says_what_it_said() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"format": 1}', b"\xff"])
 def test_what_is_no_list_is_damaged(data: bytes) -> None:
-    with pytest.raises(Damaged, match="no list"):
+    with pytest.raises(Damaged, match="no manifest"):
         manifest_of(data)
 
 
 def test_a_list_of_another_format_is_not_guessed_at() -> None:
-    with pytest.raises(Damaged, match="another mirrord"):
+    with pytest.raises(Damaged, match="another version of mirrord"):
         manifest_of(spelled(MANIFEST).replace(b'"format": 1', b'"format": 2'))
     assert FORMAT == 1
