@@ -93,7 +93,7 @@ def holdings(session: Session) -> Holdings:
         ids = snapshot.ids([member.card for member in members])
     folders, sources = dict[str, Folder](), list[Source]()
     for member in members:
-        parent = folders[member.above] if member.above is not None else None
+        parent = folders[member.parent_path] if member.parent_path is not None else None
         if member.is_source:
             sources.append(_to_source(member.card, ids[member.card.path], parent))
         else:
@@ -128,25 +128,25 @@ def text_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A folder or source found in the tree. above: path of its parent folder."""
+    """A folder or source found in the tree. parent_path: of its parent folder."""
 
     card: Card
-    above: str | None
+    parent_path: str | None
     is_source: bool
 
 
 def _walk_members(
-    snapshot: Snapshot, root: str, directory: str, above: str | None, *, inside: bool = False
+    snapshot: Snapshot, root: str, directory: str, parent_path: str | None, *, inside: bool = False
 ) -> Iterator[_Member]:
     """Walk folders and sources. inside: below a source, whose directories are no folders."""
     for card in snapshot.children(directory):
         path, is_source_page = directory_of(card.path, card.kind), is_source(card.path, card.type, root)
         is_folder = not is_source_page and not inside and (card.kind is Kind.FOLDER or snapshot.has_directory(card))
         if is_source_page or is_folder:
-            yield _Member(card, above, is_source_page)
+            yield _Member(card, parent_path, is_source_page)
         if snapshot.has_children(card):
             yield from _walk_members(
-                snapshot, root, path, path if is_folder else above, inside=inside or is_source_page
+                snapshot, root, path, path if is_folder else parent_path, inside=inside or is_source_page
             )
 
 
