@@ -180,7 +180,7 @@ def perform(session: Session, journal: Journal, draft: Draft, message: str | Non
     if first.is_idle and len(draft) == 1:
         return Done(value, "Nothing was changed: it says that already.")
     unwritten = _carry_out(session, journal, draft)
-    notice = f"Somebody was writing {', '.join(unwritten)}, which still says what it said." if unwritten else None
+    notice = f"Unchanged, because another program was writing to it: {', '.join(unwritten)}." if unwritten else None
     return Done(value, " ".join(filter(None, (message, notice))) or None)
 
 

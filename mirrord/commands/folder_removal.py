@@ -50,11 +50,11 @@ def doomed_folder(session: Session, path: str, expected_digest: str | None, *, r
     folders = [path for path in folder_scan.directories if not is_in_assets(path)]
     if (pages or folders) and not recursive:
         raise has_children(folder.path, len(pages))
-    loaded_pages = [writing.read(session, page) for page in pages]
-    for page in loaded_pages:
+    loaded = [writing.read(session, page) for page in pages]
+    for page in loaded:
         writing.check_unchanged(session, page, None)
     directories = sorted([folder.path, *folder_scan.directories], key=lambda path: path.count("/"), reverse=True)
-    return Doomed(folder, loaded_pages, [path for path in kinds if kinds[path] is Kind.ATTACHMENT], directories)
+    return Doomed(folder, loaded, [path for path in kinds if kinds[path] is Kind.ATTACHMENT], directories)
 
 
 def remove_folder(session: Session, journal: Journal, doomed: Doomed) -> tuple[str, str, dict[str, str]]:
@@ -126,8 +126,8 @@ def _remove_attachment(session: Session, journal: Journal, path: str, trash_id: 
         raise modified(path)
 
 
-def _check_files(tree: Tree, path: str, directories: Sequence[str], known: set[str]) -> None:
-    if (stray := next(_strays(tree, directories, known), None)) is not None:
+def _check_files(tree: Tree, path: str, directories: Sequence[str], synced_files: set[str]) -> None:
+    if (stray := next(_strays(tree, directories, synced_files), None)) is not None:
         raise Failed(
             "HAS_FILES",
             "conflict",
@@ -136,8 +136,8 @@ def _check_files(tree: Tree, path: str, directories: Sequence[str], known: set[s
         )
 
 
-def _strays(tree: Tree, directories: Sequence[str], known: set[str]) -> Iterator[str]:
-    """Entries of *directories* that are neither *known* nor directories of the list."""
-    expected = {*directories, *known}
+def _strays(tree: Tree, directories: Sequence[str], synced_files: set[str]) -> Iterator[str]:
+    """Entries of *directories* that are neither *synced_files* nor directories of the list."""
+    expected = {*directories, *synced_files}
     for directory in directories:
         yield from (path for name in tree.names(directory) if (path := f"{directory}/{name}") not in expected)

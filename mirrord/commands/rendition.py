@@ -62,7 +62,7 @@ def _type_warning(name: str, kind: Kind) -> str | None:
     ending = PurePath(name).suffix.lower()
     if ending in (f".{kind.value[1]}", "", ".htm", ".xhtml"):
         return None
-    return f"{name!r} is {kind.name}, whatever its name says, and was read as that."
+    return f"{name!r} is {kind.name} despite its name, and was read as such."
 
 
 def _decode_text(name: str, data: bytes) -> str:

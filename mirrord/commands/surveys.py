@@ -163,10 +163,10 @@ def _check_not_imported(session: Session, original: Original, all_holdings: Hold
     raise Failed(f"{CODE}/ALREADY_IMPORTED", "conflict", sentence, "Use those, or delete them first.", facts)
 
 
-def _free_folder_name(session: Session, wanted: str) -> str:
+def _free_folder_name(session: Session, base_name: str) -> str:
     """A folder name that is free among sources and cases."""
     used_keys = taken(session.tree, top(session)) | taken(session.tree, DIRECTORY)
-    return free_name(wanted, used_keys)
+    return free_name(base_name, used_keys)
 
 
 def _check_still_free(session: Session, survey: Survey, pages: Pages) -> None:

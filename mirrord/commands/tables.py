@@ -161,7 +161,7 @@ def _first_row(first_lines: Sequence[str], sign: str) -> Sequence[str]:
 
 
 def _malformed(error: Damaged) -> Failed:
-    return invalid(f"{CODE}/MALFORMED", f"The file is no table that can be read: {error}.", "Mend that line.")
+    return invalid(f"{CODE}/MALFORMED", f"The file is not a readable table: {error}.", "Mend that line.")
 
 
 def _detect_encoding(file: Path) -> str:

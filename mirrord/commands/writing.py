@@ -70,17 +70,17 @@ def read(session: Session, path: str, looked: Stat | None = None, *, held: bool 
     with explained():
         try:
             with session.tree.file(path, looked) as descriptor:
-                data, stat = _read_bytes(descriptor, path, held=held)
+                data, stat = _read_bytes(descriptor, path, allow_open=held)
         except FileNotFoundError:
             raise page_not_found(path) from None
         return Page(path, decode(data), digest_of(data), stat)
 
 
-def _read_bytes(descriptor: int, path: str, *, held: bool) -> tuple[bytes, Stat]:
+def _read_bytes(descriptor: int, path: str, *, allow_open: bool) -> tuple[bytes, Stat]:
     try:
         return contents.read(descriptor, path, LIMIT)
     except Busy:
-        if not held:
+        if not allow_open:
             raise
         return contents.read_held(descriptor, path, LIMIT)
 
