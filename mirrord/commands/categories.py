@@ -52,7 +52,7 @@ def add_category(
     dir: "" is the root; the directory may be created later. patterns: see globbing; none: all pages.
     """
     with changing(session) as journal:
-        edit = _addition(session, name, dir, patterns, description)
+        edit = _draft_addition(session, name, dir, patterns, description)
         return perform(session, journal, [edit], _directory_warning(session, edit.after))
 
 
@@ -60,13 +60,15 @@ def preview_add_category(
     session: Session, name: str, dir: str = "", patterns: Sequence[str] = (), description: str | None = None
 ) -> Preview:
     """Preview add_category."""
-    return preview_of([_addition(session, name, dir, patterns, description)], f"The category {name} would be made.")
+    return preview_of(
+        [_draft_addition(session, name, dir, patterns, description)], f"The category {name} would be made."
+    )
 
 
 def remove_category(session: Session, name: str) -> Done:
     """Move a category to the trash and remove it from all collections. Pages stay."""
     with changing(session) as journal:
-        draft = _removal(session, name)
+        draft = _draft_removal(session, name)
         return perform(
             session, journal, draft, f"Its file is in the trash for 30 days. {_users_sentence(draft)}".strip()
         )
@@ -74,7 +76,7 @@ def remove_category(session: Session, name: str) -> Done:
 
 def preview_remove_category(session: Session, name: str) -> Preview:
     """Preview remove_category."""
-    draft = _removal(session, name)
+    draft = _draft_removal(session, name)
     return preview_of(draft, f"The category {name} would go to the trash. {_users_sentence(draft)}".strip())
 
 
@@ -92,7 +94,7 @@ def change_category(
     description: "" removes it. patterns: replace all present ones.
     """
     with changing(session) as journal:
-        draft = _change(session, name, new_name, dir, patterns, description)
+        draft = _draft_change(session, name, new_name, dir, patterns, description)
         return perform(session, journal, draft, _users_sentence(draft) or None)
 
 
@@ -105,7 +107,7 @@ def preview_change_category(
     description: str | None = None,
 ) -> Preview:
     """Preview change_category."""
-    draft = _change(session, name, new_name, dir, patterns, description)
+    draft = _draft_change(session, name, new_name, dir, patterns, description)
     return preview_of(draft, f"The category {name} would be changed. {_users_sentence(draft)}".strip())
 
 
@@ -114,18 +116,18 @@ def update_category(
 ) -> Done:
     """Remove patterns from a category, then append others; removing an absent pattern is no error."""
     with changing(session) as journal:
-        return perform(session, journal, [_update(session, name, add_patterns, remove_patterns)])
+        return perform(session, journal, [_draft_update(session, name, add_patterns, remove_patterns)])
 
 
 def preview_update_category(
     session: Session, name: str, add_patterns: Sequence[str] | None = None, remove_patterns: Sequence[str] | None = None
 ) -> Preview:
     """Preview update_category."""
-    edit = _update(session, name, add_patterns, remove_patterns)
+    edit = _draft_update(session, name, add_patterns, remove_patterns)
     return preview_of([edit], f"The patterns of the category {name} would be changed.")
 
 
-def _addition(
+def _draft_addition(
     session: Session, name: str, directory: str, patterns: Sequence[str], description: str | None
 ) -> Edit[Category]:
     check_new_name(session, CATEGORIES, name)
@@ -134,12 +136,12 @@ def _addition(
     return made(CATEGORIES, category, Type.CATEGORY_ADDED)
 
 
-def _removal(session: Session, name: str) -> Draft:
+def _draft_removal(session: Session, name: str) -> Draft:
     record = find(session, CATEGORIES, name)
     return [removed(CATEGORIES, record, Type.CATEGORY_REMOVED), *_collection_edits(session, record.value.name, None)]
 
 
-def _change(
+def _draft_change(
     session: Session,
     name: str,
     new_name: str | None,
@@ -169,7 +171,9 @@ def _change(
     return [edit, *(_collection_edits(session, record.value.name, new_name) if renamed else [])]
 
 
-def _update(session: Session, name: str, add: Sequence[str] | None, remove: Sequence[str] | None) -> Edit[Category]:
+def _draft_update(
+    session: Session, name: str, add: Sequence[str] | None, remove: Sequence[str] | None
+) -> Edit[Category]:
     check_asked(CATEGORIES, "update", add, remove)
     record, added, removals = find(session, CATEGORIES, name), _checked_patterns(add or ()), set(remove or ())
 

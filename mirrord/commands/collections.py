@@ -34,25 +34,29 @@ def list_collections(
 def add_collection(session: Session, name: str, description: str | None = None, categories: Sequence[str] = ()) -> Done:
     """Create a collection of existing categories."""
     with changing(session) as journal:
-        return perform(session, journal, [_addition(session, name, description, categories)])
+        return perform(session, journal, [_draft_addition(session, name, description, categories)])
 
 
 def preview_add_collection(
     session: Session, name: str, description: str | None = None, categories: Sequence[str] = ()
 ) -> Preview:
     """Preview add_collection."""
-    return preview_of([_addition(session, name, description, categories)], f"The collection {name} would be made.")
+    return preview_of(
+        [_draft_addition(session, name, description, categories)], f"The collection {name} would be made."
+    )
 
 
 def remove_collection(session: Session, name: str) -> Done:
     """Move a collection to the trash; its categories stay."""
     with changing(session) as journal:
-        return perform(session, journal, [_removal(session, name)], _REMOVAL_NOTE)
+        return perform(session, journal, [_draft_removal(session, name)], _REMOVAL_NOTE)
 
 
 def preview_remove_collection(session: Session, name: str) -> Preview:
     """Preview remove_collection."""
-    return preview_of([_removal(session, name)], f"The collection {name} would go to the trash; its categories stay.")
+    return preview_of(
+        [_draft_removal(session, name)], f"The collection {name} would go to the trash; its categories stay."
+    )
 
 
 def change_collection(
@@ -68,7 +72,7 @@ def change_collection(
     description: "" removes it. categories: replace all present ones.
     """
     with changing(session) as journal:
-        return perform(session, journal, [_change(session, name, new_name, description, categories)])
+        return perform(session, journal, [_draft_change(session, name, new_name, description, categories)])
 
 
 def preview_change_collection(
@@ -79,7 +83,7 @@ def preview_change_collection(
     categories: Sequence[str] | None = None,
 ) -> Preview:
     """Preview change_collection."""
-    edit = _change(session, name, new_name, description, categories)
+    edit = _draft_change(session, name, new_name, description, categories)
     return preview_of([edit], f"The collection {name} would be changed.")
 
 
@@ -91,7 +95,7 @@ def update_collection(
 ) -> Done:
     """Remove categories from a collection, then append others; removing an absent one is no error."""
     with changing(session) as journal:
-        return perform(session, journal, [_update(session, name, add_categories, remove_categories)])
+        return perform(session, journal, [_draft_update(session, name, add_categories, remove_categories)])
 
 
 def preview_update_collection(
@@ -101,21 +105,23 @@ def preview_update_collection(
     remove_categories: Sequence[str] | None = None,
 ) -> Preview:
     """Preview update_collection."""
-    edit = _update(session, name, add_categories, remove_categories)
+    edit = _draft_update(session, name, add_categories, remove_categories)
     return preview_of([edit], f"The categories of the collection {name} would be changed.")
 
 
-def _addition(session: Session, name: str, description: str | None, categories: Sequence[str]) -> Edit[Collection]:
+def _draft_addition(
+    session: Session, name: str, description: str | None, categories: Sequence[str]
+) -> Edit[Collection]:
     check_new_name(session, COLLECTIONS, name)
     checked_text, names = checked_description(description), checked_categories(session, categories)
     return made(COLLECTIONS, Collection(name, names, checked_text, now()), Type.COLLECTION_ADDED)
 
 
-def _removal(session: Session, name: str) -> Edit[Collection]:
+def _draft_removal(session: Session, name: str) -> Edit[Collection]:
     return removed(COLLECTIONS, find(session, COLLECTIONS, name), Type.COLLECTION_REMOVED)
 
 
-def _change(
+def _draft_change(
     session: Session, name: str, new_name: str | None, description: str | None, categories: Sequence[str] | None
 ) -> Edit[Collection]:
     check_asked(COLLECTIONS, "change", new_name, description, categories)
@@ -136,7 +142,9 @@ def _change(
     return changed(COLLECTIONS, record, change, Type.COLLECTION_CHANGED)
 
 
-def _update(session: Session, name: str, add: Sequence[str] | None, remove: Sequence[str] | None) -> Edit[Collection]:
+def _draft_update(
+    session: Session, name: str, add: Sequence[str] | None, remove: Sequence[str] | None
+) -> Edit[Collection]:
     check_asked(COLLECTIONS, "update", add, remove)
     record = find(session, COLLECTIONS, name)
     added, removals = checked_categories(session, add or ()), set(map(key_of, remove or ()))

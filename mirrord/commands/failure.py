@@ -154,7 +154,7 @@ def failed_by(error: MirrordError) -> Failed:
         case Refused():
             return Failed("REFUSED", "forbidden", str(error), "Use another path: this one is not open to pages.")
         case Damaged():
-            return Failed("INVALID_PAGE", "invalid", _sentence(error), "Mend the text, then try again.")
+            return Failed("INVALID_PAGE", "invalid", _sentence_of(error), "Mend the text, then try again.")
         case Busy():
             return Failed("BUSY", "busy", str(error), "Try again in a moment.")
         case Stale():
@@ -183,7 +183,7 @@ def _system_failure(error: OSError) -> Failed:
     return Failed("UNAVAILABLE", "unavailable", sentence, "Look at it again; an operator may have to help.")
 
 
-def _sentence(error: MirrordError) -> str:
+def _sentence_of(error: MirrordError) -> str:
     text = str(error)
     return text[:1].upper() + text[1:].rstrip(".") + "."
 

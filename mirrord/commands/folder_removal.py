@@ -127,7 +127,7 @@ def _remove_attachment(session: Session, journal: Journal, path: str, trash_id: 
 
 
 def _check_files(tree: Tree, path: str, directories: Sequence[str], synced_files: set[str]) -> None:
-    if (stray := next(_strays(tree, directories, synced_files), None)) is not None:
+    if (stray := next(_find_strays(tree, directories, synced_files), None)) is not None:
         raise Failed(
             "HAS_FILES",
             "conflict",
@@ -136,7 +136,7 @@ def _check_files(tree: Tree, path: str, directories: Sequence[str], synced_files
         )
 
 
-def _strays(tree: Tree, directories: Sequence[str], synced_files: set[str]) -> Iterator[str]:
+def _find_strays(tree: Tree, directories: Sequence[str], synced_files: set[str]) -> Iterator[str]:
     """Entries of *directories* that are neither *synced_files* nor directories of the list."""
     expected = {*directories, *synced_files}
     for directory in directories:

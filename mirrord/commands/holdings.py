@@ -74,11 +74,11 @@ class Holdings:
 
     def folder(self, reference: Reference) -> Folder | None:
         """The folder with this reference, or None. Raises Failed if two have the number."""
-        return _single([folder for folder in self.folders if _is_meant(reference, folder.entry)])
+        return _single_match([folder for folder in self.folders if _is_meant(reference, folder.entry)])
 
     def source(self, reference: Reference) -> Source | None:
         """The source with this reference, or None. Raises Failed if two have the number."""
-        return _single([source for source in self.sources if _is_meant(reference, source.entry)])
+        return _single_match([source for source in self.sources if _is_meant(reference, source.entry)])
 
     def named(self, name: str) -> list[Source]:
         """The sources with this name, ignoring case."""
@@ -168,7 +168,7 @@ def _is_meant(reference: Reference, entry: EntryId) -> bool:
 T = TypeVar("T", Folder, Source)
 
 
-def _single(matches: Sequence[T]) -> T | None:
+def _single_match(matches: Sequence[T]) -> T | None:
     if len(matches) > 1:
         both = " and ".join(match.path for match in matches)
         raise invalid("AMBIGUOUS_ID", f"{both} have the same number.", "Ask by the UUID, which read_page returns.")

@@ -154,7 +154,7 @@ class _Examination:
             survey.differing.append(_twin_omission(target, twin))
             return
         try:
-            self._examine(path, target, size)
+            self._examine_file(path, target, size)
         except (OSError, Refused, Busy, Damaged) as error:
             survey.left.append(why_left(path, error))
 
@@ -178,15 +178,15 @@ class _Examination:
             owner = owners.get(entry) or min(targets)
             self.survey.copies += [Copy(path, owner) for path in targets if path != owner]
 
-    def _examine(self, path: str, target: str, size: int) -> None:
+    def _examine_file(self, path: str, target: str, size: int) -> None:
         spot = spot_of_file(target)
         assert spot is not None, "a scan finds nothing else"
         if target in self._files:
             if (digest := self._source.digest_now(path)) is not None:
-                self._compare(target, digest)
+                self._compare_content(target, digest)
             return
         if spot.kind is not Kind.ATTACHMENT:
-            text = _decode(path, read(self._source, path))
+            text = _decode_page(path, read(self._source, path))
             if spot.kind is Kind.PAGE and (entry := parse_id(head_of(text).id)) is not None:
                 self._ids.setdefault(entry, []).append(target)
         else:
@@ -195,7 +195,7 @@ class _Examination:
         self.survey.new.append(Coming(path, target, size))
         self._add_spelling(target)
 
-    def _compare(self, target: str, digest: Digest) -> None:
+    def _compare_content(self, target: str, digest: Digest) -> None:
         omission = compared(self._session.tree, target, digest)
         if omission is None:
             self.survey.same += 1
@@ -244,7 +244,7 @@ def _twin_omission(target: str, twin: str) -> Omission:
     return Omission(target, sentence)
 
 
-def _decode(path: str, data: bytes) -> str:
+def _decode_page(path: str, data: bytes) -> str:
     try:
         return decode(data)
     except Damaged as error:

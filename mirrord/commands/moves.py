@@ -151,12 +151,12 @@ def _choose_target(session: Session, source: str, destination: str) -> str:
         paths.check_name(name, destination)
         return page_path(parent_of(stem), name, source.endswith("/" + INDEX_FILE))
     if (existing_path := paths.existing(session, wanted_stem + SUFFIX)) is not None:
-        raise _taken(existing_path)
+        raise _path_taken(existing_path)
     target = paths.fresh(session, wanted_stem + SUFFIX)
     if not target.endswith("/" + INDEX_FILE):
         return f"{_stem_of(target)}/{INDEX_FILE}" if source.endswith("/" + INDEX_FILE) else target
     if own_directory(session.tree, source) is not None:
-        raise _taken(parent_of(target))
+        raise _path_taken(parent_of(target))
     return target
 
 
@@ -170,7 +170,7 @@ def _target_stem(session: Session, source: str, destination: str) -> str:
     if is_place and existing_path is not None and existing_path != source:
         directory = own_directory(session.tree, existing_path)
         if directory is None and not destination.endswith("/"):
-            raise _taken(existing_path)
+            raise _path_taken(existing_path)
         return f"{_stem_of(existing_path)}/{name}"
     folder = paths.folder(session, destination) if is_place and existing_path is None else None
     if folder is not None and (folder != _stem_of(source) or destination.endswith("/")):
@@ -253,7 +253,7 @@ def _stem_of(path: str) -> str:
     return directory_of(path, Kind.PAGE)
 
 
-def _taken(path: str) -> Failed:
+def _path_taken(path: str) -> Failed:
     return Failed(
         "EXISTS",
         "conflict",

@@ -70,7 +70,7 @@ def relocate(session: Session, journal: Journal, change: Change) -> Relocated:
         skipped_pages = relocation.carry_out(session.tree, journal, plan, texts.again)
     except Stale as error:
         raise Failed("CONFLICT", "conflict", MODIFIED, f"{error} Look again, then retry.") from error
-    _update_memory(session, change, {page.path: (page.digest, _digest(text)) for page, text in edits})
+    _update_memory(session, change, {page.path: (page.digest, _digest_of_text(text)) for page, text in edits})
     return Relocated(texts.links, tuple(skipped_pages))
 
 
@@ -132,7 +132,7 @@ class _Texts:
         content = self._snapshot.read(path)  # also a page being written: the write may end in time
         if content is None or content.text is None:
             return None
-        page = writing.Page(path, content.text, _digest(content.text), content.stat)
+        page = writing.Page(path, content.text, _digest_of_text(content.text), content.stat)
         text = self._new_text(path, page.text)
         return (page, text) if text != page.text else None
 
@@ -166,13 +166,13 @@ def _event_lines(session: Session, change: Change, edits: Edits) -> tuple[str, s
         page = writing.read(session, path)
         facts = {"page_id": str(writing.page_id(session, page)), "path": target, "old_path": path}
         kind, extra_facts = change.called.get(path, (Type.PAGE_MOVED, {}))
-        lines.append((kind, {**facts, "digest": _digest(new.get(path, page.text)).hex(), **extra_facts}))
+        lines.append((kind, {**facts, "digest": _digest_of_text(new.get(path, page.text)).hex(), **extra_facts}))
     for path, target in change.folders.items():
         lines.append((Type.PAGE_MOVED, {"page_id": id_of_folder(session, path), "path": target, "old_path": path}))
     for page, text in edits:
         if page.path not in change.pages:
             facts = {"page_id": str(writing.page_id(session, page)), "path": change.moved(page.path)}
-            lines.append((Type.PAGE_WRITTEN, {**facts, "digest": _digest(text).hex()}))
+            lines.append((Type.PAGE_WRITTEN, {**facts, "digest": _digest_of_text(text).hex()}))
     return events.lines(session, lines)
 
 
@@ -183,5 +183,5 @@ def _update_memory(session: Session, change: Change, digests: Mapping[str, tuple
         session.memory.move(path, change.moved(path), new if new is not None and session.seen[path] == old else None)
 
 
-def _digest(text: str) -> Digest:
+def _digest_of_text(text: str) -> Digest:
     return digest_of(text.encode())

@@ -47,13 +47,13 @@ def segments_of(session: Session, page_id: UUID) -> list[Segment]:
 
     Raises Failed, SEGMENTS_UNREADABLE, for a record broken by an edit.
     """
-    return decoded(_load(session, path_of(page_id)).data)
+    return decoded(_load_record(session, path_of(page_id)).data)
 
 
 def base_of(session: Session, page_id: UUID) -> dict[str, str]:
     """Digest of the record of a page's segments, or ABSENT, by its path: the base for a preview."""
     path = path_of(page_id)
-    digest = _load(session, path).digest
+    digest = _load_record(session, path).digest
     return {path: digest.hex() if digest is not None else ABSENT}
 
 
@@ -72,7 +72,7 @@ def rewrite(session: Session, journal: Journal, page_id: UUID, change: Change) -
     path = path_of(page_id)
     with explained(), records_lock(session.tree):
         for _ in range(_MAX_TRIES):
-            record = _load(session, path)
+            record = _load_record(session, path)
             data = encoded(record.data, change(decoded(record.data)))
             if data == record.data:
                 return False
@@ -100,7 +100,7 @@ def path_of(page_id: UUID) -> str:
     return record_path(f"segment/{page_id}")
 
 
-def _load(session: Session, path: str) -> _Record:
+def _load_record(session: Session, path: str) -> _Record:
     with explained():
         try:
             data, _ = session.tree.read(path, LIMIT)

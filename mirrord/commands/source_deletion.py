@@ -89,7 +89,7 @@ def preview_delete_source(session: Session, source_id: Reference) -> Preview:
     sentence = f"The source {source.name!r} would go to the trash with {' and '.join(parts)}."
     lines = tuple((source.path, *doomed.attachments)[:MOST_LINES])
     paths = (source.path, segments.path_of(source.entry), *doomed.attachments)
-    return Preview(sentence, facts, lines, {path: _digest(session, path) for path in paths})
+    return Preview(sentence, facts, lines, {path: _digest_or_absent(session, path) for path in paths})
 
 
 def _find_doomed(session: Session, source_id: Reference) -> _Doomed:
@@ -125,6 +125,6 @@ def _carry_out(session: Session, journal: Journal, doomed: _Doomed, trash_id: st
     return [*skipped, *busy]
 
 
-def _digest(session: Session, path: str) -> str:
+def _digest_or_absent(session: Session, path: str) -> str:
     digest = writing.digest_now(session, path)
     return digest.hex() if digest is not None else ABSENT

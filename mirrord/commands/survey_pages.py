@@ -60,7 +60,7 @@ class Pages:
             cleanup.callback(self.sources.close)
             self._write_folder_page()
             texts = TEXTS[survey.collation](self.sources)
-            for number, cells in enumerate(self._rows(), 1):
+            for number, cells in enumerate(self._checked_rows(), 1):
                 self._write_row(number, count, cells, texts)
                 if number % _ROWS_PER_REPORT == 0 or number == count:
                     progress(number, count)
@@ -116,7 +116,7 @@ class Pages:
     def _record_event(self, kind: Type, data: Mapping[str, object]) -> None:
         self._events_stream.write(events.lines(self._session, [(kind, data)])[1].encode())
 
-    def _rows(self) -> Iterator[Sequence[str]]:
+    def _checked_rows(self) -> Iterator[Sequence[str]]:
         for row in self._survey.table.rows():
             cells = widened(row, self._survey.table.columns.width)
             assert cells is not None  # all rows were checked

@@ -177,7 +177,7 @@ class _PerColumn(Texts):
     def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
         links = []
         for column, text in answers:
-            page = self._page(column)
+            page = self._open_page(column)
             page.write(f"{cases.heading(title, self.sources.to_case(file))}{text}\n\n")
             links.append((column.name, page.name, title))
         return links
@@ -186,7 +186,7 @@ class _PerColumn(Texts):
         for page in self._open.values():
             self.sources.end(page)
 
-    def _page(self, column: Column) -> Page:
+    def _open_page(self, column: Column) -> Page:
         page = self._open.get(column.index)
         if page is not None and page.size > _MAX_PART_BYTES:
             self.sources.end(page)
@@ -215,21 +215,21 @@ class _Single(Texts):
 
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources)
-        self._page: Page | None = None
+        self._open_page: Page | None = None
 
     def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
-        if self._page is not None and self._page.size > _MAX_PART_BYTES:
+        if self._open_page is not None and self._open_page.size > _MAX_PART_BYTES:
             self.end()
-        page = self._page = self._page or self.sources.begin(self.sources.survey.name)
+        page = self._open_page = self._open_page or self.sources.begin(self.sources.survey.name)
         page.write(cases.heading(title, self.sources.to_case(file)))
         for column, text in answers:
             page.write(f"{cases.heading(column.name, level=3)}{text}\n\n")
         return [(column.name, page.name, title) for column, _ in answers]
 
     def end(self) -> None:
-        if self._page is not None:
-            self.sources.end(self._page)
-            self._page = None
+        if self._open_page is not None:
+            self.sources.end(self._open_page)
+            self._open_page = None
 
 
 TEXTS: Mapping[Collation, Callable[[Sources], Texts]] = {

@@ -97,7 +97,7 @@ def checked(table: Table) -> Checked:
             for column in table.columns.attributes:
                 _check_value(column, row, cells, faults)
     except Damaged as error:
-        raise _malformed(error) from error
+        raise _malformed_table(error) from error
     faults.raise_any()
     if not count:
         raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file, or say has_header=false.")
@@ -154,13 +154,13 @@ def _first_row(first_lines: Sequence[str], sign: str) -> Sequence[str]:
     try:
         row_or_none = next((row for row in rows(first_lines, sign) if not row.is_empty), None)
     except Damaged as error:
-        raise _malformed(error) from error
+        raise _malformed_table(error) from error
     if row_or_none is None:
         raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file.")
     return row_or_none.cells
 
 
-def _malformed(error: Damaged) -> Failed:
+def _malformed_table(error: Damaged) -> Failed:
     return invalid(f"{CODE}/MALFORMED", f"The file is not a readable table: {error}.", "Mend that line.")
 
 
