@@ -1,1 +1,1 @@
-"""What agents and people ask mirrord to do: one function a command, on files only; sync sees what changed."""
+"""Commands of agents and people: one function per command, on files only; sync detects the changes."""

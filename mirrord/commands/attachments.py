@@ -1,4 +1,4 @@
-"""The agent adds files to pages."""
+"""Commands that add files to pages."""
 
 import mimetypes
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import attachment_path, is_temporary, is_text, parent_of, printable
 from mirrord.mirror.spelling import spelt
 
-_SAFE = "!$&'*+,;=:@/-._~"  # stays readable in a link's destination
+_SAFE_IN_LINKS = "!$&'*+,;=:@/-._~"  # characters left unquoted in a link's destination
 
 
 @dataclass(frozen=True, slots=True)
 class Attached:
     """
-    A file beside a page. relative_path: from the page, `./assets/image.png`; markdown_syntax: what shows or links it.
+    A file beside a page. relative_path: from the page, `./assets/image.png`. markdown_syntax: image or link to it.
 
     digest: of its bytes, in hex.
     """
@@ -40,25 +40,25 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
     """
     Copy a file of this machine into the `assets` folder of a page; the page's text stays as it is.
 
-    file_path: below a directory of `attach_from`, absolute or relative to one. file_name: what it is called there;
-    None: as it is called. Never over another file: then `image-2.png`; the same bytes are not added twice.
+    file_path: below a directory of `attach_from`, absolute or relative to one. file_name: its new name; None: its
+    present name. A taken name becomes `image-2.png`; equal bytes are not added twice.
     """
-    name, data = _named(session, file_path, file_name)
+    name, data = _read_named(session, file_path, file_name)
     with session.writing() as journal:
         page = writing.find(session, page_path)
         path, is_there = place(session, parent_of(page.path), name, digest_of(data))
         if not is_there:
             paths.check_kept(session.tree, path)
-            _put(session, journal, path, data)
+            _write_attachment(session, journal, path, data)
             facts = {"page_id": str(writing.page_id(session, page)), "path": path, "size": len(data)}
             events.record(session, Type.ATTACHMENT_ADDED, {**facts, "digest": digest_of(data).hex()})
     relative = f"./{path[len(parent_of(page.path)) :].lstrip('/')}"
-    return Attached(relative, _syntax(relative, name), digest_of(data).hex(), path)
+    return Attached(relative, _link_syntax(relative, name), digest_of(data).hex(), path)
 
 
 def preview_add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> Preview:
-    """What add_attachment would do."""
-    name, data = _named(session, file_path, file_name)
+    """Preview add_attachment."""
+    name, data = _read_named(session, file_path, file_name)
     page = writing.find(session, page_path)
     path, is_there = place(session, parent_of(page.path), name, digest_of(data))
     facts = {"path": path, "size": len(data), "digest": digest_of(data).hex()}
@@ -66,16 +66,16 @@ def preview_add_attachment(session: Session, page_path: str, file_path: str, fil
     return Preview(f"The file {name} ({len(data)} bytes) would be put beside {page.path}.", facts, (), bases)
 
 
-def _named(session: Session, file_path: str, file_name: str | None) -> tuple[str, bytes]:
-    """What the file is to be called, and its bytes."""
-    name, data = _read(session, file_path)
+def _read_named(session: Session, file_path: str, file_name: str | None) -> tuple[str, bytes]:
+    """The new name of the file, and its bytes."""
+    name, data = _read_input(session, file_path)
     if file_name is not None:
         name = file_name
     _check_name(name)
     return name, data
 
 
-def _put(session: Session, journal: Journal, path: str, data: bytes) -> None:
+def _write_attachment(session: Session, journal: Journal, path: str, data: bytes) -> None:
     entry = id_of_path(session.tenant_id, path)
     with explained():
         session.tree.make_directories(parent_of(path))
@@ -86,42 +86,42 @@ def _put(session: Session, journal: Journal, path: str, data: bytes) -> None:
 
 
 def place(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
-    """Where a file called *name* goes among the attachments of *directory*, and whether it is there already."""
+    """Path for a file *name* among the attachments of *directory*, and whether it exists there already."""
     for number in count(1):
-        path = attachment_path(directory, _numbered(name, number))
+        path = attachment_path(directory, _numbered_name(name, number))
         with explained():
-            found = spelt(session.tree, path)
-            if found is None and session.tree.stat(path) is None:
+            spelling = spelt(session.tree, path)
+            if spelling is None and session.tree.stat(path) is None:
                 return path, False
-            if found is not None and writing.digest_now(session, found) == digest:
-                return found, True
+            if spelling is not None and writing.digest_now(session, spelling) == digest:
+                return spelling, True
     raise AssertionError("numbers do not end")
 
 
-def _numbered(name: str, number: int) -> str:
+def _numbered_name(name: str, number: int) -> str:
     stem, dot, ending = name.rpartition(".")
     if number == 1:
         return name
     return f"{stem}-{number}{dot}{ending}" if stem else f"{name}-{number}"
 
 
-def _syntax(relative: str, name: str) -> str:
-    target = quote(relative, safe=_SAFE)
+def _link_syntax(relative: str, name: str) -> str:
+    target = quote(relative, safe=_SAFE_IN_LINKS)
     if (mimetypes.guess_type(name)[0] or "").startswith("image/"):
         return f"![]({target})"
-    shown = "".join(f"\\{sign}" if sign in "\\[]" else sign for sign in name)
-    return f"[{shown}]({target})"
+    label = "".join(f"\\{sign}" if sign in "\\[]" else sign for sign in name)
+    return f"[{label}]({target})"
 
 
 def _check_name(name: str) -> None:
-    why = unportable(name) if is_text(name) else "is not UTF-8"
+    reason = unportable(name) if is_text(name) else "is not UTF-8"
     if not name or "/" in name or is_reserved(name) or is_temporary(name):
-        why = "is kept for other things"
-    if why:
-        raise invalid("INVALID_NAME", f"A file cannot be called {printable(name)!r}: it {why}.", "Give a fileName.")
+        reason = "is kept for other things"
+    if reason:
+        raise invalid("INVALID_NAME", f"A file cannot be called {printable(name)!r}: it {reason}.", "Give a fileName.")
 
 
-def _read(session: Session, file_path: str) -> tuple[str, bytes]:
-    """The name and bytes of a file that may be attached."""
+def _read_input(session: Session, file_path: str) -> tuple[str, bytes]:
+    """Name and bytes of a file that may be attached."""
     with explained(), inputs.opened(session, file_path) as (name, descriptor):
         return name, contents.read(descriptor, name, LIMIT)[0]

@@ -1,4 +1,4 @@
-"""Pages and attachments that come into the tree together, with the events that tell of them: all, or none."""
+"""Creation of several pages and attachments together with their events: all or nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,19 +19,19 @@ Told = tuple[Type, Mapping[str, object]]
 
 @dataclass(slots=True)
 class Load:
-    """What is built to be brought. targets: by names in the arrival, where each file or directory goes."""
+    """Files built for creation. targets: path of each file or directory by its name in the arrival."""
 
     arrival: Arrival
     targets: dict[str, str] = field(default_factory=dict)
 
     def add(self, target: str, data: bytes) -> None:
-        """A file that will be at *target*."""
+        """Add a file for *target*."""
         name = f"{len(self.targets)}"
         self.arrival.write(name, data)
         self.targets[name] = target
 
     def add_directory(self, target: str, files: Mapping[str, bytes]) -> None:
-        """A directory that will be at *target* with its files in it, by their names: nobody ever sees it without."""
+        """Add a directory for *target* with its files by name; it appears together with them."""
         name = f"{len(self.targets)}"
         self.arrival.directory(name)
         for file, data in files.items():
@@ -41,7 +41,7 @@ class Load:
 
 @contextmanager
 def building(session: Session, journal: Journal, directory: str) -> Iterator[Load]:
-    """An empty load, for the length of a `with`; directory: where it goes, whose groups and ACLs it gets."""
+    """An empty load within a `with` block. directory: its target, from which groups and ACLs are taken."""
     with explained(), arriving(session.tree, journal, directory) as arrival:
         yield Load(arrival)
 
@@ -54,9 +54,9 @@ def bring(
     lines: tuple[str, str] | None = None,
 ) -> None:
     """
-    Let a load be in its place, inside `writing()`. told: the events of it; lines: or a file of them, as Plan's `told`.
+    Move a load into place, inside `writing()`. told: its events. lines: or a file of them, as Plan's `told`.
 
-    Raises Failed, EXISTS, if something is in one of the places by now; then nothing is.
+    Raises Failed, EXISTS, and creates nothing if one of the targets exists by now.
     """
     for target in load.targets.values():
         paths.check_kept(session.tree, target)

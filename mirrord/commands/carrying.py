@@ -1,4 +1,4 @@
-"""A person brings a tree from anywhere into the mirror: files that it lacks, never over what is there."""
+"""Import of a foreign tree into the mirror: only missing files, never over existing ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from mirrord.mirror.layout import printable
 from mirrord.mirror.lock import lock_for
 from mirrord.mirror.tree import Tree
 
-_BATCH, _BATCH_BYTES = 500, 64 << 20  # files that land together; between two batches others may write
+_BATCH_FILES, _BATCH_BYTES = 500, 64 << 20  # files placed together; other commands may write between batches
 
 
 @dataclass(slots=True)
 class Carried:
-    """landed: files that are in the mirror now; same, differing, left: what a survey did not see yet, as there."""
+    """Outcome of an import. landed: imported files. same, differing, left: as in Survey, found since the survey."""
 
     landed: int = 0
     same: int = 0
@@ -32,54 +32,58 @@ class Carried:
 
 def carry(session: Session, source: Tree, found: Survey, report: Progress) -> Carried:
     """
-    Bring what a survey of *source* found new. It is durable afterwards; the daemon takes it in like any save.
+    Import the new files of a survey of *source*, durably; the daemon handles them like any save.
 
-    Raises Failed where the disk is full or another command does not end; what landed stays, and the next goes on.
+    Raises Failed if the disk is full or another command blocks; imported files stay, and a repetition continues.
     """
     carried = Carried()
     try:
-        for batch in batches(found.new, lambda one: one.size, size=_BATCH_BYTES, most=_BATCH):
+        for batch in batches(found.new, lambda file: file.size, size=_BATCH_BYTES, most=_BATCH_FILES):
             _carry_batch(session, source, batch, carried)
             report(carried.landed, len(found.new))
         _make_folders(session, found.folders, carried)
     except Failed as error:
-        here = f"{carried.landed} of {len(found.new)} files are in the mirror; import again, and it goes on from there."
-        raise Failed(error.code, error.kind, f"{error} {here}", error.instruction) from error
+        progress_text = (
+            f"{carried.landed} of {len(found.new)} files are in the mirror; import again, and it goes on from there."
+        )
+        raise Failed(error.code, error.kind, f"{error} {progress_text}", error.instruction) from error
     return carried
 
 
 def _carry_batch(session: Session, source: Tree, batch: Sequence[Coming], carried: Carried) -> None:
-    targets = [one.target for one in batch]
+    targets = [file.target for file in batch]
     with (
         session.writing() as journal,
         lock_for(session.tree, targets),
         arriving(session.tree, journal, targets[0]) as arrival,
     ):
         landing = Landing(session.tree, arrival.descriptor)
-        digests = dict(_build(source, batch, landing, carried))
+        digests = dict(_build_files(source, batch, landing, carried))
         landing.seal()
         hindered = landing.land()
         landing.seal()
         carried.landed += len(digests) - len(hindered)
-    for path, why in hindered.items():
-        _tell(session, path, digests[path], why, carried)
+    for path, hindrance in hindered.items():
+        _note_hindrance(session, path, digests[path], hindrance, carried)
 
 
-def _build(source: Tree, batch: Sequence[Coming], landing: Landing, carried: Carried) -> Iterator[tuple[str, Digest]]:
-    for one in batch:
+def _build_files(
+    source: Tree, batch: Sequence[Coming], landing: Landing, carried: Carried
+) -> Iterator[tuple[str, Digest]]:
+    for file in batch:
         try:
-            data = read(source, one.source)
+            data = read(source, file.source)
         except (OSError, Refused, Busy, Damaged) as error:
-            carried.left.append(why_left(one.source, error))
+            carried.left.append(why_left(file.source, error))
         else:
-            landing.write(one.target, data)
-            yield one.target, digest_of(data)
+            landing.write(file.target, data)
+            yield file.target, digest_of(data)
 
 
-def _tell(session: Session, path: str, digest: Digest, why: Hindrance, carried: Carried) -> None:
-    """Something hindered a file; maybe the same one is there by now."""
-    if not isinstance(why, FileExistsError):
-        carried.left.append(Omission(path, f"{path!r} cannot be written: {reason_of(why)}"))
+def _note_hindrance(session: Session, path: str, digest: Digest, hindrance: Hindrance, carried: Carried) -> None:
+    """Note a file that could not be placed, perhaps because an equal file exists by now."""
+    if not isinstance(hindrance, FileExistsError):
+        carried.left.append(Omission(path, f"{path!r} cannot be written: {reason_of(hindrance)}"))
     elif (omission := compared(session.tree, path, digest)) is None:
         carried.same += 1
     else:

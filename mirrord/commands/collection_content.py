@@ -1,4 +1,4 @@
-"""The agent asks which pages a collection means."""
+"""Listing of the pages of a collection."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MOST = 100  # pages in an answer
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A page of a collection. category: the first that means it."""
+    """A page of a collection. category: the first that matches it."""
 
     path: str
     title: str
@@ -32,9 +32,9 @@ class Meant:
 @dataclass(frozen=True, slots=True)
 class Content:
     """
-    The pages of a collection, by its categories' order, and of each in the order of the sidebar; each page once.
+    The pages of a collection, by the order of its categories, within each in sidebar order; each page once.
 
-    total: of all of them. problems: sentences about categories that are gone or cannot be read.
+    total: of all parts. problems: sentences about missing or unreadable categories.
     """
 
     name: str
@@ -45,37 +45,37 @@ class Content:
 
 
 def collection_content(session: Session, name: str, cursor: str | None = None) -> Content:
-    """Say which pages a collection means. cursor: of an answer to the same question, to go on behind it."""
+    """List the pages of a collection. cursor: from an answer to the same question, to continue it."""
     collection = find(session, COLLECTIONS, name).value
     question, problems = f"content {collection.name}", list[str]()
     with explained():
         snapshot = session.catalogue.look()
-        found: dict[str, tuple[Card, str]] = {}
+        category_by_path: dict[str, tuple[Card, str]] = {}
         for category in collection.categories:
-            for card in _pages(session, snapshot, category, problems):
-                found.setdefault(card.path, (card, category))
-        every = list(found.values())
-        start = start_of(list(found), cursor, question)
-        shown = every[start : start + MOST]
-        ids = snapshot.ids([card for card, _ in shown])
-    pages = [Meant(card.path, card.title, str(ids[card.path]), category) for card, category in shown]
-    is_all = start + len(shown) >= len(every)
-    after = None if is_all else cursor_of(question, shown[-1][0].path, start + len(shown))
-    return Content(collection.name, pages, len(every), problems, after)
+            for card in _pages_of_category(session, snapshot, category, problems):
+                category_by_path.setdefault(card.path, (card, category))
+        all_pages = list(category_by_path.values())
+        start = start_of(list(category_by_path), cursor, question)
+        page_part = all_pages[start : start + MOST]
+        ids = snapshot.ids([card for card, _ in page_part])
+    pages = [Meant(card.path, card.title, str(ids[card.path]), category) for card, category in page_part]
+    is_all = start + len(page_part) >= len(all_pages)
+    next_cursor = None if is_all else cursor_of(question, page_part[-1][0].path, start + len(page_part))
+    return Content(collection.name, pages, len(all_pages), problems, next_cursor)
 
 
-def _pages(session: Session, snapshot: Snapshot, name: str, problems: list[str]) -> Iterator[Card]:
-    known = spelled(session, CATEGORIES, name)
-    kept = load(session, CATEGORIES, known) if known is not None else None
-    if kept is None:
+def _pages_of_category(session: Session, snapshot: Snapshot, name: str, problems: list[str]) -> Iterator[Card]:
+    spelling = spelled(session, CATEGORIES, name)
+    record = load(session, CATEGORIES, spelling) if spelling is not None else None
+    if record is None:
         problems.append(f"There is no category {name!r}; collection_update can take it out.")
-    elif isinstance(kept, Broken):
-        problems.append(f"{CATEGORIES.path(kept.name)} cannot be read: {kept.problem}.")
+    elif isinstance(record, Broken):
+        problems.append(f"{CATEGORIES.path(record.name)} cannot be read: {record.problem}.")
     else:
-        yield from _below(session, snapshot, kept.value, problems)
+        yield from _matching_pages(session, snapshot, record.value, problems)
 
 
-def _below(session: Session, snapshot: Snapshot, category: Category, problems: list[str]) -> Iterator[Card]:
+def _matching_pages(session: Session, snapshot: Snapshot, category: Category, problems: list[str]) -> Iterator[Card]:
     """The pages of one category."""
     try:
         directory = paths.folder(session, category.directory) if category.directory else ""
@@ -85,17 +85,17 @@ def _below(session: Session, snapshot: Snapshot, category: Category, problems: l
     if directory is None:
         problems.append(f"There is no folder {category.directory!r}, of which the category {category.name} is.")
         return
-    globs, above = Globs(category.patterns), len(directory) + 1 if directory else 0
-    yield from (card for card in _in_sidebar_order(snapshot, directory) if globs.match(card.path[above:]))
+    globs, prefix_length = Globs(category.patterns), len(directory) + 1 if directory else 0
+    yield from (card for card in _in_sidebar_order(snapshot, directory) if globs.match(card.path[prefix_length:]))
 
 
 def _in_sidebar_order(snapshot: Snapshot, directory: str) -> Iterator[Card]:
-    """The page of the directory, and all pages below it, each before those below it."""
-    own = snapshot.page(join(directory, INDEX_FILE)) if directory else None
-    pending = [*([own] if own is not None else []), *snapshot.children(directory)][::-1]
+    """The page of the directory and all pages below it, parents before children."""
+    index_page = snapshot.page(join(directory, INDEX_FILE)) if directory else None
+    pending = [*([index_page] if index_page is not None else []), *snapshot.children(directory)][::-1]
     while pending:
         card = pending.pop()
         if card.kind is Kind.PAGE:
             yield card
-        if card is not own:
+        if card is not index_page:
             pending += snapshot.children(directory_of(card.path, card.kind))[::-1]

@@ -1,4 +1,4 @@
-"""The agent lists, adds, removes, changes and updates collections: ordered lists of categories."""
+"""Commands that list, add, remove, change and update collections: ordered lists of categories."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,42 +17,46 @@ from mirrord.domain.approval import Preview
 from mirrord.domain.collection import Collection, key_of, once
 from mirrord.domain.event import Type
 
-_STAY = "Its file is in the trash for 30 days; its categories stay."
+_REMOVAL_NOTE = "Its file is in the trash for 30 days; its categories stay."
 
 
 def list_collections(
     session: Session, verbose: bool = False, cursor: str | None = None, most: int | None = LISTED
 ) -> Listed:
     """
-    List collections, the oldest first, at most *most* at once; None: all.
+    List collections, oldest first, at most *most* in one answer; None: all.
 
-    verbose: with their files, and when they were made. cursor: of an answer to the same question, to go on behind it.
+    verbose: with file paths and creation times. cursor: from an answer to the same question, to continue it.
     """
     return listed(session, COLLECTIONS, cursor, most, verbose=verbose)
 
 
 def add_collection(session: Session, name: str, description: str | None = None, categories: Sequence[str] = ()) -> Done:
-    """Make a collection of categories that there are."""
+    """Create a collection of existing categories."""
     with changing(session) as journal:
-        return perform(session, journal, [_added(session, name, description, categories)])
+        return perform(session, journal, [_draft_addition(session, name, description, categories)])
 
 
 def preview_add_collection(
     session: Session, name: str, description: str | None = None, categories: Sequence[str] = ()
 ) -> Preview:
-    """What add_collection would do."""
-    return preview_of([_added(session, name, description, categories)], f"The collection {name} would be made.")
+    """Preview add_collection."""
+    return preview_of(
+        [_draft_addition(session, name, description, categories)], f"The collection {name} would be made."
+    )
 
 
 def remove_collection(session: Session, name: str) -> Done:
     """Move a collection to the trash; its categories stay."""
     with changing(session) as journal:
-        return perform(session, journal, [_removed(session, name)], _STAY)
+        return perform(session, journal, [_draft_removal(session, name)], _REMOVAL_NOTE)
 
 
 def preview_remove_collection(session: Session, name: str) -> Preview:
-    """What remove_collection would do."""
-    return preview_of([_removed(session, name)], f"The collection {name} would go to the trash; its categories stay.")
+    """Preview remove_collection."""
+    return preview_of(
+        [_draft_removal(session, name)], f"The collection {name} would go to the trash; its categories stay."
+    )
 
 
 def change_collection(
@@ -63,12 +67,12 @@ def change_collection(
     categories: Sequence[str] | None = None,
 ) -> Done:
     """
-    Replace what a collection is called, says or holds; what is not given stays.
+    Change name, description or categories of a collection; None keeps a value.
 
-    description: "" takes it away. categories: instead of all that it has.
+    description: "" removes it. categories: replace all present ones.
     """
     with changing(session) as journal:
-        return perform(session, journal, [_changed(session, name, new_name, description, categories)])
+        return perform(session, journal, [_draft_change(session, name, new_name, description, categories)])
 
 
 def preview_change_collection(
@@ -78,8 +82,8 @@ def preview_change_collection(
     description: str | None = None,
     categories: Sequence[str] | None = None,
 ) -> Preview:
-    """What change_collection would do."""
-    edit = _changed(session, name, new_name, description, categories)
+    """Preview change_collection."""
+    edit = _draft_change(session, name, new_name, description, categories)
     return preview_of([edit], f"The collection {name} would be changed.")
 
 
@@ -89,9 +93,9 @@ def update_collection(
     add_categories: Sequence[str] | None = None,
     remove_categories: Sequence[str] | None = None,
 ) -> Done:
-    """Take categories out of a collection, then put others at its end; one that is not in it may be taken out, too."""
+    """Remove categories from a collection, then append others; removing an absent one is no error."""
     with changing(session) as journal:
-        return perform(session, journal, [_updated(session, name, add_categories, remove_categories)])
+        return perform(session, journal, [_draft_update(session, name, add_categories, remove_categories)])
 
 
 def preview_update_collection(
@@ -100,49 +104,53 @@ def preview_update_collection(
     add_categories: Sequence[str] | None = None,
     remove_categories: Sequence[str] | None = None,
 ) -> Preview:
-    """What update_collection would do."""
-    edit = _updated(session, name, add_categories, remove_categories)
+    """Preview update_collection."""
+    edit = _draft_update(session, name, add_categories, remove_categories)
     return preview_of([edit], f"The categories of the collection {name} would be changed.")
 
 
-def _added(session: Session, name: str, description: str | None, categories: Sequence[str]) -> Edit[Collection]:
+def _draft_addition(
+    session: Session, name: str, description: str | None, categories: Sequence[str]
+) -> Edit[Collection]:
     check_new_name(session, COLLECTIONS, name)
-    said, found = checked_description(description), checked_categories(session, categories)
-    return made(COLLECTIONS, Collection(name, found, said, now()), Type.COLLECTION_ADDED)
+    checked_text, names = checked_description(description), checked_categories(session, categories)
+    return made(COLLECTIONS, Collection(name, names, checked_text, now()), Type.COLLECTION_ADDED)
 
 
-def _removed(session: Session, name: str) -> Edit[Collection]:
+def _draft_removal(session: Session, name: str) -> Edit[Collection]:
     return removed(COLLECTIONS, find(session, COLLECTIONS, name), Type.COLLECTION_REMOVED)
 
 
-def _changed(
+def _draft_change(
     session: Session, name: str, new_name: str | None, description: str | None, categories: Sequence[str] | None
 ) -> Edit[Collection]:
     check_asked(COLLECTIONS, "change", new_name, description, categories)
-    kept = find(session, COLLECTIONS, name)
+    record = find(session, COLLECTIONS, name)
     if new_name is not None:
-        check_other_name(session, COLLECTIONS, kept.value.name, new_name)
-    said = checked_description(description)
-    found = checked_categories(session, categories) if categories is not None else None
+        check_other_name(session, COLLECTIONS, record.value.name, new_name)
+    checked_text = checked_description(description)
+    names = checked_categories(session, categories) if categories is not None else None
 
     def change(old: Collection) -> Collection:
         return replace(
             old,
-            name=new_name if new_name is not None else kept.value.name,
-            description=said if description is not None else old.description,
-            categories=found if found is not None else old.categories,
+            name=new_name if new_name is not None else record.value.name,
+            description=checked_text if description is not None else old.description,
+            categories=names if names is not None else old.categories,
         )
 
-    return changed(COLLECTIONS, kept, change, Type.COLLECTION_CHANGED)
+    return changed(COLLECTIONS, record, change, Type.COLLECTION_CHANGED)
 
 
-def _updated(session: Session, name: str, add: Sequence[str] | None, remove: Sequence[str] | None) -> Edit[Collection]:
+def _draft_update(
+    session: Session, name: str, add: Sequence[str] | None, remove: Sequence[str] | None
+) -> Edit[Collection]:
     check_asked(COLLECTIONS, "update", add, remove)
-    kept = find(session, COLLECTIONS, name)
-    added, gone = checked_categories(session, add or ()), set(map(key_of, remove or ()))
+    record = find(session, COLLECTIONS, name)
+    added, removals = checked_categories(session, add or ()), set(map(key_of, remove or ()))
 
     def change(old: Collection) -> Collection:
-        left = [one for one in old.categories if key_of(one) not in gone]
-        return replace(old, categories=once([*left, *added], folded=True))
+        remaining = [category for category in old.categories if key_of(category) not in removals]
+        return replace(old, categories=once([*remaining, *added], folded=True))
 
-    return changed(COLLECTIONS, kept, change, Type.COLLECTION_UPDATED)
+    return changed(COLLECTIONS, record, change, Type.COLLECTION_UPDATED)

@@ -1,4 +1,4 @@
-"""Where a list goes on: a text that means something only to the command that gave it."""
+"""Cursors of lists: opaque texts for the command that issued them."""
 
 import base64
 import hashlib
@@ -9,35 +9,35 @@ from mirrord.commands.failure import Failed, invalid
 
 
 def cursor_of(question: str, path: str, number: int) -> str:
-    """A cursor behind *path*, which was the *number*-th answer to *question*."""
-    values = json.dumps([_mark(question), path, number], ensure_ascii=False)
+    """A cursor after *path*, the *number*-th answer to *question*."""
+    values = json.dumps([_mark_of(question), path, number], ensure_ascii=False)
     return base64.urlsafe_b64encode(values.encode()).decode().rstrip("=")
 
 
 def place_of(cursor: str, question: str) -> tuple[str, int]:
-    """The path and the number a cursor was made of. Raises Failed if it was made for another question, or by nobody."""
+    """Path and number of a cursor. Raises Failed for a cursor of another question and for an invalid one."""
     try:
         mark, path, number = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, TypeError, RecursionError):
-        raise _unknown() from None
-    if mark != _mark(question) or not isinstance(path, str) or type(number) is not int or number < 0:
-        raise _unknown()
+        raise _invalid_cursor() from None
+    if mark != _mark_of(question) or not isinstance(path, str) or type(number) is not int or number < 0:
+        raise _invalid_cursor()
     return path, number
 
 
 def start_of(paths: Sequence[str], cursor: str | None, question: str) -> int:
-    """Where a list of what is at *paths* goes on: behind the one a cursor names; if that is gone, at its number."""
+    """Index at which the list *paths* continues: after the path of the cursor; if it is missing, at its number."""
     if cursor is None:
         return 0
     path, number = place_of(cursor, question)
-    return next((at + 1 for at, one in enumerate(paths) if one == path), number)
+    return next((index + 1 for index, candidate in enumerate(paths) if candidate == path), number)
 
 
-def _mark(question: str) -> str:
+def _mark_of(question: str) -> str:
     return hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def _unknown() -> Failed:
+def _invalid_cursor() -> Failed:
     return invalid(
         "INVALID_CURSOR", "The cursor does not belong to this question.", "Ask again without a cursor, then go on."
     )

@@ -1,4 +1,4 @@
-"""What commands take out of the tree goes to the trash."""
+"""Removal of pages and files to the trash."""
 
 from contextlib import suppress
 
@@ -22,17 +22,17 @@ REASON = "deleted by a tool"
 
 
 def below(tree: Tree, path: str) -> list[str]:
-    """The pages below the page at *path*, those above before those below."""
+    """The pages below the page at *path*, parents before children."""
     directory = directory_of(path, Kind.PAGE)
     if path != (index := page_path("", directory, index=True)) and tree.stat(index) is not None:
         return []  # beside `W/_index.md`, `W/` is not the directory of `W.md`
-    found = scan(tree, Ignore(), directory).files
-    pages = [one for one in found if one != path and (spot := spot_of_file(one)) and spot.kind is Kind.PAGE]
-    return sorted(pages, key=lambda one: (one.count("/"), one))
+    files = scan(tree, Ignore(), directory).files
+    pages = [file for file in files if file != path and (spot := spot_of_file(file)) and spot.kind is Kind.PAGE]
+    return sorted(pages, key=lambda file: (file.count("/"), file))
 
 
 def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
-    """Move a page to the trash; its id, and what restore_page takes. Inside `writing()`; record what happened."""
+    """Move a page to the trash, inside `writing()`; return its id and trash id. The caller records the event."""
     entry, trash_id = writing.page_id(session, page), new_key()
     with explained():
         try:
@@ -41,25 +41,25 @@ def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[E
                 entry=entry,
                 over=page.digest,
                 reason=REASON,
-                title=_title(page),
+                title=_title_of(page),
                 key=trash_id,
             )
         except Stale:
             raise writing.changed_now(session, page.path) from None
-    if save is not None:  # somebody's, which is taken in
+    if save is not None:  # a concurrent save, which the daemon imports
         raise modified(page.path, is_gone=True)
     session.memory.forget(page.path)
     return entry, trash_id
 
 
 def removal_of(session: Session, page: writing.Page, trash_id: str) -> Removal:
-    """The same as a part of a plan."""
+    """The removal of a page as a part of a plan."""
     entry = writing.page_id(session, page)
-    return Removal(page.path, str(entry), page.digest.hex(), trash_id, REASON, _title(page))
+    return Removal(page.path, str(entry), page.digest.hex(), trash_id, REASON, _title_of(page))
 
 
 def follower(session: Session, path: str, trash_id: str) -> Removal | None:
-    """An attachment or record that goes to the trash after its page; None: it is gone, or somebody is writing it."""
+    """Removal of an attachment or record after its page; None if it is missing or being written."""
     digest = writing.digest_now(session, path)
     if digest is None:
         return None
@@ -67,12 +67,12 @@ def follower(session: Session, path: str, trash_id: str) -> Removal | None:
 
 
 def followed(trash_id: str) -> str:
-    """Why something is in the trash that went with a page."""
+    """Reason noted in the trash for a file removed with a page."""
     return f"went with {trash_id}"
 
 
 def remove_page(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
-    """The same, and the event that tells of it."""
+    """As take_away(), and record the event."""
     entry, trash_id = take_away(session, journal, page)
     facts = {"page_id": str(entry), "path": page.path, "trash_id": trash_id}
     events.record(session, Type.PAGE_DELETED, facts)
@@ -80,20 +80,20 @@ def remove_page(session: Session, journal: Journal, page: writing.Page) -> tuple
 
 
 def tidy(tree: Tree, path: str) -> None:
-    """Empty directories that belonged to the page go, its `assets` too."""
-    for one in directories_of(tree, path):
+    """Remove empty directories of the page, including its `assets`."""
+    for directory in directories_of(tree, path):
         with suppress(Refused, OSError):
-            tree.remove_directory(one)
+            tree.remove_directory(directory)
 
 
 def directories_of(tree: Tree, path: str) -> list[str]:
-    """The directories that belong to the page, its `assets` too; what is inside of others comes before those."""
+    """The directories of the page, including its `assets`, children before parents."""
     directory = directory_of(path, Kind.PAGE)
-    found = [directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
+    directories = [directory, f"{parent_of(path)}/{ASSETS}".lstrip("/")]
     with suppress(Refused, OSError):
-        found += scan(tree, Ignore(), directory).directories
-    return sorted(found, key=lambda one: one.count("/"), reverse=True)
+        directories += scan(tree, Ignore(), directory).directories
+    return sorted(directories, key=lambda entry: entry.count("/"), reverse=True)
 
 
-def _title(page: writing.Page) -> str:
+def _title_of(page: writing.Page) -> str:
     return page.head.title or page.path.removesuffix("/_index.md").removesuffix(".md").rpartition("/")[2]

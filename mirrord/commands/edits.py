@@ -1,4 +1,4 @@
-"""The agent edits parts of a page."""
+"""Commands that edit parts of a page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from mirrord.domain.approval import Preview
 from mirrord.domain.entry import Digest, EntryId, parse_id
 from mirrord.mirror.card import LIMIT
 
-_FORMS = (
+_EDIT_FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
     f"{', '.join(Action)}, or {{frontMatter: {{set: {{KEY: VALUE}}, remove: [KEY]}}}}."
 )
@@ -26,9 +26,9 @@ _FORMS = (
 @dataclass(frozen=True, slots=True)
 class Edited:
     """
-    A page after edits, or as it would be.
+    A page after edits, or the expected page after a dry run.
 
-    diff: unified, of what changed; "" if nothing did. written: False after a dry run.
+    diff: unified diff; "" without changes. written: False after a dry run.
     """
 
     path: str
@@ -47,24 +47,24 @@ def edit_page(
     dry_run: bool = False,
 ) -> Edited:
     """
-    Make all *edits* in order, or none.
+    Apply all *edits* in order, or none.
 
     edits: each {find, replace, count = 1}, {heading, action, text} with an `editing.Action`, or
         {front_matter: {set: {key: value}, remove: [key]}}.
-    expected_digest: as for write_page; None: edits that only find and replace are made in the page as it is now,
-        whoever changed it since this session saw it, for each says what it expects there.
+    expected_digest: as for write_page; None: edits that only find and replace apply to the current page, even if it
+        changed since this session saw it, because each states the text it expects.
     """
-    parsed = [_parsed(number, edit) for number, edit in enumerate(edits, 1)]
+    parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
     if dry_run:
         page = writing.find(session, path)
-        new = _applied(page, parsed)
-        return _edited(page, new, writing.page_id(session, page), page.digest, written=False)
+        new = _apply_edits(page, parsed)
+        return _to_edited(page, new, writing.page_id(session, page), page.digest, written=False)
     with session.writing() as journal:
         page = writing.find(session, path)
         _check_unchanged(session, page, parsed, expected_digest)
-        new = _applied(page, parsed)
+        new = _apply_edits(page, parsed)
         entry, digest = writing.overwrite(session, journal, page, new, part=True)
-        return _edited(page, new, entry, digest, written=True)
+        return _to_edited(page, new, entry, digest, written=True)
 
 
 def preview_edit_page(
@@ -75,11 +75,11 @@ def preview_edit_page(
     *,
     dry_run: bool = False,
 ) -> Preview:
-    """What edit_page would do; nothing needs a person's word for a dry run."""
-    parsed = [_parsed(number, edit) for number, edit in enumerate(edits, 1)]
+    """Preview edit_page; a dry run needs no approval."""
+    parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
     page = writing.find(session, path)
     _check_unchanged(session, page, parsed, expected_digest)
-    new = _applied(page, parsed)
+    new = _apply_edits(page, parsed)
     count = "one edit" if len(edits) == 1 else f"{len(edits)} edits"
     facts = {"path": page.path, "edits": len(edits), "dry_run": dry_run}
     lines = diff_lines(page.path, unix(page.text), unix(new))
@@ -91,12 +91,12 @@ def _check_unchanged(session: Session, page: writing.Page, edits: Sequence[Edit]
         writing.check_unchanged(session, page, expected)
 
 
-def _edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:
+def _to_edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:
     diff = diff_of(page.path, unix(page.text), unix(new))
     return Edited(page.path, str(entry), digest.hex(), diff, written)
 
 
-def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:
+def _apply_edits(page: writing.Page, edits: Sequence[Edit]) -> str:
     text = page.text
     for number, edit in enumerate(edits, 1):
         _check_id(page, edit)
@@ -105,20 +105,20 @@ def _applied(page: writing.Page, edits: Sequence[Edit]) -> str:
             with explained():
                 text = editing.edited(text, [edit])
         except Missed as error:
-            raise _numbered(missed(error), number, len(edits)) from error
+            raise _add_number(missed(error), number, len(edits)) from error
     writing.check_front_matter(text, page.text)
     return text
 
 
 def _check_growth(text: str, edit: Edit) -> None:
-    """Raises Failed before a few short edits that multiply each other fill the memory."""
+    """Raises Failed before short edits that multiply each other fill the memory."""
     if not isinstance(edit, Substitution) or text.count(edit.find) != edit.count:
         return
     if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > LIMIT:
         raise invalid("TOO_LARGE", f"The page would have more than {LIMIT} characters.", "Split the page.")
 
 
-def _numbered(failed: Failed, number: int, count: int) -> Failed:
+def _add_number(failed: Failed, number: int, count: int) -> Failed:
     if count == 1:
         return failed
     sentence = f"Edit {number} of {count}: {failed} Nothing was changed."
@@ -130,22 +130,22 @@ def _check_id(page: writing.Page, edit: Edit) -> None:
         raise invalid("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
 
 
-def _parsed(number: int, edit: Mapping[str, object]) -> Edit:
+def _parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
     keys = set(edit)
     if {"find", "replace"} <= keys <= {"find", "replace", "count"}:
-        found = _substitution(edit)
+        parsed = _parse_substitution(edit)
     elif keys == {"heading", "action", "text"}:
-        found = _section_edit(edit)
+        parsed = _parse_section_edit(edit)
     elif keys == {"front_matter"}:
-        found = _key_edit(edit["front_matter"])
+        parsed = _parse_key_edit(edit["front_matter"])
     else:
-        found = None
-    if found is None:
-        raise invalid("INVALID_EDIT", f"Edit {number} is of no known form.", _FORMS)
-    return found
+        parsed = None
+    if parsed is None:
+        raise invalid("INVALID_EDIT", f"Edit {number} is of no known form.", _EDIT_FORMS)
+    return parsed
 
 
-def _substitution(edit: Mapping[str, object]) -> Edit | None:
+def _parse_substitution(edit: Mapping[str, object]) -> Edit | None:
     find, replace, count = edit["find"], edit["replace"], edit.get("count", 1)
     if not (isinstance(find, str) and find and isinstance(replace, str)):
         return None
@@ -154,21 +154,21 @@ def _substitution(edit: Mapping[str, object]) -> Edit | None:
     return Substitution(find, replace, count)
 
 
-def _section_edit(edit: Mapping[str, object]) -> Edit | None:
+def _parse_section_edit(edit: Mapping[str, object]) -> Edit | None:
     heading, action, text = edit["heading"], edit["action"], edit["text"]
     if not (isinstance(heading, str) and isinstance(text, str) and isinstance(action, str) and action in set(Action)):
         return None
     return SectionEdit(heading, Action(action), text)
 
 
-def _key_edit(change: object) -> Edit | None:
+def _parse_key_edit(change: object) -> Edit | None:
     if not isinstance(change, Mapping) or not set(change) <= {"set", "remove"} or not change:
         return None
-    new, gone = change.get("set", {}), change.get("remove", [])
-    if not (isinstance(new, Mapping) and _is_json(dict(new)) and isinstance(gone, list) and _is_json(gone)):
+    new, removals = change.get("set", {}), change.get("remove", [])
+    if not (isinstance(new, Mapping) and _is_json(dict(new)) and isinstance(removals, list) and _is_json(removals)):
         return None
-    removed: dict[str, Json | Removed] = {key: REMOVED for key in gone if isinstance(key, str)}
-    return KeyEdit({**removed, **new}) if len(removed) == len(set(map(str, gone))) else None
+    removed: dict[str, Json | Removed] = {key: REMOVED for key in removals if isinstance(key, str)}
+    return KeyEdit({**removed, **new}) if len(removed) == len(set(map(str, removals))) else None
 
 
 def _is_json(value: object) -> bool:
@@ -177,5 +177,5 @@ def _is_json(value: object) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) for key in value) and all(map(_is_json, value.values()))
     if isinstance(value, float):
-        return math.isfinite(value)  # JSON has no other numbers, and YAML's words for them would be read as texts
+        return math.isfinite(value)  # JSON has no infinities and NaN; YAML's words for them would be read as text
     return value is None or isinstance(value, str | int)

@@ -1,4 +1,4 @@
-"""What commands did, appended to the tenant's event files, where sync takes it up."""
+"""Events of commands, appended to the event files of the tenant, which sync imports."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from mirrord.mirror.appending import append, appending
 
 
 def record(session: Session, kind: Type, data: Mapping[str, object]) -> None:
-    """Append that *session*'s actor did something, durably; under the write lock. data: as Type says."""
+    """Append an event of *session*'s actor durably, under the write lock. data: see Type."""
     file, text = lines(session, [(kind, data)])
     append(session.tree, file, text.encode())
 
@@ -20,21 +20,21 @@ def record(session: Session, kind: Type, data: Mapping[str, object]) -> None:
 def recording(
     session: Session, kind: Type, data: Mapping[str, object]
 ) -> AbstractContextManager[Callable[[], Sequence[int]]]:
-    """The same, of this moment; what it yields belongs beside the write that it tells of (see `appending`)."""
+    """As record(), with the current time; the yielded callable is passed to the described write (see `appending`)."""
     file, text = lines(session, [(kind, data)])
     return appending(session.tree, file, text.encode())
 
 
 def lines(session: Session, happened: Sequence[tuple[Type, Mapping[str, object]]]) -> tuple[str, str]:
     """
-    The file, and the lines to be added to it, that say what *session*'s actor did.
+    The event file, and the lines to append to it, for events of *session*'s actor.
 
-    A microsecond lies between two of them: rows are read in the order of their moments, and ids do not tell it.
+    Events are a microsecond apart: rows are read in time order, which ids do not give.
     """
     now = datetime.now(UTC)
-    made = [
+    new_events = [
         Event(new_id(), kind, moment, session.tenant_name, session.actor, {**data, **session.told})
         for number, (kind, data) in enumerate(happened)
         for moment in [now + timedelta(microseconds=number)]
     ]
-    return file_of(now, os.uname().nodename), b"".join(map(encode, made)).decode()
+    return file_of(now, os.uname().nodename), b"".join(map(encode, new_events)).decode()

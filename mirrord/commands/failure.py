@@ -1,4 +1,4 @@
-"""Why a command was not done: a code for programs, a sentence and an instruction for whoever asked."""
+"""Failures of commands: a code for programs, a sentence and an instruction for the caller."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -10,8 +10,8 @@ from mirrord.codec.missed import Missed
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable, UserError
 from mirrord.mirror import kernel
 
-_General = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable", "no_session"]
-_OfCollections = Literal[
+_GeneralKind = Literal["not_found", "conflict", "invalid", "forbidden", "busy", "unavailable", "no_session"]
+_CollectionKind = Literal[
     "already_exists",
     "invalid_name",
     "name_conflict",
@@ -21,8 +21,8 @@ _OfCollections = Literal[
     "write_error",
     "lock_error",
 ]
-Kind = _General | _OfCollections
-KINDS: tuple[Kind, ...] = (*get_args(_General), *get_args(_OfCollections))
+Kind = _GeneralKind | _CollectionKind
+KINDS: tuple[Kind, ...] = (*get_args(_GeneralKind), *get_args(_CollectionKind))
 
 MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
 
@@ -31,12 +31,12 @@ log = logging.getLogger(__name__)
 
 class Failed(MirrordError):
     """
-    A command that changed nothing; str() is the sentence.
+    A failed command, which changed nothing; str() is the sentence.
 
     code: of the failure, in capitals: PAGE_NOT_FOUND, CONFLICT, READ_FIRST and so on.
     kind: the class of failures it belongs to.
     instruction: what to do next.
-    facts: further fields of the answer in snake_case, such as the page's digest now; values are JSON.
+    facts: further fields of the answer in snake_case, such as the page's current digest; values are JSON.
     """
 
     def __init__(
@@ -50,22 +50,22 @@ class Failed(MirrordError):
 
 
 def page_not_found(path: str, nearest: tuple[str, ...] = ()) -> Failed:
-    """There is no page at *path*; nearest: paths of pages that may have been meant."""
-    meant = f"Did you mean {_one_of(nearest)}? " if nearest else ""
+    """Failure for a missing page at *path*; nearest: paths of similar pages."""
+    suggestion = f"Did you mean {_alternatives(nearest)}? " if nearest else ""
     return Failed(
         "PAGE_NOT_FOUND",
         "not_found",
         f"Page not found at path: {path}",
-        f"{meant}Use list_pages or search_pages to find the page.",
+        f"{suggestion}Use list_pages or search_pages to find the page.",
         {"nearest": list(nearest)},
     )
 
 
 def modified(path: str, *, is_gone: bool = False) -> Failed:
     """
-    The page was changed since it was shown, or is gone.
+    Failure for a page that was changed or removed since it was shown.
 
-    The digest that it has now is not told: with it an unread text could be replaced.
+    The current digest is withheld, because it would permit the replacement of an unread text.
     """
     return Failed(
         "CONFLICT",
@@ -79,34 +79,34 @@ def modified(path: str, *, is_gone: bool = False) -> Failed:
 
 
 def missed(error: Missed) -> Failed:
-    """An edit does not fit the page, or a section is not there."""
+    """Failure for an edit that does not fit the page, or a missing section."""
     if error.headings is not None:
-        listed = ", ".join(error.headings)
-        which = "Put #2 behind the title for the second of them, as in Log#2. " if error.found else ""
+        headings = ", ".join(error.headings)
+        advice = "Put #2 behind the title for the second of them, as in Log#2. " if error.found else ""
         return Failed(
             "HEADING_NOT_FOUND" if not error.found else "HEADING_AMBIGUOUS",
             "not_found" if not error.found else "invalid",
             str(error),
-            f"{which}The headings there are: {listed or 'none'}.",
+            f"{advice}The headings there are: {headings or 'none'}.",
             {"headings": list(error.headings)},
         )
     if error.found:
-        how = f"Give more of the text around the place that is meant, or count {error.found} to replace all."
+        instruction = f"Give more of the text around the place that is meant, or count {error.found} to replace all."
     else:
-        how = "Read the page again and copy the text exactly."
-    return Failed("TEXT_NOT_FOUND", "not_found", str(error), how, {"found": error.found})
+        instruction = "Read the page again and copy the text exactly."
+    return Failed("TEXT_NOT_FOUND", "not_found", str(error), instruction, {"found": error.found})
 
 
 def invalid(code: str, sentence: str, instruction: str) -> Failed:
-    """An argument that no page, name or edit can have."""
+    """Failure for an invalid argument."""
     return Failed(code, "invalid", sentence, instruction)
 
 
 class explained:  # noqa: N801  (used like a function; a generator would take five times as long, in every command)
     """
-    Say what mirror, codec and system refuse as Failed, for the length of a `with`.
+    Turn errors of mirror, codec and system within a `with` block into Failed.
 
-    That something is not there passes: only who looked for it knows what that means.
+    Missing files pass unchanged: only the caller knows what they mean.
     """
 
     __slots__ = ()
@@ -121,15 +121,15 @@ class explained:  # noqa: N801  (used like a function; a generator would take fi
             case Refused() | Damaged() | Busy() | Unavailable():
                 raise failed_by(error) from error
             case OSError():
-                raise _of_system(error) from error
+                raise _system_failure(error) from error
 
 
 @contextmanager
 def contained(command: str) -> Iterator[None]:
     """
-    Let whatever goes wrong while *command* is done be Failed, for the length of a `with`.
+    Turn every error of *command* within a `with` block into Failed.
 
-    It must end neither an agent's connection nor the daemon, and what is inside is for the log only.
+    An error must end neither an agent's connection nor the daemon, and its internals belong in the log only.
     """
     try:
         yield
@@ -138,8 +138,8 @@ def contained(command: str) -> Iterator[None]:
     except MirrordError as error:
         raise failed_by(error) from error
     except (NotADirectoryError, IsADirectoryError, FileNotFoundError) as error:
-        raise _misplaced(error) from error
-    except Exception as error:  # one command must not end what serves many
+        raise _path_failure(error) from error
+    except Exception as error:  # one command must not end a process that serves many
         log.exception("command_failed", extra={"command": command})
         sentence = f"{command} failed because of an error in mirrord; it is in mirrord's log."
         instruction = "Look whether something changed before you try again."
@@ -147,14 +147,14 @@ def contained(command: str) -> Iterator[None]:
 
 
 def failed_by(error: MirrordError) -> Failed:
-    """An error of mirrord's as a failure. What is out of reach is not named: that may be a path of the host."""
+    """Turn an error of mirrord into a failure, without names of unavailable things: they may be host paths."""
     match error:
         case Failed():
             return error
         case Refused():
             return Failed("REFUSED", "forbidden", str(error), "Use another path: this one is not open to pages.")
         case Damaged():
-            return Failed("INVALID_PAGE", "invalid", _sentence(error), "Mend the text, then try again.")
+            return Failed("INVALID_PAGE", "invalid", _sentence_of(error), "Mend the text, then try again.")
         case Busy():
             return Failed("BUSY", "busy", str(error), "Try again in a moment.")
         case Stale():
@@ -162,12 +162,12 @@ def failed_by(error: MirrordError) -> Failed:
         case UserError():
             return Failed("INVALID", "invalid", str(error), "Look at the page again, then decide.")
         case _:
-            sentence = "The tenant's tree cannot be opened."  # the error's own names its place
+            sentence = "The tenant's tree cannot be opened."  # the error's own text names the path
             return Failed("UNAVAILABLE", "unavailable", sentence, "Try again later; an operator may have to help.")
 
 
-def _misplaced(error: OSError) -> Failed:
-    """A path leads through a file, to a directory, or to nothing: it was no path of a page, or became none just now."""
+def _path_failure(error: OSError) -> Failed:
+    """Failure for a path that leads through a file, to a directory, or to nothing, perhaps only since a moment ago."""
     place = {
         NotADirectoryError: "A part of the path is a page or another file, so nothing can be below it.",
         IsADirectoryError: "The path is a folder's, not a page's.",
@@ -176,18 +176,18 @@ def _misplaced(error: OSError) -> Failed:
     return Failed("INVALID_PATH", "invalid", place, instruction)
 
 
-def _of_system(error: OSError) -> Failed:
+def _system_failure(error: OSError) -> Failed:
     if error.errno in kernel.DISK_FULL:
         return Failed("DISK_FULL", "unavailable", "The disk is full; nothing was changed.", "Free some space.")
     sentence = f"The file system refused: {error.strerror}."
     return Failed("UNAVAILABLE", "unavailable", sentence, "Look at it again; an operator may have to help.")
 
 
-def _sentence(error: MirrordError) -> str:
+def _sentence_of(error: MirrordError) -> str:
     text = str(error)
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
-def _one_of(paths: tuple[str, ...]) -> str:
+def _alternatives(paths: tuple[str, ...]) -> str:
     *front, last = paths
     return f"{', '.join(front)} or {last}" if front else last

@@ -1,4 +1,4 @@
-"""A folder without a page file goes to the trash with all that is in it, and comes back."""
+"""Removal of folders without a page file, with their contents, to the trash; and their restoration."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -28,9 +28,9 @@ REASON = "folder deleted by a tool"
 @dataclass(frozen=True, slots=True)
 class Doomed:
     """
-    What goes with a folder.
+    A folder to delete, with its contents.
 
-    pages: those above before those below. attachments: their paths. directories: it and those in it, the deepest first.
+    pages: parents before children. attachments: their paths. directories: the folder and those in it, deepest first.
     """
 
     folder: Card
@@ -40,28 +40,28 @@ class Doomed:
 
 
 def doomed_folder(session: Session, path: str, expected_digest: str | None, *, recursive: bool) -> Doomed:
-    """All that goes with the folder at *path*. Raises Failed: HAS_CHILDREN, or HAS_FILES for what is not synced."""
+    """The folder at *path* with its contents. Raises Failed: HAS_CHILDREN, or HAS_FILES for files not synced."""
     folder = folder_to_change(session, path, expected_digest)
     with explained():
-        found = scan(session.tree, Ignore(), folder.path)
-        _check_files(session.tree, folder.path, [folder.path, *found.directories], set(found.files))
-    kinds = {one: spot.kind for one in found.files if (spot := spot_of_file(one)) is not None}
-    pages = sorted((one for one in kinds if kinds[one] is Kind.PAGE), key=lambda one: (one.count("/"), one))
-    inside = [one for one in found.directories if not is_in_assets(one)]
-    if (pages or inside) and not recursive:
+        folder_scan = scan(session.tree, Ignore(), folder.path)
+        _check_files(session.tree, folder.path, [folder.path, *folder_scan.directories], set(folder_scan.files))
+    kinds = {path: spot.kind for path in folder_scan.files if (spot := spot_of_file(path)) is not None}
+    pages = sorted((path for path in kinds if kinds[path] is Kind.PAGE), key=lambda path: (path.count("/"), path))
+    folders = [path for path in folder_scan.directories if not is_in_assets(path)]
+    if (pages or folders) and not recursive:
         raise has_children(folder.path, len(pages))
-    read = [writing.read(session, page) for page in pages]
-    for page in read:
+    loaded = [writing.read(session, page) for page in pages]
+    for page in loaded:
         writing.check_unchanged(session, page, None)
-    directories = sorted([folder.path, *found.directories], key=lambda one: one.count("/"), reverse=True)
-    return Doomed(folder, read, [one for one in kinds if kinds[one] is Kind.ATTACHMENT], directories)
+    directories = sorted([folder.path, *folder_scan.directories], key=lambda path: path.count("/"), reverse=True)
+    return Doomed(folder, loaded, [path for path in kinds if kinds[path] is Kind.ATTACHMENT], directories)
 
 
 def remove_folder(session: Session, journal: Journal, doomed: Doomed) -> tuple[str, str, dict[str, str]]:
     """
-    Move it to the trash, inside `writing()`: its id, what restore_page takes, and the same for each page by its path.
+    Move the folder to the trash, inside `writing()`; return its id, its trash id, and trash ids of its pages by path.
 
-    Raises Failed, CONFLICT, if somebody saved something in it meanwhile: what went by then is in the trash.
+    Raises Failed, CONFLICT, after a concurrent save in it: parts moved by then are in the trash.
     """
     path, key = doomed.folder.path, new_key()
     entry = id_of_folder(session, path)
@@ -71,25 +71,25 @@ def remove_folder(session: Session, journal: Journal, doomed: Doomed) -> tuple[s
             _remove_attachment(session, journal, attachment, key)
         card = trash.Card(path, path.rpartition("/")[2], REASON, time.time())
         trash.put_directory(session.tree, EntryId(UUID(entry)), NO_TEXT, card, key)
-        if not all(session.tree.remove_directory(one) for one in doomed.directories):
+        if not all(session.tree.remove_directory(directory) for directory in doomed.directories):
             raise modified(path)
     events.record(session, Type.PAGE_DELETED, {"page_id": entry, "path": path, "trash_id": key})
     return entry, key, pages
 
 
 def target_of_folder(session: Session, found: trash.Trashed, path: str | None) -> str:
-    """The directory that a folder from the trash is to be. Raises Failed, EXISTS, if a page has that name."""
-    asked = path if path is not None else found.card.path if found.card is not None else ""
-    if paths.existing(session, asked) is not None:
-        raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
-    return paths.folder(session, asked) or directory_of(paths.fresh(session, asked), Kind.PAGE)
+    """Target directory of a folder from the trash. Raises Failed, EXISTS, if a page has that name."""
+    wanted_path = path if path is not None else found.card.path if found.card is not None else ""
+    if paths.existing(session, wanted_path) is not None:
+        raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
+    return paths.folder(session, wanted_path) or directory_of(paths.fresh(session, wanted_path), Kind.PAGE)
 
 
 def restore_folder(session: Session, journal: Journal, found: trash.Trashed, target: str) -> str:
     """
-    Make the directory again, inside `writing()`; the folder's id. Its pages may have been first and made it.
+    Recreate the directory, inside `writing()`; return the folder's id. Restored pages may have created it already.
 
-    At the place where it was it is who it was: a folder has nothing but its path by which the daemon could know it.
+    At its old path it keeps its id: the daemon identifies a folder by nothing but its path.
     """
     promotion.promote(session, journal, target + SUFFIX)
     with explained():
@@ -100,12 +100,12 @@ def restore_folder(session: Session, journal: Journal, found: trash.Trashed, tar
 
 
 def has_children(path: str, count: int) -> Failed:
-    """Something is below a page or folder that was to be deleted; count: of pages."""
-    what = "folders" if count == 0 else "a page" if count == 1 else f"{count} pages"
+    """Failure for the deletion of a page or folder with children; count: of pages."""
+    children = "folders" if count == 0 else "a page" if count == 1 else f"{count} pages"
     return Failed(
         "HAS_CHILDREN",
         "conflict",
-        f"{path} has {what} below it.",
+        f"{path} has {children} below it.",
         "Delete it with recursive to delete them too, or move them away first.",
         {"children": count},
     )
@@ -126,18 +126,18 @@ def _remove_attachment(session: Session, journal: Journal, path: str, trash_id: 
         raise modified(path)
 
 
-def _check_files(tree: Tree, path: str, directories: Sequence[str], known: set[str]) -> None:
-    if (other := next(_others(tree, directories, known), None)) is not None:
+def _check_files(tree: Tree, path: str, directories: Sequence[str], synced_files: set[str]) -> None:
+    if (stray := next(_find_strays(tree, directories, synced_files), None)) is not None:
         raise Failed(
             "HAS_FILES",
             "conflict",
-            f"{path} holds files that are not synced, such as {other}.",
+            f"{path} holds files that are not synced, such as {stray}.",
             "Delete or move its pages one by one, or ask the person to take those files away.",
         )
 
 
-def _others(tree: Tree, directories: Sequence[str], known: set[str]) -> Iterator[str]:
-    """What lies in *directories* and is neither *known* nor one of them."""
-    inside = {*directories, *known}
+def _find_strays(tree: Tree, directories: Sequence[str], synced_files: set[str]) -> Iterator[str]:
+    """Entries of *directories* that are neither *synced_files* nor directories of the list."""
+    expected = {*directories, *synced_files}
     for directory in directories:
-        yield from (one for name in tree.names(directory) if (one := f"{directory}/{name}") not in inside)
+        yield from (path for name in tree.names(directory) if (path := f"{directory}/{name}") not in expected)

@@ -1,4 +1,4 @@
-"""People and agents make, rename and delete folders of sources: directories below the one of all sources."""
+"""Commands that create, rename and delete folders of sources: directories below the root of all sources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,14 +28,15 @@ from mirrord.mirror.layout import INDEX_FILE, SUFFIX, page_path, parent_of, spot
 from mirrord.mirror.scan import scan
 
 _NOT_CREATED, _NOT_RENAMED, _NOT_DELETED = "FOLDER_NOT_CREATED", "FOLDER_NOT_RENAMED", "FOLDER_NOT_DELETED"
-_MOST = 500  # folders in one answer
+_MAX_LISTED = 500  # folders in one answer
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFolder:
     """
-    parent_id: None: at the top level. created_at: as its page says; None: it does not, or there is none.
+    A folder in a list.
 
+    parent_id: None at the top level. created_at: from its page; None if the page lacks it or is missing.
     path: of the directory.
     """
 
@@ -48,7 +49,7 @@ class ListedFolder:
 
 @dataclass(frozen=True, slots=True)
 class FolderList:
-    """Folders, each before those in it. total_count: of all. next_cursor: None when that was the last part."""
+    """Folders, parents before children. total_count: of all parts. next_cursor: None after the last part."""
 
     folders: list[ListedFolder]
     total_count: int
@@ -67,7 +68,7 @@ class CreatedFolder:
 
 @dataclass(frozen=True, slots=True)
 class RenamedFolder:
-    """A folder that has another name. links_rewritten: in how many links of all pages paths or names were changed."""
+    """A renamed folder. links_rewritten: number of rewritten links in all pages."""
 
     folder_id: int
     old_name: str
@@ -77,60 +78,70 @@ class RenamedFolder:
 
 @dataclass(frozen=True, slots=True)
 class DeletedFolder:
-    """A folder that is gone."""
+    """A deleted folder."""
 
     folder_id: int
     name: str
 
 
-def list_folders(session: Session, cursor: str | None = None, most: int | None = _MOST) -> FolderList:
-    """List the folders of sources, at most so many; None: all."""
-    found = holdings(session).folders
-    start = start_of([one.path for one in found], cursor, "folders")
-    shown = found[start : None if most is None else start + most]
-    rest = start + len(shown) < len(found)
-    listed = [ListedFolder(one.number, one.name, _number(one.parent), one.created, one.path) for one in shown]
-    return FolderList(listed, len(found), cursor_of("folders", shown[-1].path, start + len(shown)) if rest else None)
+def list_folders(session: Session, cursor: str | None = None, most: int | None = _MAX_LISTED) -> FolderList:
+    """List the folders of sources, at most *most*; None: all."""
+    folders = holdings(session).folders
+    start = start_of([folder.path for folder in folders], cursor, "folders")
+    page = folders[start : None if most is None else start + most]
+    has_more = start + len(page) < len(folders)
+    listed = [
+        ListedFolder(folder.number, folder.name, _number_of(folder.parent), folder.created, folder.path)
+        for folder in page
+    ]
+    return FolderList(
+        listed, len(folders), cursor_of("folders", page[-1].path, start + len(page)) if has_more else None
+    )
 
 
 def create_folder(session: Session, name: str, parent_id: Reference = None) -> CreatedFolder:
     """
-    Make a folder with a page of its own, so that it keeps its id whatever it is called.
+    Create a folder with a page of its own, so that its id survives renames.
 
-    parent_id: the folder it goes into; None: the top level.
+    parent_id: the parent folder; None: the top level.
     """
     with session.writing() as journal:
-        name, parent, path = _creation(session, name, parent_id)
+        name, parent, path = _check_creation(session, name, parent_id)
         entry = session.new_page_id(path)
-        data = _text(entry, name).encode()
+        data = _render_page(entry, name).encode()
         digest, number = digest_of(data), number_of(entry)
-        facts = {"folder_id": number, "name": name, "parent_id": _number(parent), "page_id": str(entry)}
-        told = (Type.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
+        facts = {"folder_id": number, "name": name, "parent_id": _number_of(parent), "page_id": str(entry)}
+        event = (Type.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
         label = Label(entry, None, digest)
         with building(session, journal, parent_of(path)) as load, copies.kept(journal, label, data):
             load.add_directory(parent_of(path), {INDEX_FILE: data})
-            bring(session, journal, load, [told])
+            bring(session, journal, load, [event])
         session.saw(path, digest)
-        return CreatedFolder(number, name, _number(parent), path)
+        return CreatedFolder(number, name, _number_of(parent), path)
 
 
 def preview_create_folder(session: Session, name: str, parent_id: Reference = None) -> Preview:
-    """What create_folder would do."""
-    name, parent, path = _creation(session, name, parent_id)
-    facts = {"name": name, "parent_id": _number(parent), "path": path}
+    """Preview create_folder."""
+    name, parent, path = _check_creation(session, name, parent_id)
+    facts = {"name": name, "parent_id": _number_of(parent), "path": path}
     return Preview(f"The folder {name!r} would be made {names.where(parent)}.", facts, (), {path: ABSENT})
 
 
 def rename_folder(session: Session, folder_id: Reference, new_name: str) -> RenamedFolder:
-    """Give a folder another name; links to it and to what is in it go on meaning that."""
+    """Rename a folder; links to it and to its contents keep their targets."""
     with session.writing() as journal:
-        folder, name = _renaming(session, folder_id, new_name)
+        folder, name = _check_renaming(session, folder_id, new_name)
         if name == folder.name:
             return RenamedFolder(folder.number, name, name)
-        page = _page(session, journal, folder)
+        page = _ensure_page(session, journal, folder)
         is_index = page.path != folder.path + SUFFIX
         target = page_path(parent_of(folder.path), name, is_index)
-        facts = {"folder_id": folder.number, "name": name, "old_name": folder.name, "parent_id": _number(folder.parent)}
+        facts = {
+            "folder_id": folder.number,
+            "name": name,
+            "old_name": folder.name,
+            "parent_id": _number_of(folder.parent),
+        }
         change = replace(
             change_of(session, page, target),
             titles={page.path: name} if page.head.title not in (None, name) else {},
@@ -140,32 +151,32 @@ def rename_folder(session: Session, folder_id: Reference, new_name: str) -> Rena
 
 
 def preview_rename_folder(session: Session, folder_id: Reference, new_name: str) -> Preview:
-    """What rename_folder would do."""
-    folder, name = _renaming(session, folder_id, new_name)
+    """Preview rename_folder."""
+    folder, name = _check_renaming(session, folder_id, new_name)
     facts = {"folder_id": folder.number, "old_name": folder.name, "name": name}
     return Preview(f"The folder {folder.name!r} {names.where(folder.parent)} would be called {name!r}.", facts)
 
 
 def delete_folder(session: Session, folder_id: Reference) -> DeletedFolder:
-    """Delete a folder in which nothing is; its own page goes to the trash."""
+    """Delete an empty folder; its own page goes to the trash."""
     with session.writing() as journal:
-        folder = _deletion(session, folder_id)
-        facts = {"folder_id": folder.number, "name": folder.name, "parent_id": _number(folder.parent)}
+        folder = _check_deletion(session, folder_id)
+        facts = {"folder_id": folder.number, "name": folder.name, "parent_id": _number_of(folder.parent)}
         facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
         if folder.page is not None:
             facts["trash_id"] = discarding.take_away(session, journal, writing.read(session, folder.page))[1]
         discarding.tidy(session.tree, page_path("", folder.path, index=True))
-        if session.tree.stat(folder.path) is not None:  # somebody put something there just now
+        if session.tree.stat(folder.path) is not None:  # filled by another program just now
             if folder.page is not None:
                 events.record(session, Type.PAGE_DELETED, facts)
-            raise _not_empty(folder, _contents(session, holdings(session), folder))
+            raise _not_empty(folder, _count_contents(session, holdings(session), folder))
         events.record(session, Type.FOLDER_DELETED, facts)
         return DeletedFolder(folder.number, folder.name)
 
 
 def preview_delete_folder(session: Session, folder_id: Reference) -> Preview:
-    """What delete_folder would do."""
-    folder = _deletion(session, folder_id)
+    """Preview delete_folder."""
+    folder = _check_deletion(session, folder_id)
     facts = {"folder_id": folder.number, "name": folder.name}
     sentence = f"The folder {folder.name!r} {names.where(folder.parent)} would be deleted; nothing is in it."
     if folder.page is None:
@@ -175,12 +186,12 @@ def preview_delete_folder(session: Session, folder_id: Reference) -> Preview:
     return Preview(sentence, facts, lines, {page.path: page.digest.hex()})
 
 
-def _creation(session: Session, name: str, parent_id: Reference) -> tuple[str, Folder | None, str]:
-    """The name, the folder above, and the path of the page to be made."""
+def _check_creation(session: Session, name: str, parent_id: Reference) -> tuple[str, Folder | None, str]:
+    """Name, parent folder and page path of a new folder."""
     name = names.checked(name, _NOT_CREATED)
     parent = None if is_top(parent_id) else holdings(session).folder(parent_id)
     if parent is None and not is_top(parent_id):
-        raise _missing(f"{_NOT_CREATED}/PARENT_NOT_FOUND", parent_id)
+        raise _not_found(f"{_NOT_CREATED}/PARENT_NOT_FOUND", parent_id)
     directory = parent.path if parent is not None else top(session)
     names.check_free(session, directory, name, _NOT_CREATED, parent)
     path = page_path(directory, name, index=True)
@@ -188,10 +199,10 @@ def _creation(session: Session, name: str, parent_id: Reference) -> tuple[str, F
     return name, parent, path
 
 
-def _renaming(session: Session, folder_id: Reference, new_name: str) -> tuple[Folder, str]:
+def _check_renaming(session: Session, folder_id: Reference, new_name: str) -> tuple[Folder, str]:
     folder = holdings(session).folder(folder_id)
     if folder is None:
-        raise _missing(f"{_NOT_RENAMED}/NOT_FOUND", folder_id)
+        raise _not_found(f"{_NOT_RENAMED}/NOT_FOUND", folder_id)
     name = names.checked(new_name, _NOT_RENAMED)
     above = parent_of(folder.path)
     if name_key(name) != name_key(folder.name):
@@ -200,19 +211,19 @@ def _renaming(session: Session, folder_id: Reference, new_name: str) -> tuple[Fo
     return folder, name
 
 
-def _deletion(session: Session, folder_id: Reference) -> Folder:
-    found = holdings(session)
-    folder = found.folder(folder_id)
+def _check_deletion(session: Session, folder_id: Reference) -> Folder:
+    all_holdings = holdings(session)
+    folder = all_holdings.folder(folder_id)
     if folder is None:
-        raise _missing(f"{_NOT_DELETED}/NOT_FOUND", folder_id)
-    contents = _contents(session, found, folder)
+        raise _not_found(f"{_NOT_DELETED}/NOT_FOUND", folder_id)
+    contents = _count_contents(session, all_holdings, folder)
     if any(contents.values()):
         raise _not_empty(folder, contents)
     return folder
 
 
-def _page(session: Session, journal: Journal, folder: Folder) -> writing.Page:
-    """The page of a folder; one that has none gets one, by which it keeps its id wherever it is."""
+def _ensure_page(session: Session, journal: Journal, folder: Folder) -> writing.Page:
+    """The page of a folder, created if missing so that the folder keeps its id."""
     if folder.page is None:
         path = page_path("", folder.path, index=True)
         text = with_keys("", {"id": str(folder.entry), "title": folder.name})
@@ -223,29 +234,29 @@ def _page(session: Session, journal: Journal, folder: Folder) -> writing.Page:
     return writing.read(session, folder.page)
 
 
-def _contents(session: Session, found: Holdings, folder: Folder) -> Mapping[str, int]:
-    """How much of each kind is in a folder at any depth, but for its own page."""
-    below = folder.path + "/"
-    sources = {one.path for one in found.sources if one.path.startswith(below)}
-    folders = [one for one in found.folders if one.path.startswith(below)]
-    seen = scan(session.tree, Ignore(), folder.path)
-    rest = seen.files.keys() - sources - {one.page for one in (folder, *folders)}
-    pages = {path for path in rest if (spot := spot_of_file(path)) is not None and spot.kind is Kind.PAGE}
+def _count_contents(session: Session, all_holdings: Holdings, folder: Folder) -> Mapping[str, int]:
+    """Number of items of each kind in a folder at any depth, without its own page."""
+    prefix = folder.path + "/"
+    sources = {holding.path for holding in all_holdings.sources if holding.path.startswith(prefix)}
+    folders = [holding for holding in all_holdings.folders if holding.path.startswith(prefix)]
+    tree_scan = scan(session.tree, Ignore(), folder.path)
+    other_files = tree_scan.files.keys() - sources - {holding.page for holding in (folder, *folders)}
+    pages = {path for path in other_files if (spot := spot_of_file(path)) is not None and spot.kind is Kind.PAGE}
     hidden = sum(name.startswith(".") for name in session.tree.names(folder.path))
-    files = len(rest - pages) + seen.others + len(seen.troubles) + hidden
+    files = len(other_files - pages) + tree_scan.others + len(tree_scan.troubles) + hidden
     return {"sources": len(sources), "folders": len(folders), "pages": len(pages), "files": files}
 
 
-def _text(entry: EntryId, name: str) -> str:
+def _render_page(entry: EntryId, name: str) -> str:
     created = datetime.now(UTC).isoformat(timespec="seconds")
     return with_keys("", {"id": str(entry), "title": name, CREATED: created})
 
 
-def _number(folder: Folder | None) -> int | None:
+def _number_of(folder: Folder | None) -> int | None:
     return folder.number if folder is not None else None
 
 
-def _missing(code: str, reference: Reference) -> Failed:
+def _not_found(code: str, reference: Reference) -> Failed:
     return Failed(
         code, "not_found", f"There is no folder with the id {reference}.", "Use an id that list_folders shows."
     )
@@ -253,11 +264,11 @@ def _missing(code: str, reference: Reference) -> Failed:
 
 def _not_empty(folder: Folder, contents: Mapping[str, int]) -> Failed:
     counts = [f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in contents.items() if number]
-    held = " and ".join(filter(None, (", ".join(counts[:-1]), *counts[-1:]))) or "something"
+    contents_text = " and ".join(filter(None, (", ".join(counts[:-1]), *counts[-1:]))) or "something"
     return Failed(
         f"{_NOT_DELETED}/NOT_EMPTY",
         "conflict",
-        f"The folder {folder.name!r} is not empty: it holds {held}.",
+        f"The folder {folder.name!r} is not empty: it holds {contents_text}.",
         "Move its sources elsewhere with move_source_to_folder, and delete the folders in it, then try again.",
         dict(contents),
     )

@@ -1,4 +1,4 @@
-"""What one asker may do in this process: how far each command is trusted, and how much of it there may be."""
+"""Permissions of one caller in this process: trust level of each command, and rate limits."""
 
 import math
 import time
@@ -13,10 +13,10 @@ from mirrord.domain.trust import DEFAULTS, Trust
 @dataclass(slots=True)
 class Gate:
     """
-    What lets commands through.
+    The permissions of one caller.
 
-    levels: by name. token: what the asker showed; None: trusted locally. elicits: whether a person may approve through
-    the asker's client.
+    levels: trust level by command name. token: the caller's token; None: a local caller. elicits: a person may approve
+    through the caller's client.
     """
 
     levels: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
@@ -30,7 +30,7 @@ class Gate:
         self._calls, self._mutations = Rate(self.limits.calls), Rate(self.limits.mutations)
 
     def count(self, *, writes: bool) -> None:
-        """One more call. Raises Failed, RATE_LIMITED, where it is one too many."""
+        """Count a call. Raises Failed, RATE_LIMITED, if it exceeds a limit."""
         now = time.monotonic()
         wait = self._calls.wait(now) or (self._mutations.wait(now) if writes else 0.0)
         if wait > 0:

@@ -1,4 +1,4 @@
-"""Which folders and sources there are, as the tree is right now."""
+"""The folders and sources in the current tree."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.layout import directory_of, page_path
 from mirrord.mirror.spelling import spelt
 
-Reference = int | str | None  # how a folder or source is asked for: its number, the digits of that, or its UUID
+Reference = int | str | None  # reference to a folder or source: its number, the digits of that, or its UUID
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
     """
-    A directory of sources below the one of all sources.
+    A directory of sources below the root of all sources.
 
-    name: of the directory. path: the directory's. page: the path of its page's file; None: it has none.
-    parent: the folder it is in; None: none. created: as its page says; None: it does not.
+    name, path: of the directory. page: path of its page file, or None. parent: the parent folder; None at the top
+    level. created: from its page; None if missing.
     """
 
     entry: EntryId
@@ -47,8 +47,8 @@ class Source:
     """
     A page that is a source.
 
-    name: of its file, or directory, without `.md`. path: of its file. folder: None: it is in none.
-    original: the path of the attachment it was made from, as its page says; None: it does not.
+    name: of its file or directory, without `.md`. path: of its file. folder: None outside any folder.
+    original: path of the attachment it was made from, according to its page; None if missing.
     """
 
     entry: EntryId
@@ -66,49 +66,49 @@ class Source:
 
 
 class Holdings:
-    """Folders before what is in them, both in the order of the sidebar."""
+    """All folders, parents first, and all sources, both in sidebar order."""
 
     def __init__(self, folders: Sequence[Folder], sources: Sequence[Source]) -> None:
         self.folders = folders
         self.sources = sources
 
     def folder(self, reference: Reference) -> Folder | None:
-        """The folder that somebody asks for; None: there is none. Raises Failed if two have that number."""
-        return _only([one for one in self.folders if _is(reference, one.entry)])
+        """The folder with this reference, or None. Raises Failed if two have the number."""
+        return _single_match([folder for folder in self.folders if _is_meant(reference, folder.entry)])
 
     def source(self, reference: Reference) -> Source | None:
-        """The source that somebody asks for; None: there is none. Raises Failed if two have that number."""
-        return _only([one for one in self.sources if _is(reference, one.entry)])
+        """The source with this reference, or None. Raises Failed if two have the number."""
+        return _single_match([source for source in self.sources if _is_meant(reference, source.entry)])
 
     def named(self, name: str) -> list[Source]:
-        """The sources of that name, whatever its case."""
-        return [one for one in self.sources if name_key(one.name) == name_key(name)]
+        """The sources with this name, ignoring case."""
+        return [source for source in self.sources if name_key(source.name) == name_key(name)]
 
 
 def holdings(session: Session) -> Holdings:
-    """Look at all that is below the directory of sources."""
+    """Read all folders and sources below the root of sources."""
     with explained():
         snapshot, root = session.catalogue.look(), top(session)
-        found = list(_below(snapshot, root, root, None))
-        ids = snapshot.ids([one.card for one in found])
+        members = list(_walk_members(snapshot, root, root, None))
+        ids = snapshot.ids([member.card for member in members])
     folders, sources = dict[str, Folder](), list[Source]()
-    for one in found:
-        above = folders[one.above] if one.above is not None else None
-        if one.is_source:
-            sources.append(_source(one.card, ids[one.card.path], above))
+    for member in members:
+        parent = folders[member.parent_path] if member.parent_path is not None else None
+        if member.is_source:
+            sources.append(_to_source(member.card, ids[member.card.path], parent))
         else:
-            folder = _folder(one.card, ids[one.card.path], above)
+            folder = _to_folder(member.card, ids[member.card.path], parent)
             folders[folder.path] = folder
     return Holdings(list(folders.values()), sources)
 
 
 def top(session: Session) -> str:
-    """The directory of all sources as the tree spells it; as it is to be, where it is not there."""
+    """Root directory of all sources in the spelling of the tree; the configured name if it does not exist."""
     return spelt(session.tree, session.sources_dir) or session.sources_dir
 
 
 def is_folder_of_sources(session: Session, directory: str) -> bool:
-    """Whether *directory*, which has an index file, is the one of all sources, or below it and not a source's own."""
+    """Whether *directory*, which has an index file, is the root of sources or a folder below it, not a source."""
     root = top(session)
     if directory == root or not directory.startswith(root + "/"):
         return directory == root
@@ -117,57 +117,59 @@ def is_folder_of_sources(session: Session, directory: str) -> bool:
 
 
 def is_top(reference: Reference) -> bool:
-    """Whether somebody means no folder, but what is in none."""
+    """Whether the reference means the top level, outside any folder."""
     return reference is None or (isinstance(reference, str) and not reference.strip()) or asked_for(reference) == 0
 
 
 def text_of(text: str) -> str:
-    """The text of a source, of all of its file: offsets of segments are code points of this."""
+    """The body of a source file; offsets of segments count its code points."""
     return split(text).body
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """above: the path of the folder it is in."""
+class _Member:
+    """A folder or source found in the tree. parent_path: of its parent folder."""
 
     card: Card
-    above: str | None
+    parent_path: str | None
     is_source: bool
 
 
-def _below(
-    snapshot: Snapshot, root: str, directory: str, above: str | None, *, inside: bool = False
-) -> Iterator[_Found]:
-    """inside: a source, whose directories are no folders."""
+def _walk_members(
+    snapshot: Snapshot, root: str, directory: str, parent_path: str | None, *, inside: bool = False
+) -> Iterator[_Member]:
+    """Walk folders and sources. inside: below a source, whose directories are no folders."""
     for card in snapshot.children(directory):
-        path, is_one = directory_of(card.path, card.kind), is_source(card.path, card.type, root)
-        is_folder = not is_one and not inside and (card.kind is Kind.FOLDER or snapshot.has_directory(card))
-        if is_one or is_folder:
-            yield _Found(card, above, is_one)
+        path, is_source_page = directory_of(card.path, card.kind), is_source(card.path, card.type, root)
+        is_folder = not is_source_page and not inside and (card.kind is Kind.FOLDER or snapshot.has_directory(card))
+        if is_source_page or is_folder:
+            yield _Member(card, parent_path, is_source_page)
         if snapshot.has_children(card):
-            yield from _below(snapshot, root, path, path if is_folder else above, inside=inside or is_one)
+            yield from _walk_members(
+                snapshot, root, path, path if is_folder else parent_path, inside=inside or is_source_page
+            )
 
 
-def _folder(card: Card, entry: EntryId, above: Folder | None) -> Folder:
+def _to_folder(card: Card, entry: EntryId, parent: Folder | None) -> Folder:
     path, page = directory_of(card.path, card.kind), card.path if card.kind is Kind.PAGE else None
-    return Folder(entry, path.rpartition("/")[2], path, page, above, card.created)
+    return Folder(entry, path.rpartition("/")[2], path, page, parent, card.created)
 
 
-def _source(card: Card, entry: EntryId, above: Folder | None) -> Source:
+def _to_source(card: Card, entry: EntryId, parent: Folder | None) -> Source:
     name = directory_of(card.path, card.kind).rpartition("/")[2]
-    return Source(entry, name, card.title, card.path, source_type(card.source_type), above, original_of(card))
+    return Source(entry, name, card.title, card.path, source_type(card.source_type), parent, original_of(card))
 
 
-def _is(reference: Reference, entry: EntryId) -> bool:
-    asked = asked_for(reference) if reference is not None else None
-    return asked is not None and means(asked, entry)
+def _is_meant(reference: Reference, entry: EntryId) -> bool:
+    number_or_id = asked_for(reference) if reference is not None else None
+    return number_or_id is not None and means(number_or_id, entry)
 
 
 T = TypeVar("T", Folder, Source)
 
 
-def _only(found: Sequence[T]) -> T | None:
-    if len(found) > 1:
-        both = " and ".join(one.path for one in found)
+def _single_match(matches: Sequence[T]) -> T | None:
+    if len(matches) > 1:
+        both = " and ".join(match.path for match in matches)
         raise invalid("AMBIGUOUS_ID", f"{both} have the same number.", "Ask by the UUID, which read_page returns.")
-    return found[0] if found else None
+    return matches[0] if matches else None

@@ -1,4 +1,4 @@
-"""People and agents import files: each becomes a source, a page that can be read, beside the file it was made from."""
+"""Imports of files: each becomes a source, a readable page beside the file it was made from."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import attachment_path, is_temporary, page_path
 
-_TAKEN, _CONVERTED = 5, 95  # of a hundred parts of the work, when the file was read, when its text is there
+_READ_PERCENT, _CONVERTED_PERCENT = 5, 95  # progress when the file is read, and when its text is converted
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
     """
-    A source that was made.
+    An imported source.
 
-    path: of its page. original: the path of what it was made from, in the tree; None: it is only linked.
-    duplicates: sources that were made from the same bytes before. warnings: sentences.
+    path: of its page. original: path of the original file in the tree; None: it is only linked.
+    duplicates: sources imported from the same bytes before. warnings: sentences.
     """
 
     source_id: int
@@ -56,7 +56,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a source goes. directory: of its page."""
+    """The place of a new source. directory: of its page."""
 
     name: str
     folder: Folder | None
@@ -81,50 +81,50 @@ def import_file(
     progress: Progress = unobserved,
 ) -> Imported:
     """
-    Make a source of a file of this machine: of a text or document its text, of a recording or picture a page with it.
+    Import a file of this machine as a source: the text of a text or document, or a page with a recording or picture.
 
     path: below a directory of `attach_from`. copy: keep the file, unchanged, beside the page; else the page links to
-    where it is. folder_id: where it goes; None, 0: in no folder. name: None: the file's, with a number if it is taken.
+    its path. folder_id: the target folder; None, 0: no folder. name: None: the file's, numbered if it is taken.
     """
     with originals.taken(session, path, LIMIT) as original:
-        _check(original, path, copy=copy)
-        _placed(session, original, folder_id, name)  # before the work, which may take a minute
-        progress(_TAKEN, 100)
+        _check_original(original, path, copy=copy)
+        _check_place(session, original, folder_id, name)  # before the work, which may take a minute
+        progress(_READ_PERCENT, 100)
         with explained():
-            body = body_of(original, part_of(progress, _TAKEN, _CONVERTED))
-        progress(_CONVERTED, 100)
+            body = body_of(original, part_of(progress, _READ_PERCENT, _CONVERTED_PERCENT))
+        progress(_CONVERTED_PERCENT, 100)
         with session.writing() as journal:
-            found = holdings(session)
-            place = _place(session, found, original, folder_id, name)
-            same = originals.same_before(session, found, original.sha256)
-            kept = _kept_at(session, place, original) if copy else None
-            done = _brought(session, journal, place, original, body, kept, same)
+            all_holdings = holdings(session)
+            place = _choose_place(session, all_holdings, original, folder_id, name)
+            duplicates = originals.same_before(session, all_holdings, original.sha256)
+            copy_path = _copy_path(session, place, original) if copy else None
+            imported = _bring_files(session, journal, place, original, body, copy_path, duplicates)
         progress(100, 100)
-        return done
+        return imported
 
 
-def _brought(
+def _bring_files(
     session: Session,
     journal: Journal,
     place: _Place,
     original: Original,
     body: Body,
-    kept: str | None,
-    same: Sequence[Source],
+    copy_path: str | None,
+    duplicates: Sequence[Source],
 ) -> Imported:
-    """Page, original and pictures in their places."""
-    entry, pictures = new_id(), _pictures(session, place)
-    data = writing.encoded(_page(place, original, body, kept, entry, pictures))
-    result = _result(place, original, kept, entry, digest_of(data), same, body.warnings)
+    """Write page, original and pictures to their places."""
+    entry, pictures = new_id(), _pictures_directory(session, place)
+    data = writing.encoded(_render_page(place, original, body, copy_path, entry, pictures))
+    result = _result_of(place, original, copy_path, entry, digest_of(data), duplicates, body.warnings)
     with building(session, journal, place.directory) as load:
-        if kept is not None and session.tree.stat(kept) is None:
+        if copy_path is not None and session.tree.stat(copy_path) is None:
             assert original.copy is not None
-            load.add(kept, original.copy.read_bytes())
+            load.add(copy_path, original.copy.read_bytes())
         for picture, content in body.pictures.items():
             load.add(f"{pictures}/{picture}", content)
         load.add(place.page, data)
         with copies.kept(journal, Label(entry, None, digest_of(data)), data):
-            bring(session, journal, load, [(Type.SOURCE_IMPORTED, _facts(result, original))])
+            bring(session, journal, load, [(Type.SOURCE_IMPORTED, _facts_of(result, original))])
     session.saw(place.page, digest_of(data))
     return result
 
@@ -132,30 +132,32 @@ def _brought(
 def preview_import_file(
     session: Session, path: str, copy: bool = True, folder_id: Reference = None, name: str | None = None
 ) -> Preview:
-    """What import_file would do; whether the document can be converted shows when it is."""
+    """Preview import_file; conversion errors appear only during the import."""
     with originals.taken(session, path, LIMIT) as original:
-        _check(original, path, copy=copy)
-        found = holdings(session)
-        place = _place(session, found, original, folder_id, name)
-        same = [one.name for one in originals.same_before(session, found, original.sha256)]
+        _check_original(original, path, copy=copy)
+        all_holdings = holdings(session)
+        place = _choose_place(session, all_holdings, original, folder_id, name)
+        duplicates = [source.name for source in originals.same_before(session, all_holdings, original.sha256)]
         facts = {
             "name": place.name,
             "path": place.page,
             "source_type": original.kind.source_type.value,
             "size": original.size,
             "sha256": original.sha256,
-            "duplicates": same,
+            "duplicates": duplicates,
         }
         facts |= {} if copy else {"original": str(original.place)}
         kind = original.kind.name.lower()
-        linked = "" if copy else f", with a link to {original.place}"
-        again = f"; the same file was imported before as {', '.join(map(repr, same))}" if same else ""
+        link_note = "" if copy else f", with a link to {original.place}"
+        duplicate_note = (
+            f"; the same file was imported before as {', '.join(map(repr, duplicates))}" if duplicates else ""
+        )
         sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
-        return Preview(f"{sentence}{names.where(place.folder)}{linked}{again}.", facts)
+        return Preview(f"{sentence}{names.where(place.folder)}{link_note}{duplicate_note}.", facts)
 
 
-def _check(original: Original, path: str, *, copy: bool) -> None:
-    """Raises Failed for what cannot become a source."""
+def _check_original(original: Original, path: str, *, copy: bool) -> None:
+    """Raises Failed for a file that cannot become a source."""
     name, kind = original.name, original.kind
     needs_text = kind.is_document or kind in (Kind.TEXT, Kind.MARKDOWN)
     if original.copy is None and (copy or needs_text):
@@ -172,27 +174,29 @@ def _check(original: Original, path: str, *, copy: bool) -> None:
         raise invalid(f"{CODE}/NOT_LINKED", f"{name!r} was staged and has no place to link to.", "Import it with copy.")
 
 
-def _placed(session: Session, original: Original, folder_id: Reference, name: str | None) -> _Place:
-    return _place(session, holdings(session), original, folder_id, name)
+def _check_place(session: Session, original: Original, folder_id: Reference, name: str | None) -> _Place:
+    return _choose_place(session, holdings(session), original, folder_id, name)
 
 
-def _place(session: Session, found: Holdings, original: Original, folder_id: Reference, name: str | None) -> _Place:
-    folder = folder_of(found, folder_id, CODE)
+def _choose_place(
+    session: Session, all_holdings: Holdings, original: Original, folder_id: Reference, name: str | None
+) -> _Place:
+    folder = folder_of(all_holdings, folder_id, CODE)
     directory = folder.path if folder is not None else top(session)
     if name is None:
-        chosen = free_name(session, found, directory, PurePath(original.name).stem or original.name)
+        source_name = free_name(session, all_holdings, directory, PurePath(original.name).stem or original.name)
     else:
-        chosen = names.checked(name, CODE)
-        for other in found.named(chosen):
-            raise names.taken(chosen, CODE, other.folder)
-        names.check_free(session, directory, chosen, CODE, folder)
-    place = _Place(chosen, folder, directory)
-    names.check_place(session, place.page, chosen, CODE)
+        source_name = names.checked(name, CODE)
+        for other in all_holdings.named(source_name):
+            raise names.taken(source_name, CODE, other.folder)
+        names.check_free(session, directory, source_name, CODE, folder)
+    place = _Place(source_name, folder, directory)
+    names.check_place(session, place.page, source_name, CODE)
     return place
 
 
 def folder_of(found: Holdings, folder_id: Reference, code: str) -> Folder | None:
-    """The folder somebody asks for; None: they want none. Raises Failed, `CODE/FOLDER_NOT_FOUND`."""
+    """The requested folder; None: no folder is requested. Raises Failed, `CODE/FOLDER_NOT_FOUND`."""
     folder = None if is_top(folder_id) else found.folder(folder_id)
     if folder is None and not is_top(folder_id):
         sentence = f"There is no folder with the id {folder_id}."
@@ -201,8 +205,8 @@ def folder_of(found: Holdings, folder_id: Reference, code: str) -> Folder | None
 
 
 def free_name(session: Session, found: Holdings, directory: str, wanted: str) -> str:
-    """A name like *wanted* that no source has, nor anything else in *directory*, whatever its case."""
-    used = siblings.taken(session.tree, directory) | {name_key(one.name) for one in found.sources}
+    """A name like *wanted* that no source and no entry of *directory* has, ignoring case."""
+    used = siblings.taken(session.tree, directory) | {name_key(source.name) for source in found.sources}
     name = clean(unicodedata.normalize("NFC", wanted), "source")
     number, free = 1, name
     while name_key(free) in used:
@@ -211,55 +215,59 @@ def free_name(session: Session, found: Holdings, directory: str, wanted: str) ->
     return free
 
 
-def _kept_at(session: Session, place: _Place, original: Original) -> str:
-    """Where the file goes, or is already, in the tree."""
+def _copy_path(session: Session, place: _Place, original: Original) -> str:
+    """Path of the copied file in the tree, which may exist already."""
     name = clean(original.name, "original")
     name = f"{name}.original" if is_temporary(name) else name
     return attachments.place(session, place.directory, name, original.digest)[0]
 
 
-def _pictures(session: Session, place: _Place) -> str:
-    """The directory of attachments that the page's pictures get."""
+def _pictures_directory(session: Session, place: _Place) -> str:
+    """A free attachment directory for the pictures of the page."""
     numbers = (place.name if number == 1 else numbered(place.name, number) for number in count(1))
     paths = (attachment_path(place.directory, name) for name in numbers)
     return next(path for path in paths if session.tree.stat(path) is None)
 
 
-def _page(place: _Place, original: Original, body: Body, kept: str | None, entry: EntryId, pictures: str) -> str:
-    """The text of the page."""
-    assert kept is not None or original.place is not None
-    where = original_link(place.page, kept) if kept is not None else Path(str(original.place)).as_uri()
+def _render_page(
+    place: _Place, original: Original, body: Body, copy_path: str | None, entry: EntryId, pictures: str
+) -> str:
+    """Render the text of the page."""
+    assert copy_path is not None or original.place is not None
+    original_target = (
+        original_link(place.page, copy_path) if copy_path is not None else Path(str(original.place)).as_uri()
+    )
     keys: dict[str, Json] = {
         "id": str(entry),
         "title": place.name,
         TYPE: SOURCE,
         SOURCE_TYPE: original.kind.source_type.value,
-        ORIGINAL: where,
+        ORIGINAL: original_target,
         SHA256: original.sha256,
         CREATED: datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return page_of(body, original, keys, where, original_link(place.page, pictures))
+    return page_of(body, original, keys, original_target, original_link(place.page, pictures))
 
 
-def _result(
+def _result_of(
     place: _Place,
     original: Original,
-    kept: str | None,
+    copy_path: str | None,
     entry: EntryId,
     digest: Digest,
     same: Sequence[Source],
     warnings: tuple[str, ...],
 ) -> Imported:
-    duplicates = tuple({"source_id": one.number, "name": one.name, "path": one.path} for one in same)
+    duplicates = tuple({"source_id": source.number, "name": source.name, "path": source.path} for source in same)
     if same:
-        listed = ", ".join(repr(one.name) for one in same)
-        warnings = (*warnings, f"The same file was imported before, as {listed}.")
+        source_names = ", ".join(repr(source.name) for source in same)
+        warnings = (*warnings, f"The same file was imported before, as {source_names}.")
     return Imported(
         *(number_of(entry), original.kind.source_type.value, place.name, place.page, str(entry), digest.hex()),
-        *(place.folder_id, kept, duplicates, warnings),
+        *(place.folder_id, copy_path, duplicates, warnings),
     )
 
 
-def _facts(result: Imported, original: Original) -> dict[str, object]:
-    shown = ("source_id", "source_type", "name", "path", "page_id", "digest", "folder_id", "original")
-    return {**{key: getattr(result, key) for key in shown}, "sha256": original.sha256, "size": original.size}
+def _facts_of(result: Imported, original: Original) -> dict[str, object]:
+    fields = ("source_id", "source_type", "name", "path", "page_id", "digest", "folder_id", "original")
+    return {**{key: getattr(result, key) for key in fields}, "sha256": original.sha256, "size": original.size}

@@ -1,4 +1,4 @@
-"""What of a tree from anywhere would come into a mirror, and what not: everything is looked at, nothing changed."""
+"""Survey of a foreign tree: which of its files a mirror would take. Nothing is changed."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ from mirrord.mirror.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """A file that the mirror lacks. source: its path where it comes from; target: in the mirror."""
+    """A file that the mirror lacks. source: its path in the foreign tree; target: its path in the mirror."""
 
     source: str
     target: str
@@ -43,7 +43,7 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A page whose `id:` belongs to the page at *elsewhere*: it will be a page of its own, with another id."""
+    """A page whose `id:` belongs to the page at *elsewhere*; it becomes a separate page with a new id."""
 
     path: str
     elsewhere: str
@@ -52,8 +52,10 @@ class Copy:
 @dataclass(slots=True)
 class Survey:
     """
-    same: how many files are in the mirror already. differing: what is there with other bytes, or under a name that
-    readers take for the same; left: what cannot come in. passed: what no mirror takes, as passed_over().
+    The outcome of a survey.
+
+    same: number of files that the mirror has already. differing: files present with other bytes, or under a name
+    that readers take for the same. left: files that cannot be taken. passed: counts of passed_over().
     """
 
     new: list[Coming] = field(default_factory=list)
@@ -67,28 +69,28 @@ class Survey:
 
 def survey(session: Session, source: Tree, into: str, report: Progress) -> Survey:
     """
-    Compare the tree *source* with the mirror. into: the folder it goes into; "": the root. Records go to `.records`.
+    Compare the tree *source* with the mirror. into: the target folder; "": the root. Records go to `.records`.
 
-    Raises Failed for a folder that cannot be one, or a source that cannot be listed.
+    Raises Failed for an invalid folder or an unlistable source.
     """
     into = paths.checked(into) if into else ""
     with explained():
-        found = scan(source, Ignore.load(source, EVERYTHING))  # the mirror's rules say what is taken
-        looked = _Look(session, source, into)
-    looked.survey.left += [Omission(path, f"{path!r} {why}.") for path, why in found.troubles]
-    looked.survey.passed += passed_over(source, found)
-    for done, path in enumerate(sorted(found.files)):
-        looked.at_file(path, found.files[path].size)
-        report(done + 1, len(found.files))
-    for path in sorted(path for path in found.directories if spot_of_directory(path) is not None):
-        looked.at_directory(path)
-    looked.at_vault()
-    looked.find_copies()
-    return looked.survey
+        source_scan = scan(source, Ignore.load(source, EVERYTHING))  # the mirror's rules decide
+        examination = _Examination(session, source, into)
+    examination.survey.left += [Omission(path, f"{path!r} {trouble}.") for path, trouble in source_scan.troubles]
+    examination.survey.passed += passed_over(source, source_scan)
+    for done, path in enumerate(sorted(source_scan.files)):
+        examination.at_file(path, source_scan.files[path].size)
+        report(done + 1, len(source_scan.files))
+    for path in sorted(path for path in source_scan.directories if spot_of_directory(path) is not None):
+        examination.at_directory(path)
+    examination.at_vault()
+    examination.find_copies()
+    return examination.survey
 
 
 def read(source: Tree, path: str) -> bytes:
-    """The bytes of a file of the source. Raises Busy while somebody writes to it, Damaged where it is too large."""
+    """Read a file of the source. Raises Busy while it is being written, Damaged if it is too large."""
     with source.file(path) as descriptor:
         if kernel.has_writer(descriptor):
             raise Busy(f"{printable(path)!r} is open for writing in another program.")
@@ -96,13 +98,13 @@ def read(source: Tree, path: str) -> bytes:
 
 
 def why_left(path: str, error: Exception) -> Omission:
-    """A file of the source that could not be read."""
+    """Omission of an unreadable file of the source."""
     reason = f"{printable(path)!r} cannot be read: {reason_of(error)}" if isinstance(error, OSError) else str(error)
     return Omission(printable(path), reason)
 
 
 def compared(tree: Tree, path: str, digest: Digest) -> Omission | None:
-    """Why what is at *path* of the mirror is not the file with *digest*; None: it is."""
+    """Why *path* of the mirror is not the file with *digest*, or None if it is."""
     try:
         if tree.digest_now(path) == digest:
             return None
@@ -111,8 +113,8 @@ def compared(tree: Tree, path: str, digest: Digest) -> Omission | None:
     return Omission(path, f"{path!r} is in the mirror with other bytes, and stays; merge the two by hand.")
 
 
-class _Look:
-    """One survey under way."""
+class _Examination:
+    """The state of one survey."""
 
     def __init__(self, session: Session, source: Tree, into: str) -> None:
         self.survey = Survey()
@@ -124,13 +126,13 @@ class _Look:
         self._brings_vault = brings_vault and self._rules.follow_vault
         self._has_beside = False
         self._ignore = Ignore.load(session.tree, self._rules)
-        standing = scan(session.tree, Ignore(rules=EVERYTHING))
-        self._files = standing.files.keys()
-        self._spelt = _spelt(standing)
+        mirror_scan = scan(session.tree, Ignore(rules=EVERYTHING))
+        self._files = mirror_scan.files.keys()
+        self._spelling_by_key = _spelling_by_key(mirror_scan)
         self._ids: dict[EntryId, list[str]] = {}
 
     def at_vault(self) -> None:
-        """Where Obsidian puts attachments comes along if any do, else they would not be synced here."""
+        """Take Obsidian's attachment setting too if attachments depend on it; otherwise they would not be synced."""
         if not (self._brings_vault and self._has_beside):
             return
         stat = self._source.stat(SETTINGS)
@@ -141,106 +143,108 @@ class _Look:
 
     def at_file(self, path: str, size: int) -> None:
         """Decide on one file of the source."""
-        target, found = self._target(path), self.survey
+        target, survey = self._target_of(path), self.survey
         if self._rules.leave_out(target):
-            found.passed[sort_of(path)] += 1
+            survey.passed[sort_of(path)] += 1
             return
         if self._is_ignored(target, is_directory=False):
-            found.passed[IGNORED] += 1
+            survey.passed[IGNORED] += 1
             return
-        if (other := self._twin(target)) is not None:
-            found.differing.append(_as_twin(target, other))
+        if (twin := self._find_twin(target)) is not None:
+            survey.differing.append(_twin_omission(target, twin))
             return
         try:
-            self._judge(path, target, size)
+            self._examine_file(path, target, size)
         except (OSError, Refused, Busy, Damaged) as error:
-            found.left.append(why_left(path, error))
+            survey.left.append(why_left(path, error))
 
     def at_directory(self, path: str) -> None:
-        """Decide on one folder of the source; of those that are there, nothing has to be said."""
-        target = self._target(path)
+        """Decide on one folder of the source; folders that exist already are not reported."""
+        target = self._target_of(path)
         if self._is_ignored(target, is_directory=True) or self._session.tree.stat(target) is not None:
             return
-        if (other := self._twin(f"{target}/")) is None:
+        if (twin := self._find_twin(f"{target}/")) is None:
             self.survey.folders.append(target)
         else:
-            self.survey.differing.append(_as_twin(target, other))
+            self.survey.differing.append(_twin_omission(target, twin))
 
     def find_copies(self) -> None:
-        """Which of the new pages carry an id that another page has."""
+        """Find new pages that carry the id of another page."""
         if not self._ids:
             return
-        known = self._session.catalogue.agreed.of(list(self._files))
-        owners = {seen.entry: path for path, seen in known.items()}
-        for entry, mine in self._ids.items():
-            owner = owners.get(entry) or min(mine)
-            self.survey.copies += [Copy(path, owner) for path in mine if path != owner]
+        agreed = self._session.catalogue.agreed.of(list(self._files))
+        owners = {row.entry: path for path, row in agreed.items()}
+        for entry, targets in self._ids.items():
+            owner = owners.get(entry) or min(targets)
+            self.survey.copies += [Copy(path, owner) for path in targets if path != owner]
 
-    def _judge(self, path: str, target: str, size: int) -> None:
+    def _examine_file(self, path: str, target: str, size: int) -> None:
         spot = spot_of_file(target)
         assert spot is not None, "a scan finds nothing else"
         if target in self._files:
             if (digest := self._source.digest_now(path)) is not None:
-                self._compare(target, digest)
+                self._compare_content(target, digest)
             return
         if spot.kind is not Kind.ATTACHMENT:
-            text = _decoded(path, read(self._source, path))
+            text = _decode_page(path, read(self._source, path))
             if spot.kind is Kind.PAGE and (entry := parse_id(head_of(text).id)) is not None:
                 self._ids.setdefault(entry, []).append(target)
         else:
             contents.check_size(path, size, LIMIT)
         self._has_beside = self._has_beside or is_beside(spot)
         self.survey.new.append(Coming(path, target, size))
-        self._learn(target)
+        self._add_spelling(target)
 
-    def _compare(self, target: str, digest: Digest) -> None:
+    def _compare_content(self, target: str, digest: Digest) -> None:
         omission = compared(self._session.tree, target, digest)
         if omission is None:
             self.survey.same += 1
         else:
             self.survey.differing.append(omission)
 
-    def _target(self, path: str) -> str:
+    def _target_of(self, path: str) -> str:
         is_inside = self._into and not path.startswith(f"{RECORDS}/")
         return f"{self._into}/{path}" if is_inside else path
 
     def _is_ignored(self, target: str, *, is_directory: bool) -> bool:
         if target.startswith(f"{RECORDS}/"):
             return False
-        above = lineage(parent_of(target))
-        return self._ignore.matches(target, is_directory) or any(self._ignore.matches(one, True) for one in above)
+        ancestors = lineage(parent_of(target))
+        return self._ignore.matches(target, is_directory) or any(
+            self._ignore.matches(ancestor, True) for ancestor in ancestors
+        )
 
-    def _twin(self, target: str) -> str | None:
-        """What is there already under a name that a reader takes for the same, of *target* or a directory above it."""
-        for path in (f"{above}/" for above in lineage(parent_of(target))):
-            if (known := self._spelt.get(_key(path), path)) != path:
-                return known
-        known = self._spelt.get(_key(target), target)
-        return known if known != target else None
+    def _find_twin(self, target: str) -> str | None:
+        """An existing path that readers take for the same as *target* or a directory above it, or None."""
+        for path in (f"{ancestor}/" for ancestor in lineage(parent_of(target))):
+            if (spelling := self._spelling_by_key.get(_key_of(path), path)) != path:
+                return spelling
+        spelling = self._spelling_by_key.get(_key_of(target), target)
+        return spelling if spelling != target else None
 
-    def _learn(self, target: str) -> None:
-        for path in (target, *(f"{above}/" for above in lineage(parent_of(target)))):
-            self._spelt.setdefault(_key(path), path)
-
-
-def _spelt(found: Scan) -> dict[str, str]:
-    every: Iterable[str] = (*found.files, *found.ignored, *(f"{path}/" for path in found.directories))
-    return {_key(path): path for path in every}
+    def _add_spelling(self, target: str) -> None:
+        for path in (target, *(f"{ancestor}/" for ancestor in lineage(parent_of(target)))):
+            self._spelling_by_key.setdefault(_key_of(path), path)
 
 
-def _key(path: str) -> str:
-    """What paths that mean the same to a reader have in common; a directory ends in `/`, a page may have two forms."""
+def _spelling_by_key(tree_scan: Scan) -> dict[str, str]:
+    paths: Iterable[str] = (*tree_scan.files, *tree_scan.ignored, *(f"{path}/" for path in tree_scan.directories))
+    return {_key_of(path): path for path in paths}
+
+
+def _key_of(path: str) -> str:
+    """Common key of paths that readers take for the same; directories end in `/`, pages may have two forms."""
     spot = None if path.endswith("/") else spot_of_file(path)
     is_page = spot is not None and spot.kind is Kind.PAGE
     return name_key(f"{directory_of(path, Kind.PAGE)}.md" if is_page else path)
 
 
-def _as_twin(target: str, other: str) -> Omission:
-    sentence = f"{target!r} would stand beside {other!r}, which readers take for the same name; rename one of them."
+def _twin_omission(target: str, twin: str) -> Omission:
+    sentence = f"{target!r} would stand beside {twin!r}, which readers take for the same name; rename one of them."
     return Omission(target, sentence)
 
 
-def _decoded(path: str, data: bytes) -> str:
+def _decode_page(path: str, data: bytes) -> str:
     try:
         return decode(data)
     except Damaged as error:

@@ -1,4 +1,4 @@
-"""Files from outside the tree that commands read: only from where an operator allows, or as they were staged."""
+"""Input files from outside the tree: from directories that an operator allows, or staged copies."""
 
 import os
 import stat
@@ -18,21 +18,21 @@ from mirrord.mirror.layout import is_beside, spot_of_file
 @contextmanager
 def opened(session: Session, file_path: str) -> Iterator[tuple[str, int]]:
     """
-    The name of a file and a descriptor to read it with, for the length of a `with`.
+    Open a file within a `with` block; yields its name and a descriptor to read it.
 
     file_path: below a directory of `attach_from`, absolute or relative to one.
-    Raises Failed, FILE_NOT_FOUND or REFUSED; STALE if what was staged is not there as it was.
+    Raises Failed, FILE_NOT_FOUND or REFUSED; STALE if the staged copy is missing or changed.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         yield (
-            held.enter_context(_staged(session, session.staged[file_path]))
+            stack.enter_context(_open_staged(session, session.staged[file_path]))
             if file_path in session.staged
-            else (_outside(session, file_path, held))
+            else (_open_outside(session, file_path, stack))
         )
 
 
 def stage(session: Session, file_path: str) -> Input:
-    """Keep the bytes that a file has now for a command that runs later. Raises Failed, TOO_LARGE."""
+    """Copy the current bytes of a file for a later run of a command. Raises Failed, TOO_LARGE."""
     with opened(session, file_path) as (name, descriptor), explained():
         size = os.fstat(descriptor).st_size
         if size > staging.LIMIT:
@@ -42,28 +42,28 @@ def stage(session: Session, file_path: str) -> Input:
 
 
 def place_of(descriptor: int) -> Path:
-    """Where the file is, absolute, that a descriptor from outside is of."""
+    """Absolute path of the file of a descriptor from outside the tree."""
     return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
 @contextmanager
-def _staged(session: Session, kept: Input) -> Iterator[tuple[str, int]]:
-    with ExitStack() as held:
-        descriptor = held.enter_context(staging.opened(session.tree, kept.digest))
+def _open_staged(session: Session, staged: Input) -> Iterator[tuple[str, int]]:
+    with ExitStack() as stack:
+        descriptor = stack.enter_context(staging.opened(session.tree, staged.digest))
         if descriptor is None:
-            sentence = f"The file {kept.name!r} is no longer kept as it was when this was asked for."
+            sentence = f"The file {staged.name!r} is no longer kept as it was when this was asked for."
             raise Failed("STALE", "conflict", sentence, "Ask for it again.")
-        yield kept.name, descriptor
+        yield staged.name, descriptor
 
 
-def _outside(session: Session, file_path: str, held: ExitStack) -> tuple[str, int]:
+def _open_outside(session: Session, file_path: str, stack: ExitStack) -> tuple[str, int]:
     for root in session.attach_from:
-        relative = _below(root, file_path)
+        relative = _relative_to(root, file_path)
         if relative is None:
             continue
         try:
             with explained():
-                return relative.rpartition("/")[2], held.enter_context(_readable(session, root, relative))
+                return relative.rpartition("/")[2], stack.enter_context(_open_readable(session, root, relative))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
             continue
     raise Failed(
@@ -74,7 +74,7 @@ def _outside(session: Session, file_path: str, held: ExitStack) -> tuple[str, in
     )
 
 
-def _below(root: Path, file_path: str) -> str | None:
+def _relative_to(root: Path, file_path: str) -> str | None:
     path = PurePath(file_path)
     if not path.is_absolute():
         return str(path)
@@ -82,33 +82,35 @@ def _below(root: Path, file_path: str) -> str | None:
 
 
 @contextmanager
-def _readable(session: Session, root: Path, relative: str) -> Iterator[int]:
-    """A descriptor of the file; through no link, and not of what mirrord keeps to itself."""
-    with ExitStack() as held:
-        above = os.open(root, contained.DIRECTORY | os.O_CLOEXEC)
-        held.callback(os.close, above)
+def _open_readable(session: Session, root: Path, relative: str) -> Iterator[int]:
+    """Open the file, through no link, and never a file that mirrord keeps for itself."""
+    with ExitStack() as stack:
+        root_descriptor = os.open(root, contained.DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, root_descriptor)
         native = session.tree.native
-        looked_at = contained.opened(above, relative, contained.ITSELF, native=native, crosses_mounts=True)
-        held.callback(os.close, looked_at)
-        if not stat.S_ISREG(os.fstat(looked_at).st_mode):  # opening a device may already act
+        path_descriptor = contained.opened(
+            root_descriptor, relative, contained.ITSELF, native=native, crosses_mounts=True
+        )
+        stack.callback(os.close, path_descriptor)
+        if not stat.S_ISREG(os.fstat(path_descriptor).st_mode):  # opening a device may have effects
             raise Refused("Only regular files can be attached.")
-        descriptor = contained.opened(above, relative, contained.FILE, native=native, crosses_mounts=True)
-        held.callback(os.close, descriptor)
+        descriptor = contained.opened(root_descriptor, relative, contained.FILE, native=native, crosses_mounts=True)
+        stack.callback(os.close, descriptor)
         _check_place(session, place_of(descriptor), os.fstat(descriptor).st_nlink)
         yield descriptor
 
 
-def _check_place(session: Session, found: Path, names: int) -> None:
-    own = session.tree.root.resolve()
-    if found.is_relative_to(own):
-        path = str(found.relative_to(own))
+def _check_place(session: Session, place: Path, link_count: int) -> None:
+    mirror_root = session.tree.root.resolve()
+    if place.is_relative_to(mirror_root):
+        path = str(place.relative_to(mirror_root))
         spot = spot_of_file(path)
         is_open = spot is not None and spot.kind is Kind.ATTACHMENT
         if spot is not None and is_beside(spot):
             is_open = session.catalogue.look().would_attach(path)
     else:
-        if names > 1:  # the others may be where nothing may be attached from
+        if link_count > 1:  # other names may lie in excluded directories
             raise Refused("The file has several names (hard links); attach a copy of it.")
-        is_open = not any(found.is_relative_to(path.resolve()) for path in (own.parent, *session.kept_from))
+        is_open = not any(place.is_relative_to(path.resolve()) for path in (mirror_root.parent, *session.kept_from))
     if not is_open:
         raise Refused("What mirrord itself keeps cannot be attached.")

@@ -1,4 +1,4 @@
-"""The agent asks what a page links to, and what links to it."""
+"""Listing of the links from and to a page."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from mirrord.domain.linking import key_of
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.linkage import Target
 
-_MAX_LINKS = 500  # of each direction: what a model can read
+_MAX_LINKS = 500  # in each direction, so that a model can read them
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """One end of a link. title: of the page, or what was written; path: None where the link means nothing certain."""
+    """One end of a link. title: of the page, or the written text. path: None for an unresolved link."""
 
     title: str
     path: str | None
@@ -23,9 +23,9 @@ class Linked:
 @dataclass(frozen=True, slots=True)
 class PageLinks:
     """
-    The links of a page to and from others, each of them once.
+    The links of a page to and from others, each once.
 
-    outgoing: in the order of the page; incoming: by path. left_out: how many there are beyond what an answer holds.
+    outgoing: in text order. incoming: by path. left_out: number of links beyond the limit of an answer.
     """
 
     outgoing: list[Linked]
@@ -34,7 +34,7 @@ class PageLinks:
 
 
 def get_page_links(session: Session, path: str) -> PageLinks:
-    """Show what a page or folder links to, and which pages link to it."""
+    """Show the links of a page or folder to other pages, and the pages that link to it."""
     with explained():
         snapshot = session.catalogue.look()
         card = found_card(session, snapshot, path)
@@ -42,12 +42,12 @@ def get_page_links(session: Session, path: str) -> PageLinks:
         for target in session.linkage.outgoing(snapshot, card.path):
             if target.path != card.path:
                 targets.setdefault(target.path or f"\0{key_of(target.written)}", target)
-        outgoing = [_linked(snapshot, target.written, target.path) for target in targets.values()]
-        incoming = [_linked(snapshot, page, page) for page in session.linkage.incoming(snapshot, card.path)]
-    left_out = sum(max(0, len(one) - _MAX_LINKS) for one in (outgoing, incoming))
+        outgoing = [_to_link(snapshot, target.written, target.path) for target in targets.values()]
+        incoming = [_to_link(snapshot, page, page) for page in session.linkage.incoming(snapshot, card.path)]
+    left_out = sum(max(0, len(links) - _MAX_LINKS) for links in (outgoing, incoming))
     return PageLinks(outgoing[:_MAX_LINKS], incoming[:_MAX_LINKS], left_out)
 
 
-def _linked(snapshot: Snapshot, written: str, path: str | None) -> Linked:
+def _to_link(snapshot: Snapshot, written: str, path: str | None) -> Linked:
     page = snapshot.page(path) if path is not None else None
     return Linked(page.title if page else (path or "").rpartition("/")[2] or written, path)

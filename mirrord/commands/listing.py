@@ -1,4 +1,4 @@
-"""The agent looks at which pages there are: as a list, as a tree."""
+"""Commands that list pages, as a list or a tree."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from mirrord.mirror.card import Card
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.layout import directory_of
 
-# What an answer may hold, so that a model can read it.
+# Limits of one answer, so that a model can read it.
 _MAX_LISTED = 100
 _MAX_CHARACTERS = 60_000
 _MAX_NODES = 500
-_MAX_TREE_BYTES = 7_500  # of a whole tree as JSON, if nobody says how deep; a node's keys take up to _NODE_BYTES
+_MAX_TREE_BYTES = 7_500  # of a whole tree as JSON without an explicit depth; a node's keys take up to _NODE_BYTES
 _NODE_BYTES, _METADATA_BYTES = 104, 60
 _MAX_DEPTH = 50
 
@@ -26,9 +26,9 @@ _MAX_DEPTH = 50
 @dataclass(frozen=True, slots=True)
 class Listed:
     """
-    A page, or a folder without a page, which has its directory's path.
+    A page, or a folder without a page, with the path of its directory.
 
-    content: of the whole file, if it was asked for and there is any; content_cut: there is more of it.
+    content: of the whole file, if requested and present. content_cut: the content was truncated.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Pages in the order of the sidebar, each before what is below it. next_cursor: None when that was all."""
+    """Pages in sidebar order, parents before children. next_cursor: None at the end."""
 
     pages: list[Listed]
     next_cursor: str | None = None
@@ -50,7 +50,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a page's front matter says beside its title. position: an opaque key its siblings are sorted by."""
+    """Front matter of a page beside its title. position: an opaque key that sorts its siblings."""
 
     icon: str | None
     position: str | None
@@ -60,7 +60,7 @@ class Metadata:
 
 @dataclass(slots=True)
 class Node:
-    """A page or folder with what is below it. has_more: there is more below it than its children here."""
+    """A page or folder with its children. has_more: it has more children than listed here."""
 
     title: str
     path: str
@@ -72,7 +72,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """truncated: something was left out because it was too much; nodes that have more say so."""
+    """A hierarchy of pages. truncated: nodes were omitted for size; incomplete nodes have has_more."""
 
     nodes: list[Node]
     truncated: bool = False
@@ -82,9 +82,9 @@ def list_pages(
     session: Session, path: str | None = None, depth: int = 1, include_content: bool = False, cursor: str | None = None
 ) -> Listing:
     """
-    List what is below a page or folder, or in the whole tree.
+    List the pages below a page or folder, or of the whole tree.
 
-    depth: of levels; 1: only what is right below. cursor: of an answer to the same question, to go on behind it.
+    depth: number of levels; 1: only direct children. cursor: from an answer to the same question, to continue it.
     """
     _check_depth(depth)
     with explained():
@@ -92,22 +92,21 @@ def list_pages(
         top = directory_card(session, snapshot, path)
         directory = directory_of(top.path, top.kind) if top else ""
         question = f"list {directory} {depth}"
-        cards = list(_below(snapshot, directory, depth))
+        cards = list(_walk_below(snapshot, directory, depth))
         start = start_of([card.path for card in cards], cursor, question)
         cards = cards[start:]
-        listed = _listed(session, snapshot, cards, include_content=include_content)
-    is_all = len(listed) == len(cards)
-    return Listing(listed, None if is_all else cursor_of(question, listed[-1].path, start + len(listed)))
+        page = _to_rows(session, snapshot, cards, include_content=include_content)
+    is_all = len(page) == len(cards)
+    return Listing(page, None if is_all else cursor_of(question, page[-1].path, start + len(page)))
 
 
 def get_tree(
     session: Session, include_metadata: bool = False, path: str | None = None, depth: int | None = None
 ) -> Tree:
     """
-    Show the hierarchy of pages, all of it or a page with what is below it.
+    Show the hierarchy of all pages, or of one page and the pages below it.
 
-    depth: of levels; None: all, but what lies deepest is left out where it would become longer than a few thousand
-    tokens.
+    depth: number of levels; None: all, but the deepest nodes are omitted beyond a few thousand tokens.
     """
     levels = _MAX_DEPTH if depth is None else depth
     _check_depth(levels)
@@ -121,7 +120,7 @@ def get_tree(
 
 
 class _Growth:
-    """A tree that grows level by level, so that what is left out is what lies deepest."""
+    """A tree built level by level, so that the deepest nodes are omitted first."""
 
     def __init__(self, snapshot: Snapshot, *, include_metadata: bool, is_short: bool) -> None:
         self.is_stopped = False
@@ -132,64 +131,66 @@ class _Growth:
         self._level: list[tuple[Card, Node]] = []
 
     def sown(self, cards: Sequence[Card]) -> list[Node]:
-        """Nodes of the first of *cards*, as many as there is room for; they grow next."""
-        taken = list(takewhile(self._holds, cards[: self._room]))
-        if len(taken) < len(cards):
+        """Nodes of the first of *cards*, as many as fit; they form the next level."""
+        fitting = list(takewhile(self._reserve_room, cards[: self._room]))
+        if len(fitting) < len(cards):
             self.is_stopped, self._room = True, 0
-        self._room -= min(len(taken), self._room)
-        ids = self._snapshot.ids(taken)
-        nodes = [self._node(card, ids[card.path]) for card in taken]
-        self._level += zip(taken, nodes, strict=True)
+        self._room -= min(len(fitting), self._room)
+        ids = self._snapshot.ids(fitting)
+        nodes = [self._to_node(card, ids[card.path]) for card in fitting]
+        self._level += zip(fitting, nodes, strict=True)
         return nodes
 
     def grow(self, levels: int) -> None:
-        """Give all that was sown children, and these theirs."""
+        """Add *levels* levels of children below the current level."""
         for _ in range(levels):
-            grown, self._level = self._level, []
-            for card, node in grown:
+            level, self._level = self._level, []
+            for card, node in level:
                 if node.has_more and self._room:
                     cards = self._snapshot.children(directory_of(card.path, card.kind))
                     node.children = self.sown(cards)
                     node.has_more = len(node.children) < len(cards)
                 self.is_stopped = self.is_stopped or (node.has_more and not self._room)
 
-    def _holds(self, card: Card) -> bool:
-        """Whether there is room for a node of *card*, which is taken then."""
-        said = (card.title, card.path, card.icon or "", card.position or "", *card.tags, *card.aliases)
-        shown = said if self._include_metadata else said[:2]
-        self._bytes -= sum(len(one.encode()) + 3 for one in shown) + _NODE_BYTES
+    def _reserve_room(self, card: Card) -> bool:
+        """Whether a node of *card* fits; subtracts its size from the budget."""
+        texts = (card.title, card.path, card.icon or "", card.position or "", *card.tags, *card.aliases)
+        counted = texts if self._include_metadata else texts[:2]
+        self._bytes -= sum(len(text.encode()) + 3 for text in counted) + _NODE_BYTES
         self._bytes -= _METADATA_BYTES if self._include_metadata else 0
         return self._bytes > 0
 
-    def _node(self, card: Card, entry: EntryId) -> Node:
+    def _to_node(self, card: Card, entry: EntryId) -> Node:
         metadata = Metadata(card.icon, card.position, card.tags, card.aliases) if self._include_metadata else None
         return Node(card.title, card.path, str(entry), metadata, has_more=self._snapshot.has_children(card))
 
 
-def _below(snapshot: Snapshot, directory: str, depth: int) -> Iterator[Card]:
+def _walk_below(snapshot: Snapshot, directory: str, depth: int) -> Iterator[Card]:
     for card in snapshot.children(directory):
         yield card
         if depth > 1:
-            yield from _below(snapshot, directory_of(card.path, card.kind), depth - 1)
+            yield from _walk_below(snapshot, directory_of(card.path, card.kind), depth - 1)
 
 
-def _listed(session: Session, snapshot: Snapshot, cards: Sequence[Card], *, include_content: bool) -> list[Listed]:
-    """The first of *cards*, as many as an answer holds."""
+def _to_rows(session: Session, snapshot: Snapshot, cards: Sequence[Card], *, include_content: bool) -> list[Listed]:
+    """Rows for the first of *cards*, as many as one answer holds."""
     cards = cards[:_MAX_LISTED]
     ids, room = snapshot.ids(cards), _MAX_CHARACTERS
-    found: list[Listed] = []
+    rows: list[Listed] = []
     for card in cards:
-        whole = snapshot.read(card.path) if include_content and card.kind is Kind.PAGE else None
-        text = whole.text if whole else None
-        if text is not None and found and len(text) > room:
+        content = snapshot.read(card.path) if include_content and card.kind is Kind.PAGE else None
+        text = content.text if content else None
+        if text is not None and rows and len(text) > room:
             break
-        shown = text[:room] if text is not None else None
-        room -= len(shown or "")
-        if text is not None and shown == text:
+        excerpt = text[:room] if text is not None else None
+        room -= len(excerpt or "")
+        if text is not None and excerpt == text:
             session.saw(card.path, digest_of(text.encode()))
         has_children = snapshot.has_children(card)
-        found.append(Listed(card.path, card.title, card.icon, has_children, str(ids[card.path]), shown, shown != text))
-    return found
+        rows.append(
+            Listed(card.path, card.title, card.icon, has_children, str(ids[card.path]), excerpt, excerpt != text)
+        )
+    return rows
 
 
 def _check_depth(depth: int) -> None:

@@ -1,4 +1,4 @@
-"""What one session was shown of the pages: the ground on which it may replace them."""
+"""Record of page texts shown to a session, which permit it to replace pages."""
 
 import threading
 from collections import defaultdict, deque
@@ -12,14 +12,14 @@ MAX_DIGESTS_PER_PAGE = 16
 
 
 class ShownDigests:
-    """By path, the digests of the texts that were shown whole, the newest last; safe to use from several threads."""
+    """Digests of texts shown whole, by path, newest last; thread-safe."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._digests: dict[str, deque[Digest]] = defaultdict(lambda: deque(maxlen=MAX_DIGESTS_PER_PAGE))
 
     def add(self, path: str, digest: Digest) -> None:
-        """The whole text of *path* with this digest was shown."""
+        """Note that the whole text of *path* with this digest was shown."""
         with self._guard:
             if digest not in self._digests[path]:
                 self._digests[path].append(digest)
@@ -30,7 +30,7 @@ class ShownDigests:
             return path in self._digests and digest in self._digests[path]
 
     def move(self, path: str, target: str) -> None:
-        """The page at *path* is at *target* now."""
+        """Note that the page at *path* moved to *target*."""
         with self._guard:
             if path in self._digests:
                 self._digests[target] = self._digests.pop(path)
@@ -38,20 +38,20 @@ class ShownDigests:
 
 class Memory:
     """
-    What one session was shown; safe to use from several threads.
+    Page texts shown to one session; thread-safe.
 
-    seen: by path, the digest of each page as this session last saw or left it.
+    seen: digest of each page as this session last saw or wrote it, by path.
     """
 
     def __init__(self, digests: ShownDigests | None = None) -> None:
-        """*digests*: of whom the texts count as shown; None: of this session alone."""
+        """*digests*: shared digests that count as shown; None: those of this session alone."""
         self.seen: dict[str, Digest] = {}
         self._shown_until: dict[str, int | None] = {}
         self._digests = digests or ShownDigests()
         self._guard = threading.RLock()
 
     def note(self, path: str, digest: Digest, until: int | None) -> None:
-        """The page was shown up to the character *until*; None: whole."""
+        """Note that the page was shown up to the character *until*; None: whole."""
         with self._guard:
             self.seen[path] = digest
             self._shown_until[path] = until
@@ -60,9 +60,9 @@ class Memory:
 
     def note_part(self, path: str, digest: Digest, first: int, last: int, total: int) -> None:
         """
-        The page was shown from character *first* to *last*, of *total*.
+        Note that the page was shown from character *first* to *last*, of *total*.
 
-        Parts that follow each other add up; only who saw all may replace all.
+        Consecutive parts add up; only a session that saw the whole text may replace it.
         """
         with self._guard:
             until = self.shown_until(path, digest)
@@ -74,24 +74,24 @@ class Memory:
 
     def note_edit(self, path: str, digest: Digest) -> None:
         """
-        The session changed a part of the page, and was shown that change only.
+        Note that the session changed a part of the page and was shown only that change.
 
-        Another mind behind the same session may still hold the text from before, so only the digest of this answer, not
-        the memory, allows to replace the whole page.
+        Another client of the session may still hold the old text, so only the digest of this answer, not the memory,
+        permits the replacement of the whole page.
         """
         with self._guard:
-            seen = self.seen.get(path)
-            is_known = seen is not None and self.was_shown(path, seen)
+            digest_before = self.seen.get(path)
+            is_known = digest_before is not None and self.was_shown(path, digest_before)
             self.note(path, digest, until=0)
             if is_known:
                 self._digests.add(path, digest)
 
     def shown_until(self, path: str, digest: Digest) -> int:
-        """How many characters from the beginning on were shown of a page as it is now."""
+        """Number of characters shown from the beginning of the page with this digest."""
         return (self._shown_until.get(path) or 0) if self.seen.get(path) == digest else 0
 
     def may_replace(self, path: str) -> bool:
-        """Whether a write without an expected digest may replace the page: its last text was shown, not only edited."""
+        """Whether a write without an expected digest may replace the page: its last text was shown whole."""
         return self._shown_until.get(path, 0) is None
 
     def was_shown(self, path: str, digest: Digest) -> bool:
@@ -99,17 +99,17 @@ class Memory:
         return self._digests.has(path, digest)
 
     def move(self, path: str, target: str, digest: Digest | None) -> None:
-        """What was seen at *path* is at *target* now; digest: what it holds since; None: the same."""
+        """Note that the page at *path* moved to *target*. digest: of its new text; None: unchanged."""
         with self._guard:
-            seen, until = self.seen.pop(path), self._shown_until.pop(path)
-            is_shown = self.was_shown(path, seen)
+            digest_before, until = self.seen.pop(path), self._shown_until.pop(path)
+            is_shown = self.was_shown(path, digest_before)
             self._digests.move(path, target)
-            self.note(target, digest or seen, until)
+            self.note(target, digest or digest_before, until)
             if is_shown and digest is not None:
                 self._digests.add(target, digest)
 
     def forget(self, path: str) -> None:
-        """The page is gone."""
+        """Note that the page was removed."""
         with self._guard:
             self.seen.pop(path, None)
             self._shown_until.pop(path, None)
@@ -119,13 +119,13 @@ _current: ContextVar[Memory | None] = ContextVar("memory", default=None)
 
 
 def current_memory() -> Memory | None:
-    """The memory that counts for what runs now; None: that of the connection."""
+    """The memory set for the current context; None: use that of the connection."""
     return _current.get()
 
 
 @contextmanager
 def remembering(memory: Memory) -> Iterator[None]:
-    """Let *memory* count for the length of a `with`, in this thread."""
+    """Use *memory* within a `with` block, in this thread."""
     before = _current.set(memory)
     try:
         yield

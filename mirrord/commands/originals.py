@@ -1,4 +1,4 @@
-"""Files that people hand over to be imported: their bytes as they were at one moment, and what those are."""
+"""Files to import: a consistent copy of their bytes, with type and digests."""
 
 import hashlib
 import os
@@ -18,16 +18,16 @@ from mirrord.domain.entry import Digest
 from mirrord.errors import Busy
 from mirrord.mirror.kernel import stat_of
 
-_PIECE = 1 << 20  # bytes
+_PIECE_BYTES = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
     """
-    A file that is imported.
+    A file to import.
 
-    name: what it is called. place: where it is, absolute; None: it was staged, and that was not kept. copy: a private
-    file with its bytes; None: it is too large for that. digest, sha256: of its bytes, the latter in hex.
+    place: its absolute path; None: unknown for a staged file. copy: a private file with its bytes; None: the file is
+    too large for a copy. digest, sha256: of its bytes, the latter in hex.
     """
 
     name: str
@@ -42,24 +42,24 @@ class Original:
 @contextmanager
 def taken(session: Session, file_path: str, most: int) -> Iterator[Original]:
     """
-    The file at *file_path*, for the length of a `with`. most: bytes up to which it is copied.
+    Copy and hash the file at *file_path* within a `with` block. most: largest size in bytes that is copied.
 
-    Raises Failed as inputs.opened() does, and BUSY if somebody is writing it.
+    Raises Failed as inputs.opened() does, and BUSY if the file is being written.
     """
     with inputs.opened(session, file_path) as (name, descriptor), TemporaryDirectory(prefix="mirrord-") as directory:
         before = stat_of(os.fstat(descriptor))
         copy = Path(directory) / "original" if before.size <= most else None
         with explained():
-            digest, sha256 = _read(descriptor, copy)
+            digest, sha256 = _copy_and_hash(descriptor, copy)
             if stat_of(os.fstat(descriptor)) != before:
                 raise Busy(f"{name!r} changed while it was read.")
         with os.fdopen(os.dup(descriptor), "rb") as stream:
             kind = kind_of(stream, name)
-        yield Original(name, kind, before.size, digest, sha256, _place(session, file_path, descriptor), copy)
+        yield Original(name, kind, before.size, digest, sha256, _place_of(session, file_path, descriptor), copy)
 
 
-def _place(session: Session, file_path: str, descriptor: int) -> Path | None:
-    """Of what was staged, where it was when it was asked for: whoever took the request looked whether that is open."""
+def _place_of(session: Session, file_path: str, descriptor: int) -> Path | None:
+    """Path of the file; for a staged file its path at the time of the request, which was checked then."""
     if file_path not in session.staged:
         return inputs.place_of(descriptor)
     place = session.staged[file_path].place
@@ -67,27 +67,27 @@ def _place(session: Session, file_path: str, descriptor: int) -> Path | None:
 
 
 def same_before(session: Session, found: Holdings, sha256: str) -> list[Source]:
-    """Sources that were made from the same bytes."""
+    """Sources imported from the same bytes."""
     try:
         hits = session.grep.files(sha256).result().paths
     except Failed:
         return []
-    return [source for source in found.sources if source.path in hits and _says(session, source.path, sha256)]
+    return [source for source in found.sources if source.path in hits and _has_digest(session, source.path, sha256)]
 
 
-def _says(session: Session, path: str, sha256: str) -> bool:
-    whole = session.catalogue.look().read(path)
-    return whole is not None and whole.text is not None and sha256 in split(whole.text).head
+def _has_digest(session: Session, path: str, sha256: str) -> bool:
+    content = session.catalogue.look().read(path)
+    return content is not None and content.text is not None and sha256 in split(content.text).head
 
 
-def _read(descriptor: int, copy: Path | None) -> tuple[Digest, str]:
-    ours, usual = hashlib.blake2b(digest_size=32), hashlib.sha256()
+def _copy_and_hash(descriptor: int, copy: Path | None) -> tuple[Digest, str]:
+    blake2b, sha256 = hashlib.blake2b(digest_size=32), hashlib.sha256()
     offset = 0
     with Path(copy or os.devnull).open("wb") as target:
-        while piece := os.pread(descriptor, _PIECE, offset):
-            ours.update(piece)
-            usual.update(piece)
+        while piece := os.pread(descriptor, _PIECE_BYTES, offset):
+            blake2b.update(piece)
+            sha256.update(piece)
             if copy is not None:
                 target.write(piece)
             offset += len(piece)
-    return Digest(ours.digest()), usual.hexdigest()
+    return Digest(blake2b.digest()), sha256.hexdigest()

@@ -1,4 +1,4 @@
-"""The agent reads, writes and creates pages."""
+"""Commands that read, write and create pages."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,7 +21,7 @@ from mirrord.errors import Damaged, Stale
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import directory_of
 
-_TRIES = 20  # names somebody else may take at the same moment
+_MAX_NAME_TRIES = 20  # names that another program may take at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Shown:
     """
     A page, or a part of it.
 
-    content: of the whole file, front matter included, what was asked for. path: of its file, with `.md`.
-    digest: of all of its bytes, in hex. start, total_chars: characters of the whole. next_offset: where to go on;
-    None: this was the end, or a section. folder: what a folder without a page file is shown as, an empty page, says
-    beside that.
+    content: the requested part of the file, front matter included. path: of its file, with `.md`.
+    digest: of all its bytes, in hex. start, total_chars: in characters of the whole file. next_offset: offset of the
+    next part; None at the end, or for a section. folder: facts about a folder without a page file, which is shown as
+    an empty page.
     """
 
     content: str
@@ -48,7 +48,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class FolderFacts:
-    """What is told of a folder without a page file."""
+    """Facts about a folder without a page file."""
 
     title: str
     has_children: bool
@@ -56,7 +56,7 @@ class FolderFacts:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A page that was written. created: there was none before."""
+    """A written page. created: there was none before."""
 
     page_id: str
     path: str
@@ -70,13 +70,13 @@ def read_page(
     """
     Show a page.
 
-    section: only what belongs to this heading, itself included. offset, limit: characters of the whole, or of the
-        section; None: all.
+    section: only the section under this heading, heading included. offset, limit: in characters of the file or of
+        the section; None: all.
     """
     page = writing.there(session, path, held=True)
     if page is None:
-        return _shown_folder(session, path, section)
-    start, end = _asked(page.text, section)
+        return _show_folder(session, path, section)
+    start, end = _range_of_section(page.text, section)
     first = min(start + max(offset, 0), end)
     last = end if limit is None else min(first + max(limit, 0), end)
     session.memory.note_part(page.path, page.digest, first, last, len(page.text))
@@ -93,26 +93,26 @@ def read_page(
 
 
 def read_pages(session: Session, paths: Sequence[str], most: int) -> tuple[list[Shown | Failed], list[str]]:
-    """Show several pages, each or why it cannot be, in this order, *most* characters together; and which are left."""
-    found: list[Shown | Failed] = []
+    """Show pages or their failures in order, at most *most* characters in total; also return the remaining paths."""
+    pages: list[Shown | Failed] = []
     for number, path in enumerate(paths):
-        room = most - sum(len(one.content) for one in found if isinstance(one, Shown))
+        room = most - sum(len(page.content) for page in pages if isinstance(page, Shown))
         if room <= 0:
-            return found, list(paths[number:])
-        found.append(_shown_or_failed(session, path, room))
-    return found, []
+            return pages, list(paths[number:])
+        pages.append(_read_or_failure(session, path, room))
+    return pages, []
 
 
 def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Written:
     """
-    Make *content* the whole of a page; one that does not exist is made.
+    Replace the whole text of a page with *content*; create the page if it does not exist.
 
-    expected_digest: what the page must have, in hex; None: what this session last saw of it.
+    expected_digest: the digest the page must have, in hex; None: the one this session last saw.
     """
     with session.writing() as journal:
         page = writing.there(session, path)
         if page is None:
-            return _created(session, journal, path, content, expected_digest)
+            return _create_at(session, journal, path, content, expected_digest)
         writing.check_front_matter(content, page.text)
         if page.text != content:
             writing.check_seen(session, page, expected_digest)
@@ -121,11 +121,11 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
 
 
 def preview_write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Preview:
-    """What write_page would do."""
+    """Preview write_page."""
     page = writing.there(session, path)
     if page is None:
-        target, _, text = _new_page(session, path, content, expected_digest)
-        return _preview_of_new(target, text)
+        target, _, text = _prepare_page(session, path, content, expected_digest)
+        return _preview_new_page(target, text)
     writing.check_front_matter(content, page.text)
     if page.text != content:
         writing.check_seen(session, page, expected_digest)
@@ -138,96 +138,96 @@ def create_page(
     session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
 ) -> Written:
     """
-    Make a page of that title below another page or folder, or at the root; never over another: then `Title (2)`.
+    Create a page with this title below another page or folder, or at the root; a taken name becomes `Title (2)`.
 
-    content: its body, or with front matter of its own, to which id, title and icon are added.
+    content: the body, optionally with front matter, to which id, title and icon are added.
     """
-    _check_new(title, content)
+    _check_new_page(title, content)
     with session.writing() as journal:
-        directory = _directory_for(session, parent_path)
-        for _ in range(_TRIES):
-            path, entry, text = _titled_page(session, directory, title, content, icon)
+        directory = _children_directory(session, parent_path)
+        for _ in range(_MAX_NAME_TRIES):
+            path, entry, text = _prepare_titled_page(session, directory, title, content, icon)
             promotion.promote(session, journal, path)
             with suppress(Stale):
-                return _made(session, journal, path, text, entry)
+                return _write_new(session, journal, path, text, entry)
     raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
 
 
 def preview_create_page(
     session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
 ) -> Preview:
-    """What create_page would do."""
-    _check_new(title, content)
-    path, _, text = _titled_page(session, _directory_for(session, parent_path), title, content, icon)
-    return _preview_of_new(path, text)
+    """Preview create_page."""
+    _check_new_page(title, content)
+    path, _, text = _prepare_titled_page(session, _children_directory(session, parent_path), title, content, icon)
+    return _preview_new_page(path, text)
 
 
-def _titled_page(
+def _prepare_titled_page(
     session: Session, directory: str, title: str, content: str, icon: str | None
 ) -> tuple[str, EntryId, str]:
-    """Where a new page of that title goes, its id, and its text. Raises Failed where that would be too deep."""
+    """Path, id and text of a new page with this title. Raises Failed if it would be too deep."""
     paths.check_depth(f"{directory}/")
     suffix = session.new_page_id(f"{directory}/{title}").hex[-8:]
     path = siblings.free_path(session.tree, directory, title, suffix)
     entry = session.new_page_id(path)
     changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
-    return path, entry, _ended(_headed(content, changes | ({"icon": icon} if icon else {})))
+    return path, entry, _with_final_newline(_with_keys(content, changes | ({"icon": icon} if icon else {})))
 
 
-def _preview_of_new(path: str, text: str) -> Preview:
+def _preview_new_page(path: str, text: str) -> Preview:
     facts = {"path": path, "created": True}
     return Preview(f"The page {path} would be made.", facts, diff_lines(path, "", text), {path: ABSENT})
 
 
-def _check_new(title: str, content: str) -> None:
+def _check_new_page(title: str, content: str) -> None:
     if not title.strip():
         raise invalid("INVALID_TITLE", "A page needs a title.", "Give it one.")
     writing.check_front_matter(content)
     writing.encoded(content)
 
 
-def _created(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> Written:
-    target, entry, text = _new_page(session, path, content, expected)
+def _create_at(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> Written:
+    target, entry, text = _prepare_page(session, path, content, expected)
     promotion.promote(session, journal, target)
     try:
-        return _made(session, journal, target, text, entry)
+        return _write_new(session, journal, target, text, entry)
     except Stale as error:
         raise writing.is_taken(error) from error
 
 
-def _new_page(session: Session, path: str, content: str, expected: str | None) -> tuple[str, EntryId, str]:
+def _prepare_page(session: Session, path: str, content: str, expected: str | None) -> tuple[str, EntryId, str]:
     """
-    Where the file of a page goes that is not there yet, its id, and its text.
+    Path, id and text of a page that does not exist yet.
 
-    Raises Failed, CONFLICT, where the session saw a page there that is gone by now; it is told once.
+    Raises Failed, CONFLICT, if the session saw a page there that has disappeared; reported once.
     """
     writing.check_front_matter(content)
     writing.encoded(content)
-    gone = [spelling for spelling in paths.spellings(path) if spelling in session.seen]
-    if gone or (expected is not None and not _is_shown_folder(session, path, expected)):
-        for spelling in gone:
+    seen_spellings = [spelling for spelling in paths.spellings(path) if spelling in session.seen]
+    if seen_spellings or (expected is not None and not _is_shown_folder(session, path, expected)):
+        for spelling in seen_spellings:
             session.memory.forget(spelling)
         raise modified(path, is_gone=True)
     target = paths.fresh(session, path)
-    return target, *_identified(session, target, content)
+    return target, *_with_id(session, target, content)
 
 
-def _made(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Written:
+def _write_new(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Written:
     digest = writing.make(session, journal, path, text, entry)
     events.record(session, Type.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()})
     return Written(str(entry), path, digest.hex(), created=True)
 
 
-def _identified(session: Session, path: str, text: str) -> tuple[EntryId, str]:
-    """A new page's id, and its text with that; an `id:` that is no UUID is the user's own key and stays."""
-    own = views_of(text).id
-    if own and parse_id(own) is None:
+def _with_id(session: Session, path: str, text: str) -> tuple[EntryId, str]:
+    """Id of a new page, and its text with that id; an `id:` that is no UUID is the user's own key and stays."""
+    own_id = views_of(text).id
+    if own_id and parse_id(own_id) is None:
         return id_of_path(session.tenant_id, path), text
     entry = session.new_page_id(path)
-    return entry, _headed(text, {"id": str(entry)})
+    return entry, _with_keys(text, {"id": str(entry)})
 
 
-def _headed(text: str, changes: dict[str, Json]) -> str:
+def _with_keys(text: str, changes: dict[str, Json]) -> str:
     parts = split(text)
     if not parts.head and parts.body and parts.body[0] not in "\r\n":
         text = parts.bom + newline(text) + parts.body
@@ -237,29 +237,29 @@ def _headed(text: str, changes: dict[str, Json]) -> str:
         raise invalid("INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it.") from error
 
 
-def _ended(text: str) -> str:
+def _with_final_newline(text: str) -> str:
     return text if text[-1:] in ("\n", "\r") else text + newline(text)
 
 
-def _directory_for(session: Session, parent: str | None) -> str:
-    """Where the children of a page or folder are; "" is the root."""
+def _children_directory(session: Session, parent: str | None) -> str:
+    """Directory of the children of a page or folder; "" is the root."""
     if parent is None or not parent.strip("/"):
         return ""
-    found = paths.existing(session, parent)
-    if found is not None:
-        return directory_of(found, Kind.PAGE)
+    page_path = paths.existing(session, parent)
+    if page_path is not None:
+        return directory_of(page_path, Kind.PAGE)
     folder = paths.folder(session, parent)
     if folder is None:
         raise writing.not_found(session, parent)
     return folder
 
 
-def _shown_folder(session: Session, path: str, section: str | None) -> Shown:
-    """A folder without a page file, like an empty page. Raises Failed if *path* means none."""
+def _show_folder(session: Session, path: str, section: str | None) -> Shown:
+    """Show a folder without a page file as an empty page. Raises Failed if *path* is no such folder."""
     folder = find_plain_folder(session, path)
     if folder is None:
         raise writing.not_found(session, path)
-    _asked("", section)
+    _range_of_section("", section)
     snapshot = session.catalogue.look()
     return Shown(
         content="",
@@ -274,25 +274,25 @@ def _shown_folder(session: Session, path: str, section: str | None) -> Shown:
 
 
 def _is_shown_folder(session: Session, path: str, expected: str) -> bool:
-    """Whether a page is to be made of the folder at *path* by who was shown it as an empty page."""
+    """Whether *expected* is the digest of an empty page and *path* a folder without a page file."""
     return (
         expected == NO_TEXT.hex()
         and paths.folder(session, directory_of(paths.fresh(session, path), Kind.PAGE)) is not None
     )
 
 
-def _asked(text: str, section: str | None) -> tuple[int, int]:
+def _range_of_section(text: str, section: str | None) -> tuple[int, int]:
     if section is None:
         return 0, len(text)
     try:
-        found = section_of(text, section)
+        span = section_of(text, section)
     except Missed as error:
         raise missed(error) from error
-    return found.start, found.end
+    return span.start, span.end
 
 
-def _shown_or_failed(session: Session, path: str, most: int) -> Shown | Failed:
+def _read_or_failure(session: Session, path: str, max_chars: int) -> Shown | Failed:
     try:
-        return read_page(session, path, limit=most)
+        return read_page(session, path, limit=max_chars)
     except Failed as failed:
         return failed

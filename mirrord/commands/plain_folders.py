@@ -1,4 +1,4 @@
-"""Folders without a page file: the tools for pages take them by the paths under which lists show them."""
+"""Folders without a page file, which page tools accept by the paths that lists show."""
 
 from mirrord.commands import paths
 from mirrord.commands.failure import Failed, explained, modified, page_not_found
@@ -7,11 +7,11 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind, digest_of
 from mirrord.mirror.card import Card
 
-NO_TEXT = digest_of(b"")  # what a folder has for a text
+NO_TEXT = digest_of(b"")  # digest of the empty text of a folder
 
 
 def find_plain_folder(session: Session, path: str) -> Card | None:
-    """The folder without a page file that *path* means; None: there is none."""
+    """The folder without a page file at *path*, or None."""
     with explained():
         snapshot = session.catalogue.look()
         for exactly in (True, False):
@@ -23,7 +23,7 @@ def find_plain_folder(session: Session, path: str) -> Card | None:
 
 
 def id_of_folder(session: Session, directory: str) -> str:
-    """The id by which Postgres knows the folder that is at *directory* now."""
+    """The id in Postgres of the folder at *directory*."""
     snapshot = session.catalogue.look()
     card = snapshot.find(directory)
     assert card is not None
@@ -31,7 +31,7 @@ def id_of_folder(session: Session, directory: str) -> str:
 
 
 def folder_to_change(session: Session, path: str, expected_digest: str | None) -> Card:
-    """The plain folder that is to be moved or deleted. Raises Failed for one of sources, which have their own tools."""
+    """The plain folder to move or delete. Raises Failed for a folder of sources, which has its own tools."""
     card = find_plain_folder(session, path)
     if card is None:
         raise page_not_found(path, session.catalogue.look().nearest(path))

@@ -1,4 +1,4 @@
-"""A page that gets its first child becomes the index file of its directory."""
+"""Promotion of a leaf page that gets its first child to the index file of its directory."""
 
 from mirrord.commands.relocating import Change, relocate
 from mirrord.commands.session import Session
@@ -8,16 +8,16 @@ from mirrord.mirror.tree import Tree
 
 
 def promote(session: Session, journal: Journal, path: str) -> None:
-    """Let every leaf above *path*, of which a page is to be made, be the page of its directory. Inside `writing()`."""
-    if found := renames(session.tree, path):
-        relocate(session, journal, Change(found, dict(found), {}))
+    """Turn every leaf above the new page *path* into the page of its directory, inside `writing()`."""
+    if leaf_renames := renames(session.tree, path):
+        relocate(session, journal, Change(leaf_renames, dict(leaf_renames), {}))
 
 
 def renames(tree: Tree, path: str) -> list[tuple[str, str]]:
-    """The leaves above *path*, the topmost first, each with the index file that it is to be."""
-    found = []
+    """The leaves above *path*, topmost first, each with its future index file."""
+    pairs = []
     for directory in reversed(list(lineage(parent_of(path)))):
         leaf = tree.stat(directory + SUFFIX) if tree.stat(directory) is None else None
         if leaf is not None and leaf.is_file:
-            found.append((directory + SUFFIX, f"{directory}/{INDEX_FILE}"))
-    return found
+            pairs.append((directory + SUFFIX, f"{directory}/{INDEX_FILE}"))
+    return pairs

@@ -1,4 +1,4 @@
-"""Categories and collections where commands find them: read as files say, changed under the lock of all records."""
+"""Files of categories and collections: read directly, changed under the lock of all records."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,8 +26,8 @@ _PROMISED: Mapping[str, Kind] = {  # by codes
     **dict.fromkeys(("BUSY", "CONFLICT"), "lock_error"),
     **dict.fromkeys(("UNAVAILABLE", "DISK_FULL", "REFUSED", "INVALID_PAGE"), "write_error"),
 }
-LONGEST_NAME = 60  # characters of one that is none, in a sentence
-_NAMED = 20  # names in a sentence
+LONGEST_NAME = 60  # characters of an unknown name in a sentence
+_MAX_NAMES = 20  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Shelf(Generic[V]):
     """
     All records of one kind.
 
-    several: the plural of kind. read: what a file of that name says; write: the text of a file before, None if there is
-    none, with what it is to say.
+    several: the plural of kind. read: parses a file, given name and text. write: renders a value into the old text of
+    a file; None for a new file.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Shelf(Generic[V]):
     write: Callable[[str | None, V], str]
 
     def path(self, name: str) -> str:
-        """The file of the record *name*, there or not."""
+        """Path of the file of the record *name*, which need not exist."""
         return record_path(f"{self.kind}/{name}")
 
 
@@ -55,7 +55,7 @@ COLLECTIONS = Shelf("collection", "collections", collection_of, collection_text)
 
 @dataclass(frozen=True, slots=True)
 class Kept(Generic[V]):
-    """A record as it is now."""
+    """A readable record in its current state."""
 
     path: str
     text: str
@@ -65,7 +65,7 @@ class Kept(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A record that cannot be read. problem: why, with the line. is_busy: only because somebody is writing it."""
+    """An unreadable record. problem: the reason, with the line. is_busy: it is only being written."""
 
     name: str
     problem: str
@@ -75,10 +75,10 @@ class Broken:
 @contextmanager
 def changing(session: Session) -> Iterator[Journal]:
     """
-    The journal to change records with, while nobody else does, for the length of a `with`.
+    Hold the lock of all records within a `with` block; yields the journal for changes.
 
-    What files refuse inside is a failure of one of the types agents were promised: `lock_error`, where somebody else is
-    at it for two seconds or saves in between, else `write_error`.
+    File errors inside are raised as the documented tool errors: `lock_error` if another program holds the lock for
+    two seconds or saves in between, else `write_error`.
     """
     end = time.monotonic() + RECORDS_PATIENCE
     try:
@@ -89,49 +89,53 @@ def changing(session: Session) -> Iterator[Journal]:
         ):
             yield journal
     except Failed as failed:
-        raise _promised(failed) from failed
+        raise _to_promised(failed) from failed
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         sentence = f"The file system refused: {error.strerror}."
         raise Failed("WRITE_ERROR", "write_error", sentence, "Look at `.records`, then try again.") from error
 
 
-def _promised(failed: Failed) -> Failed:
+def _to_promised(failed: Failed) -> Failed:
     kind = _PROMISED.get(failed.code, failed.kind)
     return Failed(failed.code, kind, str(failed), failed.instruction, failed.facts)
 
 
 def names(session: Session, shelf: Shelf[V]) -> list[str]:
-    """What all records of that kind are called, readable or not, sorted by name."""
+    """Names of all records of this kind, readable or not, sorted."""
     try:
         with explained():
-            found = session.tree.names(parent_of(shelf.path("x")))
+            stats = session.tree.names(parent_of(shelf.path("x")))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    paths = {file: f"{parent_of(shelf.path('x'))}/{file}" for file, stat in found.items() if stat.is_file}
-    kept = [name.partition("/")[2] for path in paths.values() if (name := name_of_record(path)) is not None]
-    return sorted(kept, key=lambda name: (key_of(name), name))
+    paths = {file: f"{parent_of(shelf.path('x'))}/{file}" for file, stat in stats.items() if stat.is_file}
+    record_names = [name.partition("/")[2] for path in paths.values() if (name := name_of_record(path)) is not None]
+    return sorted(record_names, key=lambda name: (key_of(name), name))
 
 
 def spelled(session: Session, shelf: Shelf[V], name: str) -> str | None:
-    """How the record is called that *name* means, in whatever case; None: there is none."""
-    known = names(session, shelf)
-    return name if name in known else next((one for one in known if key_of(one) == key_of(name)), None)
+    """The spelling of the record *name*, ignoring case, or None."""
+    existing = names(session, shelf)
+    return (
+        name
+        if name in existing
+        else next((candidate for candidate in existing if key_of(candidate) == key_of(name)), None)
+    )
 
 
 def find(session: Session, shelf: Shelf[V], name: str) -> Kept[V]:
-    """The record that *name* means. Raises Failed, NOT_FOUND, or UNREADABLE where somebody's edit left it broken."""
+    """The record *name*, ignoring case. Raises Failed, NOT_FOUND, or UNREADABLE for a record broken by an edit."""
     with explained():
-        found = spelled(session, shelf, name)
-        kept = load(session, shelf, found) if found is not None else None
-    if kept is None:
+        spelling = spelled(session, shelf, name)
+        record = load(session, shelf, spelling) if spelling is not None else None
+    if record is None:
         raise _not_found(session, shelf, name)
-    if isinstance(kept, Broken):
-        raise unreadable(shelf, kept)
-    return kept
+    if isinstance(record, Broken):
+        raise unreadable(shelf, record)
+    return record
 
 
 def load(session: Session, shelf: Shelf[V], name: str) -> Kept[V] | Broken | None:
-    """The record of exactly that name; None: it is gone."""
+    """The record with exactly this name, or None."""
     path = shelf.path(name)
     try:
         data, _ = session.tree.read(path, LIMIT)
@@ -144,16 +148,16 @@ def load(session: Session, shelf: Shelf[V], name: str) -> Kept[V] | Broken | Non
 
 
 def every(session: Session, shelf: Shelf[V]) -> tuple[list[Kept[V]], list[Broken]]:
-    """All records of that kind in the order of lists, and those that cannot be read."""
+    """All records of this kind in list order, and the unreadable ones."""
     with explained():
         loaded = [load(session, shelf, name) for name in names(session, shelf)]
-    found = {one.value.name: one for one in loaded if isinstance(one, Kept)}
-    broken = [one for one in loaded if isinstance(one, Broken)]
-    return [found[name] for name in in_order(one.value for one in found.values())], broken
+    readable = {record.value.name: record for record in loaded if isinstance(record, Kept)}
+    broken = [record for record in loaded if isinstance(record, Broken)]
+    return [readable[name] for name in in_order(record.value for record in readable.values())], broken
 
 
 def unreadable(shelf: Shelf[V], broken: Broken) -> Failed:
-    """A record that is not overwritten, because somebody is about to mend it."""
+    """Failure for an unreadable record, which is not overwritten because a person has to mend it."""
     path = shelf.path(broken.name)
     if broken.is_busy:
         return Failed("BUSY", "lock_error", f"{broken.problem}.", "Try again in a moment.", {"path": path})
@@ -167,18 +171,20 @@ def unreadable(shelf: Shelf[V], broken: Broken) -> Failed:
 
 
 def _not_found(session: Session, shelf: Shelf[V], name: str) -> Failed:
-    known = names(session, shelf)
+    existing = names(session, shelf)
     return Failed(
         "NOT_FOUND",
         "not_found",
         f"There is no {shelf.kind} {name[:LONGEST_NAME]!r}.",
-        listing(shelf, known, get_close_matches(name[:LONGEST_NAME], known, 3, 0.5)),
+        listing(shelf, existing, get_close_matches(name[:LONGEST_NAME], existing, 3, 0.5)),
     )
 
 
 def listing(shelf: Shelf[V], known: list[str], nearest: list[str]) -> str:
-    """What there is instead, for an instruction."""
-    meant = f"Did you mean {' or '.join(nearest)}? " if nearest else ""
-    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-    there = f"There are: {', '.join(known[:_NAMED])}{more}." if known else f"There are no {shelf.several} yet."
-    return f"{meant}{there}"
+    """Instruction that lists the existing records."""
+    suggestion = f"Did you mean {' or '.join(nearest)}? " if nearest else ""
+    remainder = f" and {len(known) - _MAX_NAMES} more" if len(known) > _MAX_NAMES else ""
+    overview = (
+        f"There are: {', '.join(known[:_MAX_NAMES])}{remainder}." if known else f"There are no {shelf.several} yet."
+    )
+    return f"{suggestion}{overview}"

@@ -1,4 +1,4 @@
-"""The commands that change something, by the names tools have: how each is run, and what it would do."""
+"""The changing commands by tool name: how to run each, and how to preview it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ class Command:
     One command.
 
     run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
-    preview: called with the same; raises Failed where run would. inputs: arguments that are paths outside the tree;
-    a request takes the bytes they have when it is made. dry: an argument that, if true, lets it change nothing.
-    idle: called with the same; what run would return where it would change nothing, so that nobody is asked; else None.
-    is_long: its run also takes `progress`, a domain.progress.Progress.
+    preview: called with the same arguments; raises Failed if run would. inputs: arguments that are paths outside the
+    tree; a request copies their bytes when it is made. dry: name of an argument that, if true, prevents changes.
+    idle: called with the same arguments; the result of run if it would change nothing, which needs no approval; else
+    None. is_long: run also takes `progress`, a domain.progress.Progress.
     """
 
     name: str
@@ -74,12 +74,12 @@ class Command:
     idle: Callable[..., Any] | None = None
 
     def call(self, session: Session, arguments: Mapping[str, Any], progress: Progress) -> Any:
-        """What its run returns; *progress* is for those that are long."""
-        more = {"progress": progress} if self.is_long else {}
-        return self.run(session, **arguments, **more)
+        """Run the command; *progress* is passed to long ones."""
+        extra = {"progress": progress} if self.is_long else {}
+        return self.run(session, **arguments, **extra)
 
 
-_ALL = (
+_ALL_COMMANDS = (
     Command("write_page", write_page, preview_write_page),
     Command("edit_page", edit_page, preview_edit_page, dry="dry_run"),
     Command("create_page", create_page, preview_create_page),
@@ -105,4 +105,4 @@ _ALL = (
     Command("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
     Command("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
 )
-COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL})
+COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL_COMMANDS})

@@ -1,4 +1,4 @@
-"""Files get other paths and links follow them, as one plan: all or none."""
+"""Moves of files together with the links to them, as one plan: all or nothing."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,12 +22,12 @@ from mirrord.mirror.plan import Plan, Rename, Rewrite
 @dataclass(frozen=True, slots=True)
 class Change:
     """
-    What is to become of a tree.
+    A planned change of a tree.
 
-    renames: of files and directories, each source and target as they are when the ones before are done.
-    pages: those it is about, by their paths before and after; they become events. titles: new ones, by paths before.
-    emptied: directories that go if nothing is left in them. links: whether they follow.
-    called: what happened to a page, by its path before, if that is more than that it moved, with further facts of it.
+    renames: of files and directories, in order; sources and targets are paths after the preceding renames.
+    pages: new paths of the moved pages by their old paths; each yields an event. titles: new titles by old paths.
+    emptied: directories to remove if empty. links: whether links follow.
+    called: event and further facts by old path of a page, instead of a plain move.
     folders: without a page file, as pages.
     """
 
@@ -40,7 +40,7 @@ class Change:
     folders: Mapping[str, str] = field(default_factory=dict)
 
     def moved(self, path: str) -> str:
-        """Where a file or directory is afterwards."""
+        """Path of a file or directory after the change."""
         for source, target in self.renames:
             if path == source or path.startswith(source + "/"):
                 path = target + path[len(source) :]
@@ -49,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Relocated:
-    """links: how many were written anew. left: pages whose links could not be, and are as they were."""
+    """Outcome of a change. links: number of rewritten links. left: pages whose links could not be rewritten."""
 
     links: int
     left: tuple[str, ...]
@@ -57,25 +57,25 @@ class Relocated:
 
 def relocate(session: Session, journal: Journal, change: Change) -> Relocated:
     """
-    Carry *change* out, inside `writing()`.
+    Carry out *change*, inside `writing()`.
 
-    Raises Failed, CONFLICT, if somebody moved something meanwhile; then nothing is changed.
+    Raises Failed, CONFLICT, and changes nothing if a file was moved concurrently.
     """
-    renames = [Rename(source, target, _inode(session, source)) for source, target in change.renames]
+    renames = [Rename(source, target, _inode_of(session, source)) for source, target in change.renames]
     texts = _Texts(session, change)
     edits = texts.changed()
-    rewrites = [_staged(session, journal, change, page, text) for page, text in edits]
-    plan = Plan(renames, rewrites, change.emptied, _note(session, change, edits))
+    rewrites = [_stage_rewrite(session, journal, change, page, text) for page, text in edits]
+    plan = Plan(renames, rewrites, change.emptied, _event_lines(session, change, edits))
     try:
-        left = relocation.carry_out(session.tree, journal, plan, texts.again)
+        skipped_pages = relocation.carry_out(session.tree, journal, plan, texts.again)
     except Stale as error:
         raise Failed("CONFLICT", "conflict", MODIFIED, f"{error} Look again, then retry.") from error
-    _remember(session, change, {page.path: (page.digest, _digest(text)) for page, text in edits})
-    return Relocated(texts.links, tuple(left))
+    _update_memory(session, change, {page.path: (page.digest, _digest_of_text(text)) for page, text in edits})
+    return Relocated(texts.links, tuple(skipped_pages))
 
 
 def links_of(session: Session, change: Change) -> int:
-    """How many links *change* would write anew."""
+    """Number of links that *change* would rewrite."""
     texts = _Texts(session, change)
     texts.changed()
     return texts.links
@@ -85,7 +85,7 @@ Edits = Sequence[tuple[writing.Page, str]]
 
 
 class _Texts:
-    """The texts of pages after one change."""
+    """Page texts after one change."""
 
     def __init__(self, session: Session, change: Change) -> None:
         self._session, self._change = session, change
@@ -95,21 +95,21 @@ class _Texts:
             session.linkage.moving(self._snapshot, dict(change.renames), change.titles) if change.links else None
         )
         self._touched = frozenset(self._moving.touched) if self._moving is not None else frozenset()
-        self._keys = self._front_matter()
+        self._keys = self._changed_keys()
         self._counts: dict[str, int] = {}
 
     @property
     def links(self) -> int:
-        """How many links were written anew."""
+        """Number of rewritten links."""
         return sum(self._counts.values())
 
     def changed(self) -> Edits:
-        """Pages whose text is another afterwards, with that text."""
+        """Pages whose text changes, with the new text."""
         paths = sorted(self._touched | self._keys.keys())
-        return [found for path in paths if (found := self._edit(path)) is not None]
+        return [edit for path in paths if (edit := self._edit_of(path)) is not None]
 
-    def _front_matter(self) -> Mapping[str, dict[str, Json]]:
-        """Keys that get another value, by the paths of pages before."""
+    def _changed_keys(self) -> Mapping[str, dict[str, Json]]:
+        """Changed front matter keys by the old paths of pages."""
         keys: dict[str, dict[str, Json]] = {path: {"title": title} for path, title in self._change.titles.items()}
         for path, card in self._snapshot.every.items():
             old = original_of(card) if self._change.links else None
@@ -120,23 +120,23 @@ class _Texts:
         return keys
 
     def again(self, path: str) -> tuple[Digest, bytes] | None:
-        """What a page that is at *path* now, and was saved meanwhile, holds and is to hold."""
+        """Digest and new bytes of a page at its new *path* after a concurrent save."""
         try:
             page = writing.read(self._session, path)
         except Failed:
             return None
-        text = self._text(self._before[path], page.text)
+        text = self._new_text(self._before[path], page.text)
         return (page.digest, text.encode()) if text != page.text else None
 
-    def _edit(self, path: str) -> tuple[writing.Page, str] | None:
-        whole = self._snapshot.read(path)  # also of a page that somebody is writing: that may be over in time
-        if whole is None or whole.text is None:
+    def _edit_of(self, path: str) -> tuple[writing.Page, str] | None:
+        content = self._snapshot.read(path)  # also a page being written: the write may end in time
+        if content is None or content.text is None:
             return None
-        page = writing.Page(path, whole.text, _digest(whole.text), whole.stat)
-        text = self._text(path, page.text)
+        page = writing.Page(path, content.text, _digest_of_text(content.text), content.stat)
+        text = self._new_text(path, page.text)
         return (page, text) if text != page.text else None
 
-    def _text(self, path: str, text: str) -> str:
+    def _new_text(self, path: str, text: str) -> str:
         if self._moving is not None and path in self._touched:
             new = self._moving.relinked(path, text)
             text, self._counts[path] = new.text, new.count
@@ -146,42 +146,42 @@ class _Texts:
         return text
 
 
-def _inode(session: Session, path: str) -> int:
-    found = session.tree.stat(path)
-    if found is None:
+def _inode_of(session: Session, path: str) -> int:
+    stat = session.tree.stat(path)
+    if stat is None:
         raise modified(path, is_gone=True)
-    return found.inode
+    return stat.inode
 
 
-def _staged(session: Session, journal: Journal, change: Change, page: writing.Page, text: str) -> Rewrite:
+def _stage_rewrite(session: Session, journal: Journal, change: Change, page: writing.Page, text: str) -> Rewrite:
     entry = writing.page_id(session, page)
     return relocation.stage(journal, change.moved(page.path), entry, page.digest, text.encode())
 
 
-def _note(session: Session, change: Change, edits: Edits) -> tuple[str, str]:
-    """The events, to be added when all is done."""
+def _event_lines(session: Session, change: Change, edits: Edits) -> tuple[str, str]:
+    """The events to append after the change."""
     lines = []
     new = {page.path: text for page, text in edits}
     for path, target in change.pages.items():
         page = writing.read(session, path)
         facts = {"page_id": str(writing.page_id(session, page)), "path": target, "old_path": path}
-        kind, more = change.called.get(path, (Type.PAGE_MOVED, {}))
-        lines.append((kind, {**facts, "digest": _digest(new.get(path, page.text)).hex(), **more}))
+        kind, extra_facts = change.called.get(path, (Type.PAGE_MOVED, {}))
+        lines.append((kind, {**facts, "digest": _digest_of_text(new.get(path, page.text)).hex(), **extra_facts}))
     for path, target in change.folders.items():
         lines.append((Type.PAGE_MOVED, {"page_id": id_of_folder(session, path), "path": target, "old_path": path}))
     for page, text in edits:
         if page.path not in change.pages:
             facts = {"page_id": str(writing.page_id(session, page)), "path": change.moved(page.path)}
-            lines.append((Type.PAGE_WRITTEN, {**facts, "digest": _digest(text).hex()}))
+            lines.append((Type.PAGE_WRITTEN, {**facts, "digest": _digest_of_text(text).hex()}))
     return events.lines(session, lines)
 
 
-def _remember(session: Session, change: Change, digests: Mapping[str, tuple[Digest, Digest]]) -> None:
-    """What this session saw, it has seen where it is now, and with the links it has now."""
+def _update_memory(session: Session, change: Change, digests: Mapping[str, tuple[Digest, Digest]]) -> None:
+    """Move what this session saw to the new paths and to the texts with new links."""
     for path in list(session.seen):
         old, new = digests.get(path, (None, None))
         session.memory.move(path, change.moved(path), new if new is not None and session.seen[path] == old else None)
 
 
-def _digest(text: str) -> Digest:
+def _digest_of_text(text: str) -> Digest:
     return digest_of(text.encode())

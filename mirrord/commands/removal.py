@@ -1,4 +1,4 @@
-"""The agent deletes pages, and brings them back from the trash."""
+"""Commands that delete pages and restore them from the trash."""
 
 import re
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ from mirrord.mirror.layout import parent_of
 from mirrord.mirror.lock import lock_for
 from mirrord.mirror.trash import Trashed
 
-_KEY = re.compile(r"[0-9a-f]{16}")
+_TRASH_ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """
-    A page that went to the trash.
+    A page moved to the trash.
 
-    trash_id: what restore_page takes. below: the same for the pages below it that went too, by their paths.
+    trash_id: argument of restore_page. below: trash ids of the deleted pages below it, by path.
     """
 
     page_id: str
@@ -44,7 +44,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A page that came back. warnings: sentences about what went with it and did not, or not as it was."""
+    """A restored page. warnings: sentences about files that were not restored, or not unchanged."""
 
     page_id: str
     path: str
@@ -54,84 +54,86 @@ class Restored:
 
 def delete_page(session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False) -> Deleted:
     """
-    Move a page to the trash, from which restore_page brings it back for 30 days.
+    Move a page to the trash; restore_page restores it for 30 days.
 
-    recursive: with the pages below it; without, a page that has some is refused. Attachments stay where they are, but
-        of a folder without a page file, which goes as a whole.
+    recursive: include the pages below it; without it, a page with children is refused. Attachments stay in place,
+        except in a folder without a page file, which is removed as a whole.
     """
     with session.writing() as journal:
         page = writing.there(session, path)
         if page is None:
             folder = doomed_folder(session, path, expected_digest, recursive=recursive)
-            entry_id, trash_id, gone = remove_folder(session, journal, folder)
-            return Deleted(entry_id, trash_id, folder.folder.path, gone)
-        children = _children(session, page, expected_digest, recursive=recursive)
-        gone = {child.path: discarding.remove_page(session, journal, child)[1] for child in reversed(children)}
+            entry_id, trash_id, trash_ids = remove_folder(session, journal, folder)
+            return Deleted(entry_id, trash_id, folder.folder.path, trash_ids)
+        children = _checked_children(session, page, expected_digest, recursive=recursive)
+        trash_ids = {child.path: discarding.remove_page(session, journal, child)[1] for child in reversed(children)}
         entry, trash_id = discarding.remove_page(session, journal, page)
         discarding.tidy(session.tree, page.path)
-        return Deleted(str(entry), trash_id, page.path, gone)
+        return Deleted(str(entry), trash_id, page.path, trash_ids)
 
 
 def preview_delete_page(
     session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
 ) -> Preview:
-    """What delete_page would do."""
+    """Preview delete_page."""
     page = writing.there(session, path)
     if page is None:
         folder = doomed_folder(session, path, expected_digest, recursive=recursive)
-        return _preview_of(f"folder {folder.folder.path}", folder.folder.path, folder.pages, folder.pages)
-    children = _children(session, page, expected_digest, recursive=recursive)
-    return _preview_of(f"page {page.path}", page.path, children, [page, *children])
+        return _preview_deletion(f"folder {folder.folder.path}", folder.folder.path, folder.pages, folder.pages)
+    children = _checked_children(session, page, expected_digest, recursive=recursive)
+    return _preview_deletion(f"page {page.path}", page.path, children, [page, *children])
 
 
-def _preview_of(what: str, path: str, children: Sequence[writing.Page], pages: Sequence[writing.Page]) -> Preview:
-    more = f" with the {len(children)} below it" if children else ""
+def _preview_deletion(
+    subject: str, path: str, children: Sequence[writing.Page], pages: Sequence[writing.Page]
+) -> Preview:
+    children_note = f" with the {len(children)} below it" if children else ""
     facts = {"path": path, "deleted_pages_count": len(pages)}
-    lines = tuple(one.path for one in pages[:MOST_LINES])
-    bases = {one.path: one.digest.hex() for one in pages}
-    return Preview(f"The {what} would go to the trash{more}.", facts, lines, bases)
+    lines = tuple(page.path for page in pages[:MOST_LINES])
+    bases = {page.path: page.digest.hex() for page in pages}
+    return Preview(f"The {subject} would go to the trash{children_note}.", facts, lines, bases)
 
 
 def restore_page(session: Session, trash_id: str, path: str | None = None) -> Restored:
     """
-    Bring a deleted page back; the pages that were below it come back by their own ids.
+    Restore a deleted page; pages below it are restored by their own trash ids.
 
-    path: where to; None: where it was. Raises Failed, EXISTS, if a page is there by now.
+    path: the target; None: its old path. Raises Failed, EXISTS, if a page exists there.
     """
     with session.writing() as journal:
-        found, text = _trashed(session, trash_id)
-        if _is_folder(found):
-            return _restored_folder(session, journal, found, trash_id, path)
-        target = _target(session, found, path)
+        trashed, text = _find_trashed(session, trash_id)
+        if _is_folder(trashed):
+            return _restore_folder(session, journal, trashed, trash_id, path)
+        target = _restore_target(session, trashed, path)
         promotion.promote(session, journal, target)
-        entry = found.label.entry
+        entry = trashed.label.entry
         try:
             digest = writing.make(session, journal, target, text, entry)
         except Stale as error:
             raise writing.is_taken(error) from error
-        trash.take_out(session.tree, found)
-        warnings = _bring_along(session, journal, trash_id, target, entry)
+        trash.take_out(session.tree, trashed)
+        warnings = _restore_followers(session, journal, trash_id, target, entry)
         facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
         events.record(session, Type.PAGE_RESTORED, facts)
         return Restored(str(entry), target, digest.hex(), tuple(warnings))
 
 
 def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
-    """What restore_page would do."""
-    found, text = _trashed(session, trash_id)
-    if _is_folder(found):
-        target = target_of_folder(session, found, path)
+    """Preview restore_page."""
+    trashed, text = _find_trashed(session, trash_id)
+    if _is_folder(trashed):
+        target = target_of_folder(session, trashed, path)
         return Preview(f"The folder {target} would come back from the trash.", {"path": target, "trash_id": trash_id})
-    target = _target(session, found, path)
+    target = _restore_target(session, trashed, path)
     facts = {"path": target, "trash_id": trash_id}
     lines = diff_lines(target, "", text)
     return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT})
 
 
-def _children(
+def _checked_children(
     session: Session, page: writing.Page, expected_digest: str | None, *, recursive: bool
 ) -> list[writing.Page]:
-    """The pages that are deleted with *page*, all unchanged as it is. Raises Failed, HAS_CHILDREN."""
+    """The pages to delete with *page*; checks that all are unchanged. Raises Failed, HAS_CHILDREN."""
     writing.check_unchanged(session, page, expected_digest)
     children = [writing.read(session, child) for child in discarding.below(session.tree, page.path)]
     if children and not recursive:
@@ -141,66 +143,70 @@ def _children(
     return children
 
 
-def _target(session: Session, found: Trashed, path: str | None) -> str:
-    """Where a page from the trash may go. Raises Failed, EXISTS."""
-    asked = path if path is not None else found.card.path if found.card is not None else ""
-    if paths.existing(session, asked) is not None:
-        raise Failed("EXISTS", "conflict", f"There is a page at {asked!r} already.", "Give another path.")
-    return paths.fresh(session, asked)
+def _restore_target(session: Session, trashed: Trashed, path: str | None) -> str:
+    """Path for a page from the trash. Raises Failed, EXISTS."""
+    wanted_path = path if path is not None else trashed.card.path if trashed.card is not None else ""
+    if paths.existing(session, wanted_path) is not None:
+        raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
+    return paths.fresh(session, wanted_path)
 
 
-def _is_folder(found: Trashed) -> bool:
-    return found.card is not None and found.card.reason == FOLDER_REASON
+def _is_folder(trashed: Trashed) -> bool:
+    return trashed.card is not None and trashed.card.reason == FOLDER_REASON
 
 
-def _restored_folder(session: Session, journal: Journal, found: Trashed, trash_id: str, path: str | None) -> Restored:
-    target = target_of_folder(session, found, path)
-    entry = restore_folder(session, journal, found, target)
-    warnings = _bring_along(session, journal, trash_id, target, found.label.entry)
+def _restore_folder(session: Session, journal: Journal, trashed: Trashed, trash_id: str, path: str | None) -> Restored:
+    target = target_of_folder(session, trashed, path)
+    entry = restore_folder(session, journal, trashed, target)
+    warnings = _restore_followers(session, journal, trash_id, target, trashed.label.entry)
     events.record(session, Type.PAGE_RESTORED, {"page_id": entry, "path": target, "trash_id": trash_id})
     return Restored(entry, target, NO_TEXT.hex(), tuple(warnings))
 
 
-def _bring_along(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:
-    """What went to the trash with the page now at *target* comes back to its place; sentences about what does not."""
+def _restore_followers(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:
+    """Restore files trashed with the page now at *target*; return sentences about those that stay."""
     warnings = []
-    for found in trash.contents_of(session.tree):
-        if found.card is None or found.card.reason != discarding.followed(trash_id):
+    for trashed in trash.contents_of(session.tree):
+        if trashed.card is None or trashed.card.reason != discarding.followed(trash_id):
             continue
-        path = found.card.path
+        path = trashed.card.path
         try:
             with lock_for(session.tree, [path]):
-                data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
+                data, _ = session.tree.read(f"{TRASH}/{trashed.name}", LIMIT)
                 session.tree.make_directories(parent_of(path))
-                replace.write(session.tree, journal, path, data, entry=found.label.entry, over=None)
+                replace.write(session.tree, journal, path, data, entry=trashed.label.entry, over=None)
         except (Stale, Damaged, Busy, Refused) as error:
             warnings.append(f"{path}, which went with this page, stays in the trash: {error}")
             continue
-        trash.take_out(session.tree, found)
-        warnings += _doubts(session, path, data, target, entry)
+        trash.take_out(session.tree, trashed)
+        warnings += _record_warnings(session, path, data, target, entry)
     return warnings
 
 
-def _doubts(session: Session, path: str, data: bytes, target: str, entry: EntryId) -> list[str]:
-    """Why a record that came back may not count for the page at *target*."""
+def _record_warnings(session: Session, path: str, data: bytes, target: str, entry: EntryId) -> list[str]:
+    """Sentences about why a restored record may not apply to the page at *target*."""
     if name_of_record(path) is None:
         return []
-    found = []
+    sentences = []
     try:
         read(Form.JSON, decode(data))
     except Damaged as error:
-        found.append(f"{path} came back, but cannot be read: {error}. Mend that file.")
+        sentences.append(f"{path} came back, but cannot be read: {error}. Mend that file.")
     cards = list(session.catalogue.look().every.values())
-    others = [one for one, owner in session.catalogue.look().ids(cards).items() if owner == entry and one != target]
+    others = [
+        other_path
+        for other_path, owner in session.catalogue.look().ids(cards).items()
+        if owner == entry and other_path != target
+    ]
     if others:
-        found.append(f"{others[0]} has the id of this page too; {path} counts for the one that keeps it.")
-    return found
+        sentences.append(f"{others[0]} has the id of this page too; {path} counts for the one that keeps it.")
+    return sentences
 
 
-def _trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:
-    found = trash.find(session.tree, trash_id) if _KEY.fullmatch(trash_id) else None
-    if found is None:
+def _find_trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:
+    trashed = trash.find(session.tree, trash_id) if _TRASH_ID.fullmatch(trash_id) else None
+    if trashed is None:
         raise Failed("NOT_IN_TRASH", "not_found", f"The trash holds nothing called {trash_id!r}.", "Use a trashId.")
     with explained():
-        data, _ = session.tree.read(f"{TRASH}/{found.name}", LIMIT)
-        return found, decode(data)
+        data, _ = session.tree.read(f"{TRASH}/{trashed.name}", LIMIT)
+        return trashed, decode(data)

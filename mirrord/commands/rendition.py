@@ -1,4 +1,4 @@
-"""What a source's page says: the text of the file it is made from, or what shows that file."""
+"""Body of a source page: the text of its original file, or an embedding of that file."""
 
 import mimetypes
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from mirrord.domain.progress import Progress
 from mirrord.errors import Damaged, Unavailable
 
 CODE = "SOURCE_NOT_IMPORTED"
-_UNSAFE = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "()<>[]| "})
+_ESCAPES = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "()<>[]| "})
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
     """
-    What the page says, below its front matter; "" where the file has no text.
+    The page below its front matter; text: "" if the file has none.
 
-    pictures: their bytes by the names in it. warnings: sentences.
+    pictures: bytes by the names used in the text. warnings: sentences.
     """
 
     text: str
@@ -33,39 +33,39 @@ class Body:
 
 
 def body_of(original: Original, progress: Progress) -> Body:
-    """The body of a page made from *original*. Raises Failed if that cannot be read."""
+    """The body of a page made from *original*. Raises Failed if the file is unreadable."""
     name, kind = original.name, original.kind
     if kind in (Kind.TEXT, Kind.MARKDOWN):
         assert original.copy is not None
-        return Body(_decoded(name, original.copy.read_bytes()), {})
+        return Body(_decode_text(name, original.copy.read_bytes()), {})
     if not kind.is_document:
         return Body("", {})
-    from mirrord.convert import documents  # noqa: PLC0415  (slow to load, which every agent's server would wait for)
+    from mirrord.convert import documents  # noqa: PLC0415  (slow to load; would delay every agent's server)
 
     assert original.copy is not None
     with TemporaryDirectory(prefix="mirrord-") as directory:
         try:
-            done = documents.convert(kind, original.copy, Path(directory), progress)
+            converted = documents.convert(kind, original.copy, Path(directory), progress)
         except Damaged as error:
             raise unreadable(name, str(error)) from error
         except Unavailable as error:
             raise Failed(
                 f"{CODE}/NO_CONVERTER", "unavailable", str(error), "Ask an operator to install them."
             ) from error
-        pictures = {one: file.read_bytes() for one, file in done.pictures.items()}
-        empty = "The document has no text; it may be a scan." if not done.text.strip() else None
-        return Body(done.text, pictures, tuple(filter(None, (_renamed(name, kind), empty))))
+        pictures = {picture: file.read_bytes() for picture, file in converted.pictures.items()}
+        empty = "The document has no text; it may be a scan." if not converted.text.strip() else None
+        return Body(converted.text, pictures, tuple(filter(None, (_type_warning(name, kind), empty))))
 
 
-def _renamed(name: str, kind: Kind) -> str | None:
-    """A warning where a file is not what its name says."""
+def _type_warning(name: str, kind: Kind) -> str | None:
+    """A warning if the type of a file differs from its name's ending."""
     ending = PurePath(name).suffix.lower()
     if ending in (f".{kind.value[1]}", "", ".htm", ".xhtml"):
         return None
-    return f"{name!r} is {kind.name}, whatever its name says, and was read as that."
+    return f"{name!r} is {kind.name} despite its name, and was read as such."
 
 
-def _decoded(name: str, data: bytes) -> str:
+def _decode_text(name: str, data: bytes) -> str:
     try:
         text = text_of(data)
     except UnicodeDecodeError:
@@ -76,7 +76,7 @@ def _decoded(name: str, data: bytes) -> str:
 
 
 def unreadable(name: str, why: str) -> Failed:
-    """A file cannot be read; why: the end of a sentence."""
+    """Failure for an unreadable file; why: the end of a sentence."""
     sentence = f"{name!r} cannot be imported: {why}."
     return Failed(
         f"{CODE}/CONVERSION_FAILED", "invalid", sentence, "Mend the file, or import another; nothing was changed."
@@ -85,22 +85,22 @@ def unreadable(name: str, why: str) -> Failed:
 
 def page_of(body: Body, original: Original, keys: Mapping[str, Json], where: str, pictures: str) -> str:
     """
-    The text of a page.
+    Render the text of a page.
 
-    keys: its front matter. where, pictures: as links from the page, where the original and the pictures are.
+    keys: its front matter. where, pictures: links from the page to the original and to the pictures.
     """
-    text = body.text.replace(f"]({PICTURES}/", f"]({quote(pictures).translate(_UNSAFE)}/")
+    text = body.text.replace(f"]({PICTURES}/", f"]({quote(pictures).translate(_ESCAPES)}/")
     if not text.strip():
-        text = f"{_shown(original, where)}\n"
+        text = f"{_embed_original(original, where)}\n"
     try:
         return with_keys(text, keys) if split(text).head else with_keys("", keys) + text
-    except Damaged:  # a front matter that nobody can read is text like any other
+    except Damaged:  # an unreadable front matter is plain text
         return with_keys("", keys) + text
 
 
-def _shown(original: Original, where: str) -> str:
-    """What shows a file that has no text, or links to it."""
-    target = quote(where, safe="/:%").translate(_UNSAFE) if "://" not in where else where
+def _embed_original(original: Original, where: str) -> str:
+    """Markdown that embeds a file without text, or links to it."""
+    target = quote(where, safe="/:%").translate(_ESCAPES) if "://" not in where else where
     label = "".join(f"\\{sign}" if sign in "\\[]" else sign for sign in original.name)
     if (mimetypes.guess_type(original.name)[0] or "").startswith("image/") and original.kind is Kind.IMAGE:
         return f"![{label}]({target})"

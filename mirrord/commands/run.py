@@ -1,4 +1,4 @@
-"""The trust gate: a command is run at once, or becomes a request that a person decides about."""
+"""The trust gate: a command runs at once, or becomes a request for a person to decide."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from mirrord.mirror.lock import records_lock
 @dataclass(frozen=True, slots=True)
 class Done:
     """
-    A command that was run. result: the command's own dataclass; of one that a person approved, its fields as JSON.
+    A command that ran. result: the command's own dataclass; after approval by a person, its fields as JSON.
     """
 
     result: Any
@@ -31,7 +31,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A command that waits. preview: summary, lines and facts."""
+    """A command that awaits a decision. preview: summary, lines and facts."""
 
     request_id: UUID
     expires_at: datetime
@@ -51,57 +51,59 @@ def run(
     progress: Progress = unobserved,
 ) -> Outcome:
     """
-    Run a command as far as it is trusted.
+    Run a command if it is trusted.
 
-    One that is not becomes a request; the same call finds it again, and once gets what became of it: later it is a new
-    request. Raises Failed as the command does, also where a person refused, or nobody decided in time.
+    Otherwise it becomes a request; repeating the call finds the request and delivers its outcome once. After that the
+    call makes a new request. Raises Failed as the command does, and after a refusal or an expired request.
 
-    consent: the bases of the preview that a person was shown, and approved, in the asker's client. progress: of a
-    command that is long, if it is run now.
+    consent: bases of the preview that a person approved in the caller's client. progress: of a long command, if it
+    runs now.
     """
     command, level = COMMANDS[name], gate.levels[name]
     if _is_trusted(gate, name, arguments):
         with told(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
-            return _run(session, command, arguments, progress)
+            return _call_command(session, command, arguments, progress)
     if consent is not None:
-        seed = _seed_of_call(_request(session, gate, name, arguments))
+        seed = _seed_of_call(_to_request(session, gate, name, arguments))
         with session.seeded(seed), told(session, {"trust": level.name, "channel": "elicitation"}):
             _check_consent(session, command, arguments, consent)
-            return _run(session, command, arguments, progress)
-    request = _request(session, gate, name, arguments)
+            return _call_command(session, command, arguments, progress)
+    request = _to_request(session, gate, name, arguments)
     with explained(), records_lock(session.tree):
-        if (known := _known(session, gate, request)) is not None:
-            return known
-    if (nothing := _idle(session, command, arguments)) is not None:
-        return Done(nothing)
-    request, answer = _previewed(session, command, request)  # not under the lock: it may take long, and take it too
+        if (earlier := _answer_of_earlier(session, gate, request)) is not None:
+            return earlier
+    if (idle_result := _idle_result(session, command, arguments)) is not None:
+        return Done(idle_result)
+    request, answer = _add_preview(
+        session, command, request
+    )  # outside the lock: it may take long, and acquires the lock itself
     with explained(), records_lock(session.tree):
-        if (known := _known(session, gate, request)) is not None:
-            return known
+        if (earlier := _answer_of_earlier(session, gate, request)) is not None:
+            return earlier
         requests.put(session.tree, request, answer)
-    return _pending(request, answer)
+    return _to_pending(request, answer)
 
 
 def question(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Preview | None:
-    """What a person has to be asked before a command is run; None: nothing, or it was asked already."""
+    """Preview to confirm with a person before a command runs; None: unnecessary, or requested already."""
     if _is_trusted(gate, name, arguments):
         return None
-    asked = _request(session, gate, name, arguments)
+    new_request = _to_request(session, gate, name, arguments)
     with explained():
         if any(
-            request.fingerprint == asked.fingerprint and answer.delivered_at is None
+            request.fingerprint == new_request.fingerprint and answer.delivered_at is None
             for request, answer in requests.all_of(session.tree)
         ):
             return None
-    if _idle(session, COMMANDS[name], arguments) is not None:
+    if _idle_result(session, COMMANDS[name], arguments) is not None:
         return None
-    with session.seeded(_seed_of_call(asked)):
+    with session.seeded(_seed_of_call(new_request)):
         return COMMANDS[name].preview(session, **arguments)
 
 
 @contextmanager
 def told(session: Session, facts: Mapping[str, object]) -> Iterator[None]:
-    """Let the events of a command say *facts* too, for the length of a `with`."""
+    """Add *facts* to the events of a command within a `with` block."""
     before, session.told = session.told, {**session.told, **facts}
     try:
         yield
@@ -114,17 +116,17 @@ def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
     return gate.levels[name] <= Trust.NOTIFY or bool(dry is not None and arguments.get(dry))
 
 
-def _idle(session: Session, command: Command, arguments: Mapping[str, Any]) -> Any:
-    """The result of a command that would change nothing; None: it would change something."""
+def _idle_result(session: Session, command: Command, arguments: Mapping[str, Any]) -> Any:
+    """The result of a command that would change nothing, or None if it would change something."""
     return command.idle(session, **arguments) if command.idle is not None else None
 
 
-def _run(session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress) -> Done:
+def _call_command(session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress) -> Done:
     return Done(command.call(session, arguments, progress))
 
 
 def _seed_of_call(request: Request) -> UUID:
-    """The same whenever a client repeats a call: between question and answer nothing is kept here."""
+    """Seed derived from the call, equal for repetitions; no state is kept between question and answer."""
     return UUID(bytes=bytes(request.fingerprint)[:16])
 
 
@@ -133,8 +135,8 @@ def _check_consent(session: Session, command: Command, arguments: Mapping[str, A
         raise Failed("CONFLICT", "conflict", MODIFIED, "Look at what is there now; if it is still right, call again.")
 
 
-def _request(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Request:
-    """Without inputs and bases: those it gets when it is known to be new."""
+def _to_request(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Request:
+    """The request without inputs and bases, which are added once it is known to be new."""
     return Request(
         id=new_id(),
         command=name,
@@ -148,37 +150,37 @@ def _request(session: Session, gate: Gate, name: str, arguments: Mapping[str, An
     )
 
 
-def _known(session: Session, gate: Gate, request: Request) -> Outcome | None:
-    """What the same call gets that was made before; None: there was none. Raises Failed, TOO_MANY_PENDING."""
-    mine = [found for found in requests.all_of(session.tree) if found[0].actor == session.actor]
-    for earlier, answer in mine:
+def _answer_of_earlier(session: Session, gate: Gate, request: Request) -> Outcome | None:
+    """Outcome of an earlier equal call, or None. Raises Failed, TOO_MANY_PENDING."""
+    own_requests = [stored for stored in requests.all_of(session.tree) if stored[0].actor == session.actor]
+    for earlier, answer in own_requests:
         if earlier.fingerprint == request.fingerprint and answer.delivered_at is None:
-            return _answered(session, earlier, answer)
-    _check_pending(gate, sum(answer.state is State.PENDING for _, answer in mine))
+            return _deliver_answer(session, earlier, answer)
+    _check_pending(gate, sum(answer.state is State.PENDING for _, answer in own_requests))
     return None
 
 
-def _previewed(session: Session, command: Command, request: Request) -> tuple[Request, Answer]:
-    """The whole request. What it depends on is what its asker was shown: should that change, it is not run."""
+def _add_preview(session: Session, command: Command, request: Request) -> tuple[Request, Answer]:
+    """The complete request and its preview. The request does not run if the bases of the preview change."""
     arguments = request.arguments
     with session.seeded(request.id):
         preview = command.preview(session, **arguments)
-    given = [name for name in command.inputs if arguments.get(name) is not None]
-    staged = {name: inputs.stage(session, str(arguments[name])) for name in given}
+    input_names = [name for name in command.inputs if arguments.get(name) is not None]
+    staged = {name: inputs.stage(session, str(arguments[name])) for name in input_names}
     request = replace(request, inputs=staged, bases=preview.bases)
     return request, Answer(expires_at=request.requested_at + LIFETIME, preview=as_facts(preview))
 
 
-def _answered(session: Session, request: Request, answer: Answer) -> Outcome:
+def _deliver_answer(session: Session, request: Request, answer: Answer) -> Outcome:
     if answer.state in (State.PENDING, State.APPROVED):
-        return _pending(request, answer)
+        return _to_pending(request, answer)
     requests.put(session.tree, request, replace(answer, delivered_at=datetime.now(UTC)))
     if answer.result is not None:
         return Done(answer.result)
-    raise _failed(request, answer)
+    raise _to_failure(request, answer)
 
 
-def _pending(request: Request, answer: Answer) -> Pending:
+def _to_pending(request: Request, answer: Answer) -> Pending:
     instruction = (
         "Nothing was changed yet: a person has to approve this, with `mirrord approvals` or in the console. Tell them, "
         "and go on with other work; the same call with the same arguments later returns what became of it."
@@ -189,26 +191,26 @@ def _pending(request: Request, answer: Answer) -> Pending:
     return Pending(request.id, expires_at, answer.preview or {}, instruction)
 
 
-def _failed(request: Request, answer: Answer) -> Failed:
-    told = answer.failure or {}
-    kind: Kind = next((one for one in KINDS if one == told.get("kind")), "conflict")
-    facts = told.get("facts")
+def _to_failure(request: Request, answer: Answer) -> Failed:
+    failure = answer.failure or {}
+    kind: Kind = next((known_kind for known_kind in KINDS if known_kind == failure.get("kind")), "conflict")
+    facts = failure.get("facts")
     return Failed(
-        str(told.get("code", answer.state.upper())),
+        str(failure.get("code", answer.state.upper())),
         kind,
-        str(told.get("sentence", f"The request to run {request.command} was {answer.state}.")),
-        str(told.get("instruction", "Ask the person before you try again.")),
+        str(failure.get("sentence", f"The request to run {request.command} was {answer.state}.")),
+        str(failure.get("instruction", "Ask the person before you try again.")),
         {**(facts if isinstance(facts, dict) else {}), "request_id": str(request.id)},
     )
 
 
 def _check_pending(gate: Gate, count: int) -> None:
-    most = gate.limits.pending
-    if most and count >= most:
+    limit = gate.limits.pending
+    if limit and count >= limit:
         raise Failed(
             "TOO_MANY_PENDING",
             "busy",
-            f"{count} requests wait for a person already; there may be {most}.",
+            f"{count} requests wait for a person already; there may be {limit}.",
             "Ask the person to decide about them with `mirrord approvals`, then try again.",
             {"pending": count},
         )

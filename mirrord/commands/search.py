@@ -1,4 +1,4 @@
-"""The agent searches the pages: by their titles and tags first, then by what they say."""
+"""Search of pages: titles and tags first, then text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from mirrord.mirror.roll import Roll
 from mirrord.mirror.searching import Behind, Hit, Hits, lines_matching
 
 MAX_RESULTS = 100
-_MAX_SKIPPED = 20  # paths that are named; more are counted
+_MAX_SKIPPED = 20  # named paths; further ones are only counted
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A page. match_line: 1 is the first line of its file; match_context: that line, or the part of it that matters."""
+    """A matching page. match_line: from 1, in its file. match_context: that line, or its relevant part."""
 
     path: str
     title: str
@@ -34,9 +34,9 @@ class SearchResult:
 @dataclass(frozen=True, slots=True)
 class SearchResults:
     """
-    Pages, each once. truncated: there are more, which next_cursor gives.
+    Matching pages, each once. truncated: next_cursor leads to more.
 
-    skipped: the first pages that could not be searched, since they are not UTF-8; skipped_count: how many there are.
+    skipped: the first pages that could not be searched because they are not UTF-8. skipped_count: number of all these.
     """
 
     results: list[SearchResult]
@@ -56,80 +56,90 @@ def search_pages(
     cursor: str | None = None,
 ) -> SearchResults:
     """
-    Search all pages, or one with what is below it.
+    Search all pages, or one page and the pages below it.
 
-    query: words and "phrases" that a page has to hold, all of them; with *regex* an expression that one of its lines
-        has to match (Rust's syntax, so none that takes for ever).
-    limit: of pages, up to 100. cursor: of an answer to the same question, to go on behind it.
+    query: words and "phrases" that must all occur in a page; with *regex*, an expression that must match one of its
+        lines (Rust's syntax, which excludes exponential run times).
+    limit: of pages, up to 100. cursor: from an answer to the same question, to continue it.
     """
-    _check(query, limit)
+    _check_query(query, limit)
     question = f"search {path} {regex} {case_sensitive} {query}"
     behind = Behind(*place_of(cursor, question)) if cursor is not None else None
     with explained():
-        search = _expression if regex else _words
+        search = _search_expression if regex else _search_words
         snapshot, roll, hits = search(session, query, path, case_sensitive, behind)
-        found = list(islice(hits, limit + 1))
+        page_hits = list(islice(hits, limit + 1))
         skipped = [card.path for card in roll.doubtful if not _is_text(snapshot, card)]
-        ids = snapshot.ids([hit.card for hit in found[:limit]])
+        ids = snapshot.ids([hit.card for hit in page_hits[:limit]])
     results = [
         SearchResult(hit.card.path, hit.card.title, hit.line, hit.context, str(ids[hit.card.path]))
-        for hit in found[:limit]
+        for hit in page_hits[:limit]
     ]
-    more = len(found) > limit
+    has_more = len(page_hits) > limit
     number = (behind.number if behind else 0) + len(results)
-    following = cursor_of(question, results[-1].path, number) if more else None
-    return SearchResults(results, more, following, skipped[:_MAX_SKIPPED], len(skipped))
+    next_cursor = cursor_of(question, results[-1].path, number) if has_more else None
+    return SearchResults(results, has_more, next_cursor, skipped[:_MAX_SKIPPED], len(skipped))
 
 
-_Search = tuple[Snapshot, Roll, Iterator[Hit]]
+_SearchParts = tuple[Snapshot, Roll, Iterator[Hit]]
 
 
-def _words(session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None) -> _Search:
+def _search_words(
+    session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None
+) -> _SearchParts:
     terms = terms_of(query, case_sensitive=case_sensitive)
     if not terms:
         raise invalid("INVALID_QUERY", "There is nothing to search for.", "Give one word or more.")
     snapshot = session.catalogue.look()
     hits = Hits(snapshot, session.grep, terms)
-    roll = _roll(session, snapshot, path)
+    roll = _roll_below(session, snapshot, path)
     return snapshot, roll, hits.among(roll, behind)
 
 
-def _expression(session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None) -> _Search:
+def _search_expression(
+    session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None
+) -> _SearchParts:
     pattern = query if case_sensitive else f"(?i){query}"
-    asked = session.grep.files(pattern)  # works while the tree is read
+    pending_files = session.grep.files(pattern)  # works while the tree is read
     snapshot = session.catalogue.look()
-    roll = _roll(session, snapshot, path)
+    roll = _roll_below(session, snapshot, path)
     try:
-        matching = asked.result()
+        matching = pending_files.result()
     except Damaged as error:
-        raise invalid("INVALID_REGEX", f"The regular expression is not valid: {_reason(error)}.", _ADVICE) from error
+        raise invalid(
+            "INVALID_REGEX", f"The regular expression is not valid: {_reason_of(error)}.", _REGEX_ADVICE
+        ) from error
     readable = {card.path: card for card in roll.readable}
     return snapshot, roll, lines_matching(snapshot, session.grep, readable, pattern, matching, behind)
 
 
-_ADVICE = "Mend it, or search for words with regex=false; look-around and back-references are not supported."
+_REGEX_ADVICE = "Mend it, or search for words with regex=false; look-around and back-references are not supported."
 
 
-def _reason(error: Damaged) -> str:
+def _reason_of(error: Damaged) -> str:
     return str(error).rpartition("error: ")[2].removeprefix("Invalid pattern: ").strip().rstrip(".")
 
 
-def _roll(session: Session, snapshot: Snapshot, path: str | None) -> Roll:
+def _roll_below(session: Session, snapshot: Snapshot, path: str | None) -> Roll:
     top = directory_card(session, snapshot, path)
     if top is None:
         return snapshot.roll
-    below = directory_of(top.path, top.kind) + "/"
-    return Roll(snapshot.cards(one for one in snapshot.pages if one == top.path or one.startswith(below)))
+    prefix = directory_of(top.path, top.kind) + "/"
+    return Roll(
+        snapshot.cards(
+            page_path for page_path in snapshot.pages if page_path == top.path or page_path.startswith(prefix)
+        )
+    )
 
 
 def _is_text(snapshot: Snapshot, card: Card) -> bool:
     if card.is_text is not None:
         return card.is_text
-    whole = snapshot.read(card.path)
-    return whole is None or whole.text is not None
+    content = snapshot.read(card.path)
+    return content is None or content.text is not None
 
 
-def _check(query: str, limit: int) -> None:
+def _check_query(query: str, limit: int) -> None:
     if len(query) > MAX_CHARACTERS or "\0" in query or "\n" in query or "\r" in query:
         raise invalid(
             "INVALID_QUERY", f"A query is one line of up to {MAX_CHARACTERS} characters.", "Search for less at once."

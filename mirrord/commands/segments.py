@@ -20,14 +20,14 @@ from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import parent_of
 from mirrord.mirror.lock import records_lock
 
-_TRIES = 5  # saves of others that may come between
+_MAX_TRIES = 5  # attempts despite concurrent saves
 
 Change = Callable[[Sequence[Segment]], Sequence[Segment]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A record as it is now. digest None: there is none."""
+class _Record:
+    """The current content of a record. digest: None if it does not exist."""
 
     data: Mapping[str, object]
     digest: Digest | None
@@ -35,7 +35,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A record of segments. count: None where it cannot be read."""
+    """A record of segments. count: None if it is unreadable."""
 
     path: str
     count: int | None
@@ -43,46 +43,46 @@ class Held:
 
 def segments_of(session: Session, page_id: UUID) -> list[Segment]:
     """
-    The segments of a page, in the order of its text; those that are detached too.
+    The segments of a page in text order, including detached ones.
 
-    Raises Failed, SEGMENTS_UNREADABLE, where somebody's edit left the record broken.
+    Raises Failed, SEGMENTS_UNREADABLE, for a record broken by an edit.
     """
-    return decoded(_load(session, path_of(page_id)).data)
+    return decoded(_load_record(session, path_of(page_id)).data)
 
 
 def base_of(session: Session, page_id: UUID) -> dict[str, str]:
-    """By its path the digest of the record of a page's segments, as a base of what depends on them; or ABSENT."""
+    """Digest of the record of a page's segments, or ABSENT, by its path: the base for a preview."""
     path = path_of(page_id)
-    digest = _load(session, path).digest
+    digest = _load_record(session, path).digest
     return {path: digest.hex() if digest is not None else ABSENT}
 
 
 def count(session: Session, page_id: UUID) -> int:
-    """How many segments a page has."""
+    """Number of segments of a page."""
     return len(segments_of(session, page_id))
 
 
 def rewrite(session: Session, journal: Journal, page_id: UUID, change: Change) -> bool:
     """
-    Let *change* say what the segments of a page are, from those there are; whether that was another thing.
+    Replace the segments of a page by *change* of the present ones; return whether they changed.
 
-    Call it inside `writing()`. It is durable when this returns. A program that does not take the lock may save between
-    reading and writing: then *change* is asked again.
+    Call it inside `writing()`. Durable on return. After a save by a program that does not take the lock, *change* is
+    called again.
     """
     path = path_of(page_id)
     with explained(), records_lock(session.tree):
-        for _ in range(_TRIES):
-            found = _load(session, path)
-            data = encoded(found.data, change(decoded(found.data)))
-            if data == found.data:
+        for _ in range(_MAX_TRIES):
+            record = _load_record(session, path)
+            data = encoded(record.data, change(decoded(record.data)))
+            if data == record.data:
                 return False
-            if _put(session, journal, path, _spelled(data), found.digest):
+            if _try_write(session, journal, path, _to_bytes(data), record.digest):
                 return True
     raise Failed("BUSY", "busy", f"{path} is saved again and again.", "Try again in a moment.")
 
 
 def held(session: Session, page_id: UUID) -> Held | None:
-    """The record of a page's segments, broken or not; None: there is none."""
+    """The record of a page's segments, readable or not; None if it does not exist."""
     path = path_of(page_id)
     try:
         with explained():
@@ -96,18 +96,18 @@ def held(session: Session, page_id: UUID) -> Held | None:
 
 
 def path_of(page_id: UUID) -> str:
-    """The file that tells of a page's segments."""
+    """Path of the record of a page's segments."""
     return record_path(f"segment/{page_id}")
 
 
-def _load(session: Session, path: str) -> _Found:
+def _load_record(session: Session, path: str) -> _Record:
     with explained():
         try:
             data, _ = session.tree.read(path, LIMIT)
         except FileNotFoundError:
-            return _Found({}, None)
+            return _Record({}, None)
     try:
-        return _Found(read(Form.JSON, decode(data)), digest_of(data))
+        return _Record(read(Form.JSON, decode(data)), digest_of(data))
     except Damaged as error:
         raise Failed(
             "SEGMENTS_UNREADABLE",
@@ -117,15 +117,15 @@ def _load(session: Session, path: str) -> _Found:
         ) from error
 
 
-def _spelled(data: Mapping[str, object]) -> bytes:
+def _to_bytes(data: Mapping[str, object]) -> bytes:
     text = canonical(data)
     if len(text) > MAX_JSON:
         raise invalid("TOO_LARGE", "These segments take more than 8 MB.", "Split the page.")
     return text.encode()
 
 
-def _put(session: Session, journal: Journal, path: str, data: bytes, over: Digest | None) -> bool:
-    """Whether the file has *data* now; False: somebody saved meanwhile, and that save is in its place."""
+def _try_write(session: Session, journal: Journal, path: str, data: bytes, over: Digest | None) -> bool:
+    """Write *data*; return False after a concurrent save, which is kept in place."""
     if over is None:
         session.tree.make_directories(parent_of(path))
     try:

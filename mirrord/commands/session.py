@@ -1,4 +1,4 @@
-"""One agent's or person's connection to one tenant: its tree, who acts, and which pages it was shown."""
+"""A connection of an agent or person to one tenant: its tree, the actor, and the pages shown to it."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -26,17 +26,16 @@ if TYPE_CHECKING:
 
 class Session:
     """
-    What commands work with. Those that only read may be run from several threads at once, beside one that writes.
+    The context of commands. Reading commands may run in several threads at once, beside one writing command.
 
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
-    writer: the name of this process's journal, a valid file name that no other process has.
-    attach_from: absolute directories below which files may be attached; kept_from: what is never, in them or not,
-        such as the data directory. The mirror's own root is always kept.
+    writer: the name of this process's journal, a valid file name unique among processes.
+    attach_from: absolute directories below which files may be attached. kept_from: paths never attached from, such as
+        the data directory; the mirror's own root is always excluded.
     sources_dir: the directory of the tree below which sources are.
-    staged: files outside the tree, by the path that names one, whose bytes were copied when a command was asked for;
-        it works with those.
-    catalogue: what pages the tree has, at any moment.
-    told: what every event that follows says beside its own data; JSON.
+    staged: files outside the tree by path, whose bytes were copied when a command was requested and are used by it.
+    catalogue: the current pages of the tree.
+    told: facts added to the data of every later event; JSON.
     """
 
     def __init__(
@@ -72,8 +71,8 @@ class Session:
 
     @property
     def linkage(self) -> "Linkage":
-        """How the pages link."""
-        from mirrord.mirror.linkage import Linkage  # noqa: PLC0415  (its parser takes long to load, and most never ask)
+        """The links between pages."""
+        from mirrord.mirror.linkage import Linkage  # noqa: PLC0415  (its parser loads slowly and is rarely needed)
 
         with self._guard:
             self._linkage = self._linkage or Linkage()
@@ -81,7 +80,7 @@ class Session:
 
     @property
     def grep(self) -> "Grep":
-        """What the pages say."""
+        """Text search over the pages."""
         from mirrord.mirror.grep import Grep  # noqa: PLC0415  (as linkage)
 
         with self._guard:
@@ -91,22 +90,22 @@ class Session:
     @contextmanager
     def writing(self, patience: float = PATIENCE) -> Iterator[Journal]:
         """
-        The journal to write with, while no other command works on this tenant.
+        Hold the write lock of this tenant; yields the journal to write with.
 
-        What dead processes left half done is finished before. Raises Failed for what files and codec refuse inside, and
-        if another command does not end within *patience* seconds.
+        Interrupted work of dead processes is finished first. Raises Failed for errors of files and codec inside, and
+        if another command holds the lock for more than *patience* seconds.
         """
         with explained(), write_lock(self.tree, patience):
             self._check_events()
-            yield self._opened()
+            yield self._open_journal()
 
     def _check_events(self) -> None:
-        """Raises Refused where what is done could not be told afterwards: then it is not done."""
+        """Raises Refused, before any change, if events could not be recorded afterwards."""
         with suppress(FileNotFoundError), self.tree.directory(FOLDER):
             pass
 
-    def _opened(self) -> Journal:
-        """Opened by the first write: reading leaves no trace."""
+    def _open_journal(self) -> Journal:
+        """The journal, opened at the first write: reading leaves no trace."""
         from mirrord.mirror import relocation  # noqa: PLC0415  (as linkage: readers start without)
         from mirrord.mirror.adoption import adopt  # noqa: PLC0415
 
@@ -120,7 +119,7 @@ class Session:
 
     @contextmanager
     def seeded(self, seed: UUID) -> Iterator[None]:
-        """For the length of a `with` new pages get ids that follow from *seed*: a preview shows those that will be."""
+        """Derive ids of new pages from *seed* within a `with` block, so that a preview shows the later ids."""
         before, self._seed = self._seed, seed
         try:
             yield
@@ -128,32 +127,32 @@ class Session:
             self._seed = before
 
     def new_page_id(self, path: str) -> EntryId:
-        """The id of a page that is made at *path*."""
+        """The id of a new page at *path*."""
         return EntryId(uuid5(self._seed, path)) if self._seed is not None else new_id()
 
     @property
     def memory(self) -> Memory:
-        """What whoever calls now was shown; over HTTP several sessions of one token share the rest."""
+        """Memory of the texts shown to the current caller; over HTTP, sessions of one token share this object."""
         return current_memory() or self._memory
 
     @property
     def seen(self) -> Mapping[str, Digest]:
-        """By path, the digest of each page as this session last saw or left it."""
+        """Digest of each page as this session last saw or wrote it, by path."""
         return self.memory.seen
 
     def saw(self, path: str, digest: Digest, *, until: int | None = None) -> None:
         """
-        This session was shown the page at *path*, or left it, with this *digest*.
+        Note that this session was shown or wrote the page at *path* with this *digest*.
 
-        until: the first character that it was not shown, though all before; None: it was shown all.
+        until: offset of the first character not shown; None: all were shown.
         """
         self.memory.note(path, digest, until)
 
     def close(self) -> None:
-        """Give tree and journal back; no command may be called afterwards."""
+        """Close tree and journal; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
-        if self._grep is not None:  # somebody searched
+        if self._grep is not None:  # opened by a search
             self._grep.close()
         self.catalogue.close()
         self.tree.close()

@@ -1,4 +1,4 @@
-"""Names beside each other: which are taken in a directory, and which a new page may get."""
+"""Names in a directory: the taken ones, and free ones for new pages."""
 
 import os
 from itertools import count
@@ -10,15 +10,15 @@ from mirrord.mirror.tree import Tree
 
 def free_name(tree: Tree, directory: str, wanted: str, fallback: str) -> str:
     """
-    A name, without `.md`, for a page called *wanted* that no page or folder in *directory* has, whatever its case.
+    A name like *wanted*, without `.md`, that no page or folder in *directory* has, ignoring case.
 
-    fallback: for a name when nothing is left of *wanted*.
+    fallback: the name if cleaning removes all of *wanted*.
     """
-    used = taken(tree, directory)
+    used_keys = taken(tree, directory)
     name = clean(wanted, fallback)
-    if name_key(name) not in used:
+    if name_key(name) not in used_keys:
         return name
-    return next(one for number in count(2) if name_key(one := numbered(name, number)) not in used)
+    return next(candidate for number in count(2) if name_key(candidate := numbered(name, number)) not in used_keys)
 
 
 def taken(tree: Tree, directory: str) -> set[str]:
@@ -31,5 +31,5 @@ def taken(tree: Tree, directory: str) -> set[str]:
 
 
 def free_path(tree: Tree, directory: str, wanted: str, fallback: str) -> str:
-    """The path of a new page's file in *directory*."""
+    """Path of the file of a new page in *directory*."""
     return page_path(directory, free_name(tree, directory, wanted, fallback))

@@ -1,4 +1,4 @@
-"""People and agents delete sources: page, segments and files go to the trash together, or none of them."""
+"""Deletion of sources: page, segments and files go to the trash together or not at all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ _CODE = "SOURCE_NOT_DELETED"
 @dataclass(frozen=True, slots=True)
 class DeletedSource:
     """
-    A source in the trash. trash_id: what restore_page takes. warnings: sentences.
+    A source in the trash. trash_id: argument of restore_page. warnings: sentences.
 
-    deleted_segments_count: 0 where the record of them cannot be read, which a warning says.
+    deleted_segments_count: 0 for an unreadable record of segments, which a warning reports.
     """
 
     success: bool
@@ -37,7 +37,7 @@ class DeletedSource:
 
 @dataclass(frozen=True, slots=True)
 class _Doomed:
-    """A source and what goes with it. record: of its segments; None: there is none."""
+    """A source to delete, with its files. record: of its segments, or None."""
 
     source: Source
     page: writing.Page
@@ -46,54 +46,54 @@ class _Doomed:
 
     @property
     def count(self) -> int:
-        """Of segments, as far as they can be counted."""
+        """Number of segments; 0 if they cannot be counted."""
         return (self.record.count or 0) if self.record is not None else 0
 
     @property
     def is_broken(self) -> bool:
-        """Whether they cannot be counted."""
+        """Whether the record of segments is unreadable."""
         return self.record is not None and self.record.count is None
 
     @property
-    def along(self) -> list[str]:
-        """The paths of what goes with the page."""
+    def companion_paths(self) -> list[str]:
+        """Paths of the files that go with the page."""
         return [*([self.record.path] if self.record is not None else []), *self.attachments]
 
 
 def delete_source(session: Session, source_id: Reference) -> DeletedSource:
     """
-    Move a source to the trash with its segments and the attachments that only it uses, such as what it was made from.
+    Move a source to the trash with its segments and the attachments that only it uses, such as its original.
 
-    restore_page brings all of it back.
+    restore_page restores all of it.
     """
     with session.writing() as journal, explained(), records_lock(session.tree):
-        doomed = _doomed(session, source_id)
+        doomed = _find_doomed(session, source_id)
         trash_id = new_key()
-        left = _carry_out(session, journal, doomed, trash_id)
+        skipped = _carry_out(session, journal, doomed, trash_id)
         session.memory.forget(doomed.page.path)
-        warnings = [f"{path} was saved just now, or is open, and stays." for path in left]
+        warnings = [f"{path} was saved just now, or is open, and stays." for path in skipped]
         if doomed.is_broken:
             warnings.append(f"{segments.path_of(doomed.source.entry)} cannot be read, and went to the trash as it is.")
         return DeletedSource(True, doomed.count, trash_id, tuple(warnings))
 
 
 def preview_delete_source(session: Session, source_id: Reference) -> Preview:
-    """What delete_source would do."""
-    doomed = _doomed(session, source_id)
+    """Preview delete_source."""
+    doomed = _find_doomed(session, source_id)
     source, count = doomed.source, doomed.count
     facts = {"source_id": source.number, "name": source.name, "path": source.path, "deleted_segments_count": count}
-    along = ["1 segment" if count == 1 else f"{count or 'no'} segments"]
-    along = ["a record of segments that cannot be read"] if doomed.is_broken else along
+    parts = ["1 segment" if count == 1 else f"{count or 'no'} segments"]
+    parts = ["a record of segments that cannot be read"] if doomed.is_broken else parts
     number = len(doomed.attachments)
-    along += [f"{number} attached file{'s' if number > 1 else ''}"] if number else []
-    sentence = f"The source {source.name!r} would go to the trash with {' and '.join(along)}."
+    parts += [f"{number} attached file{'s' if number > 1 else ''}"] if number else []
+    sentence = f"The source {source.name!r} would go to the trash with {' and '.join(parts)}."
     lines = tuple((source.path, *doomed.attachments)[:MOST_LINES])
     paths = (source.path, segments.path_of(source.entry), *doomed.attachments)
-    return Preview(sentence, facts, lines, {path: _digest(session, path) for path in paths})
+    return Preview(sentence, facts, lines, {path: _digest_or_absent(session, path) for path in paths})
 
 
-def _doomed(session: Session, source_id: Reference) -> _Doomed:
-    """Raises Failed if there is no such source, or pages are below it."""
+def _find_doomed(session: Session, source_id: Reference) -> _Doomed:
+    """The source to delete. Raises Failed if it is missing or has pages below it."""
     source = source_of(holdings(session), source_id, f"{_CODE}/NOT_FOUND")
     pages = len(discarding.below(session.tree, source.path))
     if pages:
@@ -106,25 +106,25 @@ def _doomed(session: Session, source_id: Reference) -> _Doomed:
 
 
 def _carry_out(session: Session, journal: Journal, doomed: _Doomed, trash_id: str) -> list[str]:
-    """What could not go along. Raises Failed, CONFLICT, if the page was saved meanwhile: then nothing went."""
+    """Move all to the trash; return files left. Raises Failed, CONFLICT, and moves nothing after a concurrent save."""
     source, page = doomed.source, doomed.page
     facts = {"source_id": source.number, "name": source.name, "page_id": str(source.entry), "path": source.path}
-    told = {**facts, "trash_id": trash_id, "segments_removed": doomed.count}
-    followers = {path: discarding.follower(session, path, trash_id) for path in doomed.along}
+    event_facts = {**facts, "trash_id": trash_id, "segments_removed": doomed.count}
+    followers = {path: discarding.follower(session, path, trash_id) for path in doomed.companion_paths}
     plan = Plan(
         removal=discarding.removal_of(session, page, trash_id),
-        followers=[one for one in followers.values() if one is not None],
+        followers=[removal for removal in followers.values() if removal is not None],
         emptied=discarding.directories_of(session.tree, page.path),
-        note=events.lines(session, [(Type.SOURCE_DELETED, told)]),
+        note=events.lines(session, [(Type.SOURCE_DELETED, event_facts)]),
     )
     try:
-        left = relocation.carry_out(session.tree, journal, plan, lambda _: None)
+        skipped = relocation.carry_out(session.tree, journal, plan, lambda _: None)
     except Stale:
         raise writing.changed_now(session, page.path) from None
-    busy = [path for path, one in followers.items() if one is None and session.tree.stat(path) is not None]
-    return [*left, *busy]
+    busy = [path for path, removal in followers.items() if removal is None and session.tree.stat(path) is not None]
+    return [*skipped, *busy]
 
 
-def _digest(session: Session, path: str) -> str:
+def _digest_or_absent(session: Session, path: str) -> str:
     digest = writing.digest_now(session, path)
     return digest.hex() if digest is not None else ABSENT

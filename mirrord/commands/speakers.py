@@ -1,4 +1,4 @@
-"""The agent finds out who speaks in a source, and marks each turn as a segment."""
+"""Detection of the speakers of a source; each turn becomes a segment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,17 +13,17 @@ from mirrord.domain.event import Type
 from mirrord.domain.segment import SPEAKER, Segment, actor_text, placed
 from mirrord.domain.transcript import Detection, Format
 
-DETECTED = "detected"  # a key of segments that were made here; others are not replaced here
-_SHOWN = 60  # characters of a turn in a preview
+DETECTED = "detected"  # key of segments made by this module, which replaces no others
+_MAX_TURN_CHARACTERS = 60  # characters of a turn in a preview
 
 
 @dataclass(frozen=True, slots=True)
 class Speakers:
     """
-    Who speaks in a source.
+    The speakers of a source.
 
-    speakers: in the order of their first turns; count: how many. format_used: colon, bracket or brace; None: nobody
-    speaks. occurrences: turns by speaker. segments_count: segments there are now, one a turn.
+    speakers: in the order of their first turns. count: of speakers. format_used: colon, bracket or brace; None without
+    speakers. occurrences: turns by speaker. segments_count: number of new segments, one per turn.
     """
 
     speakers: list[str]
@@ -34,99 +34,124 @@ class Speakers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A source as it is now, and what it shows."""
+class _Transcript:
+    """A source and the turns detected in it."""
 
     source: Source
     page: writing.Page
     body: str
-    found: Detection
+    detection: Detection
 
 
 def detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers:
     """
     Mark every turn of a source as a segment labelled with the speaker's name.
 
-    What was marked so before is replaced; segments of people, and of other kinds, stay. Where nobody speaks nothing
+    Earlier detected segments are replaced; segments by people and of other kinds stay. Without speakers nothing
     changes.
     """
     with session.writing() as journal:
-        asked = _asked(session, source_id, format)
-        if not asked.found.turns:
-            return _result(asked.found)
+        transcript = _read_transcript(session, source_id, format)
+        if not transcript.detection.turns:
+            return _summary_of(transcript.detection)
         maker = actor_text(session.actor.kind, session.actor.name)
-        made = [
+        new_segments = [
             placed(
-                Segment("", 0, 0, turn.name, SPEAKER, maker, others={DETECTED: True}), asked.body, turn.start, turn.end
+                Segment("", 0, 0, turn.name, SPEAKER, maker, others={DETECTED: True}),
+                transcript.body,
+                turn.start,
+                turn.end,
             )
-            for turn in asked.found.turns
+            for turn in transcript.detection.turns
         ]
-        segments.rewrite(session, journal, asked.source.entry, lambda old: _replaced(old, made))
-        done = _result(asked.found)
-        facts = {"source_id": asked.source.number, "name": asked.source.name, "page_id": str(asked.source.entry)}
-        facts |= {"path": asked.source.path, "format_used": done.format_used, "speakers": done.speakers}
-        events.record(session, Type.SPEAKERS_DETECTED, {**facts, "segments_count": done.segments_count})
-        return done
+        segments.rewrite(session, journal, transcript.source.entry, lambda old: _replace_detected(old, new_segments))
+        summary = _summary_of(transcript.detection)
+        facts = {
+            "source_id": transcript.source.number,
+            "name": transcript.source.name,
+            "page_id": str(transcript.source.entry),
+        }
+        facts |= {"path": transcript.source.path, "format_used": summary.format_used, "speakers": summary.speakers}
+        events.record(session, Type.SPEAKERS_DETECTED, {**facts, "segments_count": summary.segments_count})
+        return summary
 
 
 def nobody_speaks(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers | None:
-    """What detect_speakers returns where it finds nobody; None: somebody speaks."""
-    found = _asked(session, source_id, format).found
-    return None if found.turns else _result(found)
+    """The result of detect_speakers if it finds no speaker, else None."""
+    detection = _read_transcript(session, source_id, format).detection
+    return None if detection.turns else _summary_of(detection)
 
 
 def preview_detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Preview:
-    """What detect_speakers would do."""
-    asked = _asked(session, source_id, format)
-    done, name = _result(asked.found), asked.source.name
-    before = sum(map(_is_own, segments.segments_of(session, asked.source.entry))) if done.count else 0
-    facts = {"source_id": asked.source.number, "name": name, "speakers": done.speakers, "count": done.count}
-    facts |= {"format_used": done.format_used, "occurrences": done.occurrences}
-    facts |= {"segments_count": done.segments_count, "segments_replaced_count": before}
-    turns = "1 turn" if done.segments_count == 1 else f"{done.segments_count} turns"
-    sentence = f"In the source {name!r} {turns} of {done.count} speaker{'' if done.count == 1 else 's'} would be marked"
-    instead = f", in place of {before} marked before." if before else "."
-    bases = {asked.page.path: asked.page.digest.hex(), **segments.base_of(session, asked.source.entry)}
-    if not asked.found.turns:
+    """Preview detect_speakers."""
+    transcript = _read_transcript(session, source_id, format)
+    summary, name = _summary_of(transcript.detection), transcript.source.name
+    replaced_count = (
+        sum(map(_is_detected, segments.segments_of(session, transcript.source.entry))) if summary.count else 0
+    )
+    facts = {"source_id": transcript.source.number, "name": name, "speakers": summary.speakers, "count": summary.count}
+    facts |= {"format_used": summary.format_used, "occurrences": summary.occurrences}
+    facts |= {"segments_count": summary.segments_count, "segments_replaced_count": replaced_count}
+    turns = "1 turn" if summary.segments_count == 1 else f"{summary.segments_count} turns"
+    sentence = (
+        f"In the source {name!r} {turns} of {summary.count} speaker{'' if summary.count == 1 else 's'} would be marked"
+    )
+    ending = f", in place of {replaced_count} marked before." if replaced_count else "."
+    bases = {transcript.page.path: transcript.page.digest.hex(), **segments.base_of(session, transcript.source.entry)}
+    if not transcript.detection.turns:
         return Preview(f"Nobody speaks in the source {name!r}; nothing would change.", facts, (), bases)
-    return Preview(sentence + instead, facts, _lines(asked), bases)
+    return Preview(sentence + ending, facts, _preview_lines(transcript), bases)
 
 
-def _asked(session: Session, source_id: Reference, format: str) -> _Asked:
-    from mirrord.domain.speakers import detect  # noqa: PLC0415  (its patterns are compiled when somebody needs them)
+def _read_transcript(session: Session, source_id: Reference, format: str) -> _Transcript:
+    from mirrord.domain.speakers import detect  # noqa: PLC0415  (compiles its patterns on import)
 
     if format not in list(Format):
-        known = ", ".join(Format)
-        raise invalid("INVALID_FORMAT", f"{format!r} is no format of speakers.", f"There are {known}.")
+        formats = ", ".join(Format)
+        raise invalid("INVALID_FORMAT", f"{format!r} is no format of speakers.", f"There are {formats}.")
     source = holdings(session).source(source_id)
     if source is None:
         sentence = f"There is no source with the id {source_id}."
         raise Failed("SPEAKERS_NOT_DETECTED/NOT_FOUND", "not_found", sentence, "Use an id that list_sources shows.")
     page = writing.read(session, source.path)
     body = text_of(page.text)
-    return _Asked(source, page, body, detect(body, Format(format)))
+    return _Transcript(source, page, body, detect(body, Format(format)))
 
 
-def _result(found: Detection) -> Speakers:
-    speakers, occurrences = list(found.speakers), dict(found.occurrences)
-    return Speakers(speakers, len(speakers), found.format_used, occurrences, len(found.turns))
+def _summary_of(detection: Detection) -> Speakers:
+    speakers, occurrences = list(detection.speakers), dict(detection.occurrences)
+    return Speakers(speakers, len(speakers), detection.format_used, occurrences, len(detection.turns))
 
 
-def _is_own(segment: Segment) -> bool:
+def _is_detected(segment: Segment) -> bool:
     return segment.kind == SPEAKER and segment.others.get(DETECTED) is True
 
 
-def _replaced(old: Sequence[Segment], made: Sequence[Segment]) -> list[Segment]:
-    """The segments of others, then those *made*; one that is there already stays as it is."""
-    kept = [segment for segment in old if not _is_own(segment)]
-    known = {(one.label, one.start, one.end, one.quote): one for one in old if _is_own(one) and not one.detached}
-    same = [known.get((one.label, one.start, one.end, one.quote)) for one in made]
-    return kept + [found or replace(one, id=str(new_id())) for found, one in zip(same, made, strict=True)]
+def _replace_detected(old: Sequence[Segment], new_segments: Sequence[Segment]) -> list[Segment]:
+    """Segments not detected here, then the new ones; a new segment equal to a present one keeps the present one."""
+    other_segments = [segment for segment in old if not _is_detected(segment)]
+    present = {
+        (segment.label, segment.start, segment.end, segment.quote): segment
+        for segment in old
+        if _is_detected(segment) and not segment.detached
+    }
+    equal_segments = [
+        present.get((segment.label, segment.start, segment.end, segment.quote)) for segment in new_segments
+    ]
+    return other_segments + [
+        equal or replace(segment, id=str(new_id())) for equal, segment in zip(equal_segments, new_segments, strict=True)
+    ]
 
 
-def _lines(asked: _Asked) -> tuple[str, ...]:
-    """How often each speaks, then the first turns."""
-    counts = [f"{name}: {number}" for name, number in asked.found.occurrences.items()]
-    said = [(turn.name, " ".join(asked.body[turn.start : turn.end].split())) for turn in asked.found.turns[:MOST_LINES]]
-    turns = [f"{name} | {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}" for name, text in said]
+def _preview_lines(transcript: _Transcript) -> tuple[str, ...]:
+    """Number of turns by speaker, then the first turns."""
+    counts = [f"{name}: {number}" for name, number in transcript.detection.occurrences.items()]
+    texts = [
+        (turn.name, " ".join(transcript.body[turn.start : turn.end].split()))
+        for turn in transcript.detection.turns[:MOST_LINES]
+    ]
+    turns = [
+        f"{name} | {text[:_MAX_TURN_CHARACTERS]}{'…' if len(text) > _MAX_TURN_CHARACTERS else ''}"
+        for name, text in texts
+    ]
     return tuple([*counts[: MOST_LINES // 2], *turns][:MOST_LINES])

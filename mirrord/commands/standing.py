@@ -1,4 +1,4 @@
-"""How sync stands, as far as files tell: also where no daemon runs."""
+"""Status of synchronisation according to files, also without a running daemon."""
 
 import re
 import time
@@ -11,15 +11,15 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest
 from mirrord.mirror.heartbeat import Heartbeat
 
-LONGEST = 30.0  # seconds to wait at most
-_PAUSE = 0.01  # seconds between two looks
-_MOST = 20  # conflicts and problems in one answer
+LONGEST = 30.0  # longest wait, in seconds
+_POLL_SECONDS = 0.01  # seconds between two checks
+_MAX_LISTED = 20  # conflicts and problems in one answer
 _CONFLICT = re.compile(r" \(conflict \d{4}-\d\d-\d\d \d{6}Z [0-9a-f]{6}\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What keeps a file from being synced, or not wholly."""
+    """A reason why a file is not, or not completely, synced."""
 
     path: str
     sentence: str
@@ -28,11 +28,13 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """
-    daemon: whether one runs and works on this tenant. pending: changes it knows of and has not carried over; None: no
-    daemon. conflicts: pages that hold the other text of a conflict. halted: deletions wait for a person. sentences:
-    why nothing is synced now.
-    path, digest: of the page that was asked for, digest in hex; then problems are only its own. synced: whether
-    Postgres has that digest. other_problems: how many there are of other files.
+    The status of synchronisation.
+
+    daemon: a daemon works on this tenant. pending: changes it has not carried over yet; None without a daemon.
+    conflicts: pages with the other text of a conflict. halted: deletions await a person. sentences: reasons why
+    nothing is synced now.
+    path, digest: of the requested page, digest in hex; then problems are only its own. synced: Postgres has that
+    digest. other_problems: number of problems of other files.
     """
 
     daemon: bool
@@ -49,23 +51,27 @@ class Standing:
 
 def sync_status(session: Session, path: str | None = None, wait_seconds: float | None = None) -> Standing:
     """
-    Tell how sync stands; with *path*, whether the page as it is now is in Postgres.
+    Report the status of synchronisation; with *path*, also whether the current page is in Postgres.
 
-    wait_seconds: wait so long for that, LONGEST at most, while a daemon runs; None: do not wait.
+    wait_seconds: longest wait for that, at most LONGEST, while a daemon runs; None: do not wait.
     """
-    from mirrord.commands import writing  # noqa: PLC0415  (most ask without a page, and LONGEST is wanted by all)
+    from mirrord.commands import writing  # noqa: PLC0415  (rarely needed here, and slow to load for users of LONGEST)
 
     page = writing.find(session, path) if path is not None else None
-    synced = _wait(session, page.path, page.digest, min(wait_seconds or 0.0, LONGEST)) if page is not None else None
-    facts, alive = _facts(session)
-    problems, others = _problems(facts, page.path if page is not None else None)
+    synced = (
+        _wait_until_synced(session, page.path, page.digest, min(wait_seconds or 0.0, LONGEST))
+        if page is not None
+        else None
+    )
+    facts, alive = _read_facts(session)
+    problems, others = _select_problems(facts, page.path if page is not None else None)
     return Standing(
         daemon=alive,
         pending=facts["pending"] if alive else None,
-        conflicts=_conflicts(session),
+        conflicts=_find_conflicts(session),
         problems=problems,
         halted=bool(facts.get("halted")),
-        sentences=_sentences(session, alive=alive),
+        sentences=_read_sentences(session, alive=alive),
         path=page.path if page is not None else None,
         digest=page.digest.hex() if page is not None else None,
         synced=synced,
@@ -73,12 +79,12 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
     )
 
 
-def _wait(session: Session, path: str, digest: Digest, patience: float) -> bool:
+def _wait_until_synced(session: Session, path: str, digest: Digest, patience: float) -> bool:
     end = time.monotonic() + patience
     while not (synced := _is_synced(session, path, digest)):
-        if time.monotonic() >= end or not _facts(session)[1]:
+        if time.monotonic() >= end or not _read_facts(session)[1]:
             break
-        time.sleep(_PAUSE)
+        time.sleep(_POLL_SECONDS)
     return synced
 
 
@@ -87,30 +93,34 @@ def _is_synced(session: Session, path: str, digest: Digest) -> bool:
     return agreed is not None and agreed.digest == digest
 
 
-def _facts(session: Session) -> tuple[Mapping[str, Any], bool]:
-    """What the daemon says of this tenant, and whether it is alive."""
+def _read_facts(session: Session) -> tuple[Mapping[str, Any], bool]:
+    """The daemon's facts about this tenant, and whether it is alive."""
     heart = Heartbeat(session.tree.root.parent)
     tenants = (heart.read() or {}).get("tenants", {})
-    mine = tenants.get(session.tenant_name)
-    return mine or {}, mine is not None and heart.alive()
+    own_facts = tenants.get(session.tenant_name)
+    return own_facts or {}, own_facts is not None and heart.alive()
 
 
-def _problems(facts: Mapping[str, Any], path: str | None) -> tuple[tuple[Problem, ...], int]:
-    """Those of *path*, None: of all files; and how many of others."""
-    every = [Problem(*one) for one in facts.get("problems", [])]
-    own = [one for one in every if path in (None, one.path)]
-    return tuple(own[:_MOST]), len(every) - len(own)
+def _select_problems(facts: Mapping[str, Any], path: str | None) -> tuple[tuple[Problem, ...], int]:
+    """Problems of *path*, None: of all files; and the number of others."""
+    problems = [Problem(*problem) for problem in facts.get("problems", [])]
+    of_path = [problem for problem in problems if path in (None, problem.path)]
+    return tuple(of_path[:_MAX_LISTED]), len(problems) - len(of_path)
 
 
-def _sentences(session: Session, *, alive: bool) -> tuple[str, ...]:
-    """Only of this tenant, and without the place of the mirror on this machine."""
+def _read_sentences(session: Session, *, alive: bool) -> tuple[str, ...]:
+    """Sentences about this tenant, without the path of the mirror on this machine."""
     if not alive:
         return ("No daemon is running on this tenant: pages can be read and written, and are synced when one does.",)
-    said = (Heartbeat(session.tree.root.parent).read() or {}).get("degraded", [])
-    own = f"{session.tenant_name}: "
-    return tuple(one.removeprefix(own).replace(f"{session.tree.root}/", "") for one in said if one.startswith(own))
+    degraded = (Heartbeat(session.tree.root.parent).read() or {}).get("degraded", [])
+    prefix = f"{session.tenant_name}: "
+    return tuple(
+        sentence.removeprefix(prefix).replace(f"{session.tree.root}/", "")
+        for sentence in degraded
+        if sentence.startswith(prefix)
+    )
 
 
-def _conflicts(session: Session) -> tuple[str, ...]:
+def _find_conflicts(session: Session) -> tuple[str, ...]:
     pages = session.catalogue.look().pages
-    return tuple(islice((path for path in pages if _CONFLICT.search(path)), _MOST))
+    return tuple(islice((path for path in pages if _CONFLICT.search(path)), _MAX_LISTED))

@@ -1,4 +1,4 @@
-"""All pages of a survey, built row by row: what is kept of a row is its name."""
+"""Pages of a survey, built row by row; only the names of rows are kept in memory."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,15 +20,15 @@ from mirrord.domain.progress import Progress
 from mirrord.domain.source import SHA256, TYPE
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX
 
-_EVERY = 500  # rows between two reports
-_CASES, _TOLD = "cases", "told"  # what is built beside the sources
+_ROWS_PER_REPORT = 500  # rows between two reports
+_CASES_DIRECTORY, _EVENTS = "cases", "told"  # names in the arrival, beside the sources
 
 
 class Pages:
     """
     The pages of one survey in a load.
 
-    folder: the id of the page of its folder of sources. cases_count: how many cases were made.
+    folder: id of the page of its folder of sources. cases_count: number of cases.
     """
 
     def __init__(self, session: Session, survey: Survey, load: Load) -> None:
@@ -36,57 +36,57 @@ class Pages:
         self._survey = survey
         self._load = load
         self.folder = new_id()
-        self.sources = Sources(survey, self.folder, load.arrival, self._tell)
+        self.sources = Sources(survey, self.folder, load.arrival, self._record_event)
         self.cases_count = 0
         self._case_keys = set[str]()
         self._events_file = events.lines(session, [])[0]
-        self._told = load.arrival.stream(_TOLD)
+        self._events_stream = load.arrival.stream(_EVENTS)
 
     @property
     def told(self) -> tuple[str, str]:
-        """The file of events, and the lines to be added to it."""
-        return self._events_file, self._load.arrival.within(_TOLD)
+        """The event file, and the file with the lines to append to it."""
+        return self._events_file, self._load.arrival.within(_EVENTS)
 
     def build(self, count: int, progress: Progress) -> None:
-        """Make all pages of *count* rows."""
+        """Build all pages of *count* rows."""
         load, survey = self._load, self._survey
         load.arrival.directory(BUILT)
         load.targets[BUILT] = survey.directory
         if survey.cases is not None:
-            load.arrival.directory(_CASES)
-            load.targets[_CASES] = survey.cases
-        with ExitStack() as opened:
-            opened.callback(self._told.close)
-            opened.callback(self.sources.close)
-            self._keep()
+            load.arrival.directory(_CASES_DIRECTORY)
+            load.targets[_CASES_DIRECTORY] = survey.cases
+        with ExitStack() as cleanup:
+            cleanup.callback(self._events_stream.close)
+            cleanup.callback(self.sources.close)
+            self._write_folder_page()
             texts = TEXTS[survey.collation](self.sources)
-            for number, cells in enumerate(self._rows(), 1):
-                self._take(number, count, cells, texts)
-                if number % _EVERY == 0 or number == count:
+            for number, cells in enumerate(self._checked_rows(), 1):
+                self._write_row(number, count, cells, texts)
+                if number % _ROWS_PER_REPORT == 0 or number == count:
                     progress(number, count)
             texts.end()
-            self._tell_all(count)
+            self._record_survey(count)
 
-    def _take(self, number: int, count: int, cells: Sequence[str], texts: Texts) -> None:
+    def _write_row(self, number: int, count: int, cells: Sequence[str], texts: Texts) -> None:
         columns = self._survey.table.columns
-        given = cells[columns.identifier.index].strip() if columns.identifier else f"Row {number:0{len(str(count))}}"
-        file = free_name(given, self._case_keys) if self._survey.cases is not None else given
+        title = cells[columns.identifier.index].strip() if columns.identifier else f"Row {number:0{len(str(count))}}"
+        file = free_name(title, self._case_keys) if self._survey.cases is not None else title
         answers = [(column, cases.answer(cells[column.index])) for column in columns.texts]
-        links = texts.take(given, file, [(column, text) for column, text in answers if text])
+        links = texts.take(title, file, [(column, text) for column, text in answers if text])
         if self._survey.cases is not None:
             values = ((column.name, column.value(cells[column.index])) for column in columns.attributes)
-            self._case(given, file, {name: value for name, value in values if value is not None}, links)
+            self._write_case(title, file, {name: value for name, value in values if value is not None}, links)
 
-    def _case(self, title: str, file: str, attributes: Mapping[str, Value], links: Links) -> None:
+    def _write_case(self, title: str, file: str, attributes: Mapping[str, Value], links: Links) -> None:
         entry, survey = new_id(), self._survey.name
         keys: dict[str, Value] = {"id": str(entry), "title": title, TYPE: CASE, SURVEY: survey}
         body = cases.items((question, self._to_source(page, heading)) for question, page, heading in links)
         data = (cases.front_matter({**keys, ATTRIBUTES: attributes}) + body).encode()
-        self._load.arrival.write(f"{_CASES}/{file}{SUFFIX}", data)
+        self._load.arrival.write(f"{_CASES_DIRECTORY}/{file}{SUFFIX}", data)
         self.cases_count += 1
         path, digest = f"{self._survey.cases}/{file}{SUFFIX}", hashlib.blake2b(data, digest_size=32).hexdigest()
         facts = {"page_id": str(entry), "path": path, "digest": digest, "name": title, "survey": survey}
-        self._tell(Type.CASE_CREATED, facts)
+        self._record_event(Type.CASE_CREATED, facts)
 
     def _to_source(self, name: str, heading: str) -> str:
         """The link from a case to an answer."""
@@ -94,8 +94,8 @@ class Pages:
         ups = [".."] * (self._survey.cases.count("/") + 1)
         return cases.link([*ups, *self._survey.directory.split("/"), name + SUFFIX], heading)
 
-    def _keep(self) -> None:
-        """The folder's page, and the survey's file."""
+    def _write_folder_page(self) -> None:
+        """Write the page of the folder and the file of the survey."""
         survey, arrival = self._survey, self._load.arrival
         keys = {"id": str(self.folder), "title": survey.name, SHA256: survey.original.sha256}
         arrival.write(f"{BUILT}/{INDEX_FILE}", cases.front_matter(keys).encode())
@@ -104,20 +104,20 @@ class Pages:
             arrival.directory(f"{BUILT}/{ASSETS}")
             arrival.write(f"{BUILT}/{ASSETS}/{survey.kept}", survey.original.copy.read_bytes())
 
-    def _tell_all(self, count: int) -> None:
+    def _record_survey(self, count: int) -> None:
         survey = self._survey
         facts = {"name": survey.name, "path": survey.directory, "folder_id": number_of(self.folder)}
         facts |= {"page_id": str(self.folder), "cases_path": survey.cases, "sha256": survey.original.sha256}
         facts |= {"sources_created": self.sources.count, "cases_created": self.cases_count, "rows_processed": count}
         attributes = {column.name: column.type.value for column in survey.table.columns.attributes}
         facts |= {"source_ids": self.sources.ids, "attributes": attributes, "collation": survey.collation.value}
-        self._tell(Type.SURVEY_IMPORTED, facts)
+        self._record_event(Type.SURVEY_IMPORTED, facts)
 
-    def _tell(self, kind: Type, data: Mapping[str, object]) -> None:
-        self._told.write(events.lines(self._session, [(kind, data)])[1].encode())
+    def _record_event(self, kind: Type, data: Mapping[str, object]) -> None:
+        self._events_stream.write(events.lines(self._session, [(kind, data)])[1].encode())
 
-    def _rows(self) -> Iterator[Sequence[str]]:
+    def _checked_rows(self) -> Iterator[Sequence[str]]:
         for row in self._survey.table.rows():
             cells = widened(row, self._survey.table.columns.width)
-            assert cells is not None  # all rows were looked at
+            assert cells is not None  # all rows were checked
             yield cells

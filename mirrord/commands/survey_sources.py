@@ -1,4 +1,4 @@
-"""The sources of a survey, written as its rows come: which answers are one source."""
+"""The sources of a survey, written row by row, and the grouping of answers into sources."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -20,15 +20,15 @@ from mirrord.domain.source import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE
 from mirrord.mirror.arrival import Arrival
 from mirrord.mirror.layout import SUFFIX
 
-BUILT = "sources"  # the directory of the arrival that they are built in
-_PART = 400_000  # bytes of a source, after which its answers go on in another
-_LISTED = 100  # ids in one answer
+BUILT = "sources"  # their directory in the arrival
+_MAX_PART_BYTES = 400_000  # size of a source after which its answers continue in another
+_MAX_LISTED_IDS = 100  # ids in one answer
 
 Tell = Callable[[Type, Mapping[str, object]], None]
 
 
 class Collation(StrEnum):
-    """Which answers are one source."""
+    """Grouping of answers into sources."""
 
     PER_COLUMN = "per_column"
     PER_ROW = "per_row"
@@ -38,10 +38,10 @@ class Collation(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Survey:
     """
-    What is imported, and where it goes.
+    A survey to import, and its places in the tree.
 
-    directory: of its sources; cases: of its cases, None: it has none. kept: what its file is called in the tree; None:
-    that is too large to be kept. used: the keys of names that no new source may have.
+    directory: of its sources. cases: directory of its cases, or None. kept: name of its file in the tree; None: the
+    file is too large to be kept. used: keys of names that no new source may have.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Survey:
 
 
 class Page:
-    """A source that is being written."""
+    """A source being written."""
 
     def __init__(self, stream: BinaryIO, name: str, entry: EntryId) -> None:
         self.stream = stream
@@ -66,7 +66,7 @@ class Page:
 
     @property
     def digest(self) -> str:
-        """Of what was written, in hex."""
+        """Digest of the written bytes, in hex."""
         return self._state.hexdigest()
 
     def write(self, text: str) -> None:
@@ -78,7 +78,7 @@ class Page:
 
 
 def free_name(wanted: str, used: set[str]) -> str:
-    """A name like *wanted* whose key is not among the *used*, to which it is added."""
+    """A name like *wanted* whose key is not in *used*; adds the key to *used*."""
     name = clean(wanted, "case")
     number, free = 1, name
     while name_key(free) in used:
@@ -89,16 +89,16 @@ def free_name(wanted: str, used: set[str]) -> str:
 
 
 def titled(wanted: str, name: str) -> str:
-    """The title of what is called *wanted* and has a file called *name*: with its number, if it has one."""
+    """The title for *wanted* with the file name *name*, including the number of the file name, if any."""
     title, plain = " ".join(wanted.split()), clean(wanted, "case")
     return title + name.removeprefix(plain) if title and name.startswith(plain) else name
 
 
 class Sources:
     """
-    The sources that are made.
+    The sources of one import.
 
-    keys: of their names, and of those that they may not have. ids: the first of them, as numbers.
+    keys: of their names and of forbidden names. ids: numbers of the first sources.
     """
 
     def __init__(self, survey: Survey, folder: EntryId, arrival: Arrival, tell: Tell) -> None:
@@ -113,7 +113,7 @@ class Sources:
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
 
     def begin(self, name: str) -> Page:
-        """A new source, called like *name*."""
+        """Begin a source with a free name like *name*."""
         free = free_name(name, self.keys)
         page = Page(self._arrival.stream(f"{BUILT}/{free}{SUFFIX}"), free, new_id())
         self._open.add(page)
@@ -125,12 +125,12 @@ class Sources:
         return page
 
     def end(self, page: Page) -> None:
-        """No more goes into a source."""
+        """Finish a source."""
         page.stream.close()
         self._open.remove(page)
         number = number_of(page.entry)
         self.count += 1
-        if len(self.ids) < _LISTED:
+        if len(self.ids) < _MAX_LISTED_IDS:
             self.ids.append(number)
         path = f"{self.survey.directory}/{page.name}{SUFFIX}"
         facts = {"page_id": str(page.entry), "path": path, "digest": page.digest, "source_id": number}
@@ -138,37 +138,37 @@ class Sources:
         self._tell(Type.SOURCE_IMPORTED, {**facts, "survey": self.survey.name})
 
     def close(self) -> None:
-        """Let go of what is still open, where all of it is given up."""
+        """Close all unfinished sources of an abandoned import."""
         for page in self._open:
             page.stream.close()
 
     def to_case(self, name: str) -> str | None:
-        """The link from a source to a case; None: there are no cases."""
+        """The link from a source to a case; None without cases."""
         if self.survey.cases is None:
             return None
         ups = [".."] * (self.survey.directory.count("/") + 1)
         return cases.link([*ups, *self.survey.cases.split("/"), name + SUFFIX])
 
 
-Links = list[tuple[str, str, str]]  # of each answer: the question, the source's name, the heading there
+Links = list[tuple[str, str, str]]  # for each answer: question, name of the source, heading in the source
 
 
 class Texts:
-    """Where answers go."""
+    """Writer of answers to sources."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
 
     def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
-        """Those of one row, whose case is called *title* and is in *file*; links to them."""
+        """Write the answers of one row; return links to them. title, file: title and file name of its case."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """No more rows come."""
+        """Finish after the last row."""
 
 
 class _PerColumn(Texts):
-    """One source, or several where it grows long, of each column."""
+    """One source per column, continued in further ones when long."""
 
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources)
@@ -177,7 +177,7 @@ class _PerColumn(Texts):
     def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
         links = []
         for column, text in answers:
-            page = self._page(column)
+            page = self._open_page(column)
             page.write(f"{cases.heading(title, self.sources.to_case(file))}{text}\n\n")
             links.append((column.name, page.name, title))
         return links
@@ -186,9 +186,9 @@ class _PerColumn(Texts):
         for page in self._open.values():
             self.sources.end(page)
 
-    def _page(self, column: Column) -> Page:
+    def _open_page(self, column: Column) -> Page:
         page = self._open.get(column.index)
-        if page is not None and page.size > _PART:
+        if page is not None and page.size > _MAX_PART_BYTES:
             self.sources.end(page)
             page = None
         if page is None:
@@ -197,7 +197,7 @@ class _PerColumn(Texts):
 
 
 class _PerRow(Texts):
-    """One source of each row."""
+    """One source per row."""
 
     def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
         page = self.sources.begin(title)
@@ -211,25 +211,25 @@ class _PerRow(Texts):
 
 
 class _Single(Texts):
-    """One source, or several where it grows long, of all rows."""
+    """One source for all rows, continued in further ones when long."""
 
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources)
-        self._page: Page | None = None
+        self._open_page: Page | None = None
 
     def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
-        if self._page is not None and self._page.size > _PART:
+        if self._open_page is not None and self._open_page.size > _MAX_PART_BYTES:
             self.end()
-        page = self._page = self._page or self.sources.begin(self.sources.survey.name)
+        page = self._open_page = self._open_page or self.sources.begin(self.sources.survey.name)
         page.write(cases.heading(title, self.sources.to_case(file)))
         for column, text in answers:
             page.write(f"{cases.heading(column.name, level=3)}{text}\n\n")
         return [(column.name, page.name, title) for column, _ in answers]
 
     def end(self) -> None:
-        if self._page is not None:
-            self.sources.end(self._page)
-            self._page = None
+        if self._open_page is not None:
+            self.sources.end(self._open_page)
+            self._open_page = None
 
 
 TEXTS: Mapping[Collation, Callable[[Sources], Texts]] = {

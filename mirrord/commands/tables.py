@@ -1,4 +1,4 @@
-"""A survey's file: read twice from its beginning, first to see whether all of it can be taken in."""
+"""The file of a survey, read twice from its beginning: first to check all of it, then to import it."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ from mirrord.convert.encoding import SAMPLE, encoding_of, western
 from mirrord.errors import Damaged
 
 CODE = "SURVEY_NOT_IMPORTED"
-_LOOKED_AT = 400  # lines by which the delimiter is told
-_LISTED = 20  # faults in one message
-_SHOWN = 10  # rows of a preview
+_MAX_SAMPLE_LINES = 400  # lines used to detect the delimiter
+_MAX_LISTED_FAULTS = 20  # faults in one message
+_MAX_PREVIEW_ROWS = 10  # rows of a preview
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """How a file is to be read."""
+    """How to read a file."""
 
     file: Path
     encoding: str
@@ -30,15 +30,15 @@ class Table:
     columns: Columns
 
     def rows(self) -> Iterator[Row]:
-        """Its rows, without header and empty ones."""
+        """The rows, without header and empty rows."""
         with self.file.open(encoding=self.encoding, newline="") as stream:
-            found = (row for row in rows(stream, self.delimiter) if not row.is_empty)
-            yield from islice(found, 1 if self.has_header else 0, None)
+            filled_rows = (row for row in rows(stream, self.delimiter) if not row.is_empty)
+            yield from islice(filled_rows, 1 if self.has_header else 0, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a first look at all rows told. first: some of them. filled: by text column, how many rows have a text."""
+    """Result of the check of all rows. first: the first rows. filled: number of rows with a text, by text column."""
 
     count: int
     first: Sequence[Sequence[str]]
@@ -47,19 +47,21 @@ class Checked:
 
 def opened(file: Path, delimiter: str, mappings: Sequence[Mapping[str, object]], *, has_header: bool) -> Table:
     """
-    How to read *file*. delimiter: a name of one, the sign itself, or auto.
+    Detect how to read *file*. delimiter: its name, the sign itself, or auto.
 
-    Raises Failed for what is no table of text, and for mappings that do not fit it; then `columns` of its facts are
-    the names there are.
+    Raises Failed for a file that is no table of text, and for unsuitable mappings; then `columns` of its facts lists
+    the headers.
     """
-    encoding = _encoding(file)
+    encoding = _detect_encoding(file)
     with file.open(encoding=encoding, newline="") as stream:
-        begins = list(islice(stream, _LOOKED_AT))
-    sign = delimiter_of(begins) if delimiter == "auto" else DELIMITERS.get(delimiter, delimiter)
+        first_lines = list(islice(stream, _MAX_SAMPLE_LINES))
+    sign = delimiter_of(first_lines) if delimiter == "auto" else DELIMITERS.get(delimiter, delimiter)
     if sign not in DELIMITERS.values():
-        known = ", ".join(DELIMITERS)
-        raise invalid(f"{CODE}/INVALID_DELIMITER", f"{delimiter!r} is no delimiter.", f"Use auto, {known}.")
-    first = _first(begins, sign)
+        names_of_delimiters = ", ".join(DELIMITERS)
+        raise invalid(
+            f"{CODE}/INVALID_DELIMITER", f"{delimiter!r} is no delimiter.", f"Use auto, {names_of_delimiters}."
+        )
+    first = _first_row(first_lines, sign)
     names = headers(first, are_given=has_header)
     try:
         return Table(file, encoding, sign, has_header, names, columns_of(names, mappings))
@@ -69,17 +71,17 @@ def opened(file: Path, delimiter: str, mappings: Sequence[Mapping[str, object]],
             "invalid",
             f"The columns cannot be used: {error}.",
             "Map columns by header or index (from 0); the headers are in `columns`.",
-            {"columns": list(names), "delimiter": _name(sign), "encoding": encoding},
+            {"columns": list(names), "delimiter": _name_of_delimiter(sign), "encoding": encoding},
         ) from error
 
 
 def checked(table: Table) -> Checked:
     """
-    Look at every row. Raises Failed, listing the lines, if one does not fit.
+    Check every row. Raises Failed with the faulty lines.
 
-    What is kept of a row is its identifier, as long as this looks.
+    Only the identifiers of rows are kept in memory during the check.
     """
-    faults, seen, filled, first = _Faults(), dict[str, int](), Counter[int](), list[Sequence[str]]()
+    faults, line_by_identifier, filled, first = _Faults(), dict[str, int](), Counter[int](), list[Sequence[str]]()
     count = 0
     try:
         for row in table.rows():
@@ -88,30 +90,32 @@ def checked(table: Table) -> Checked:
                 faults.add("RAGGED_ROWS", row, f"has {len(row.cells)} cells instead of {table.columns.width}")
                 continue
             count += 1
-            if len(first) < _SHOWN:
+            if len(first) < _MAX_PREVIEW_ROWS:
                 first.append(tuple(cells))
             filled.update(column.index for column in table.columns.texts if cells[column.index].strip())
-            _check_identifier(table, row, cells, seen, faults)
+            _check_identifier(table, row, cells, line_by_identifier, faults)
             for column in table.columns.attributes:
                 _check_value(column, row, cells, faults)
     except Damaged as error:
-        raise _malformed(error) from error
+        raise _malformed_table(error) from error
     faults.raise_any()
     if not count:
         raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file, or say has_header=false.")
     return Checked(count, first, filled)
 
 
-def _check_identifier(table: Table, row: Row, cells: Sequence[str], seen: dict[str, int], faults: "_Faults") -> None:
+def _check_identifier(
+    table: Table, row: Row, cells: Sequence[str], line_by_identifier: dict[str, int], faults: "_Faults"
+) -> None:
     if table.columns.identifier is None:
         return
     name = cells[table.columns.identifier.index].strip()
     if not name:
         faults.add("MISSING_IDENTIFIER", row, "has no identifier")
-    elif name in seen:
-        faults.add("DUPLICATE_IDENTIFIER", row, f"has the identifier {name[:60]!r} of line {seen[name]}")
+    elif name in line_by_identifier:
+        faults.add("DUPLICATE_IDENTIFIER", row, f"has the identifier {name[:60]!r} of line {line_by_identifier[name]}")
     else:
-        seen[name] = row.line
+        line_by_identifier[name] = row.line
 
 
 def _check_value(column: Column, row: Row, cells: Sequence[str], faults: "_Faults") -> None:
@@ -122,56 +126,56 @@ def _check_value(column: Column, row: Row, cells: Sequence[str], faults: "_Fault
 
 
 class _Faults:
-    """Rows that do not fit; only the first are kept."""
+    """Faulty rows; only the first are kept."""
 
     def __init__(self) -> None:
         self._count = 0
         self._code = ""
         self._listed: list[dict[str, object]] = []
 
-    def add(self, code: str, row: Row, why: str) -> None:
+    def add(self, code: str, row: Row, problem: str) -> None:
         self._count += 1
         self._code = self._code or code
-        if len(self._listed) < _LISTED:
-            self._listed.append({"line": row.line, "problem": why})
+        if len(self._listed) < _MAX_LISTED_FAULTS:
+            self._listed.append({"line": row.line, "problem": problem})
 
     def raise_any(self) -> None:
         if not self._count:
             return
-        told = "; ".join(f"line {one['line']} {one['problem']}" for one in self._listed)
-        more = f"; and {self._count - len(self._listed)} more" if self._count > len(self._listed) else ""
+        problems_text = "; ".join(f"line {fault['line']} {fault['problem']}" for fault in self._listed)
+        rest_text = f"; and {self._count - len(self._listed)} more" if self._count > len(self._listed) else ""
         rows_of = "1 row does" if self._count == 1 else f"{self._count} rows do"
-        sentence = f"{rows_of} not fit: {told}{more}."
+        sentence = f"{rows_of} not fit: {problems_text}{rest_text}."
         facts = {"problems": self._listed, "problems_count": self._count}
         raise Failed(f"{CODE}/{self._code}", "invalid", sentence, "Mend those lines; nothing was imported.", facts)
 
 
-def _first(begins: Sequence[str], sign: str) -> Sequence[str]:
+def _first_row(first_lines: Sequence[str], sign: str) -> Sequence[str]:
     try:
-        found = next((row for row in rows(begins, sign) if not row.is_empty), None)
+        row_or_none = next((row for row in rows(first_lines, sign) if not row.is_empty), None)
     except Damaged as error:
-        raise _malformed(error) from error
-    if found is None:
+        raise _malformed_table(error) from error
+    if row_or_none is None:
         raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file.")
-    return found.cells
+    return row_or_none.cells
 
 
-def _malformed(error: Damaged) -> Failed:
-    return invalid(f"{CODE}/MALFORMED", f"The file is no table that can be read: {error}.", "Mend that line.")
+def _malformed_table(error: Damaged) -> Failed:
+    return invalid(f"{CODE}/MALFORMED", f"The file is not a readable table: {error}.", "Mend that line.")
 
 
-def _encoding(file: Path) -> str:
-    """The one by which all of the file can be read."""
+def _detect_encoding(file: Path) -> str:
+    """The encoding that reads the whole file."""
     with file.open("rb") as stream:
         sample = stream.read(SAMPLE + 1)
-    found = encoding_of(sample[:SAMPLE], is_whole=len(sample) <= SAMPLE)
-    for encoding in (found, western(sample), "latin-1"):
-        if _reads(file, encoding):
+    guess = encoding_of(sample[:SAMPLE], is_whole=len(sample) <= SAMPLE)
+    for encoding in (guess, western(sample), "latin-1"):
+        if _is_readable(file, encoding):
             return encoding
     raise invalid(f"{CODE}/ENCODING", "The file's letters are in no encoding that is known.", "Save it as UTF-8.")
 
 
-def _reads(file: Path, encoding: str) -> bool:
+def _is_readable(file: Path, encoding: str) -> bool:
     try:
         with file.open(encoding=encoding, newline="") as stream:
             while stream.read(SAMPLE):
@@ -181,5 +185,5 @@ def _reads(file: Path, encoding: str) -> bool:
     return True
 
 
-def _name(sign: str) -> str:
-    return next(name for name, one in DELIMITERS.items() if one == sign)
+def _name_of_delimiter(sign: str) -> str:
+    return next(name for name, known_sign in DELIMITERS.items() if known_sign == sign)

@@ -1,4 +1,4 @@
-"""How commands write pages: only over what was seen, never over what somebody saved meanwhile, and never forgotten."""
+"""Page writes of commands: only over text the session saw, never over a concurrent save, always with a kept copy."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,12 +35,12 @@ class Page:
 
     @cached_property
     def head(self) -> Head:
-        """What its front matter names."""
+        """Its front matter, parsed."""
         return head_of(self.text)
 
 
 def find(session: Session, path: str) -> Page:
-    """The page *path* means. Raises Failed if there is none, or it cannot be read."""
+    """The page at *path*. Raises Failed if it is missing or unreadable."""
     page = there(session, path)
     if page is None:
         raise not_found(session, path)
@@ -48,13 +48,13 @@ def find(session: Session, path: str) -> Page:
 
 
 def there(session: Session, path: str, *, held: bool = False) -> Page | None:
-    """The page *path* means; None if there is none. Raises Failed if it cannot be read. held: as in read()."""
-    found = paths.look(session, path)
-    return read(session, *found, held=held) if found is not None else None
+    """The page at *path*, or None. Raises Failed if it is unreadable. held: as in read()."""
+    location = paths.look(session, path)
+    return read(session, *location, held=held) if location is not None else None
 
 
 def not_found(session: Session, path: str) -> Failed:
-    """There is no such page, or only a folder; the nearest that there are."""
+    """Failure for a missing page or a folder without a page file, with the nearest existing pages."""
     if (folder := find_plain_folder(session, path)) is not None:
         sentence = f"{folder.path} is a folder without a page file."
         return Failed("PAGE_NOT_FOUND", "not_found", sentence, f"write_page at {folder.path} makes its page.")
@@ -63,70 +63,70 @@ def not_found(session: Session, path: str) -> Failed:
 
 def read(session: Session, path: str, looked: Stat | None = None, *, held: bool = False) -> Page:
     """
-    The page whose file is at *path*.
+    Read the page whose file is at *path*.
 
-    looked: what was there just now. held: also one that some program has open for writing, as it is; to show it.
+    looked: its stat from a moment ago. held: also read a file that a program has open for writing, to show it.
     """
     with explained():
         try:
             with session.tree.file(path, looked) as descriptor:
-                data, stat = _bytes(descriptor, path, held=held)
+                data, stat = _read_bytes(descriptor, path, allow_open=held)
         except FileNotFoundError:
             raise page_not_found(path) from None
         return Page(path, decode(data), digest_of(data), stat)
 
 
-def _bytes(descriptor: int, path: str, *, held: bool) -> tuple[bytes, Stat]:
+def _read_bytes(descriptor: int, path: str, *, allow_open: bool) -> tuple[bytes, Stat]:
     try:
         return contents.read(descriptor, path, LIMIT)
     except Busy:
-        if not held:
+        if not allow_open:
             raise
         return contents.read_held(descriptor, path, LIMIT)
 
 
 def page_id(session: Session, page: Page) -> EntryId:
     """
-    The id by which Postgres knows a page.
+    The id of a page in Postgres.
 
-    What the daemon noted of the file as it is now, else its own `id:`, else what was noted of the path, else of the
-    file at another path, else the id that a new file at that path gets.
+    In order: the id the daemon noted for the unchanged file, the page's own `id:`, the id noted for the path, the id
+    noted for the same file at another path, the id of a new file at this path.
     """
-    seen = session.catalogue.agreed.of([page.path]).get(page.path)
-    own = parse_id(page.head.id) if seen is None or not seen.matches(page.stat) else None
-    return own or (seen.entry if seen is not None else _moved_id(session, page.path))
+    agreed = session.catalogue.agreed.of([page.path]).get(page.path)
+    own_id = parse_id(page.head.id) if agreed is None or not agreed.matches(page.stat) else None
+    return own_id or (agreed.entry if agreed is not None else _id_after_move(session, page.path))
 
 
 def file_id(session: Session, path: str) -> EntryId:
-    """The id by which Postgres knows a file that carries none: an attachment, a record."""
-    seen = session.catalogue.agreed.of([path]).get(path)
-    return seen.entry if seen is not None else _moved_id(session, path)
+    """The id in Postgres of a file that carries none: an attachment or a record."""
+    agreed = session.catalogue.agreed.of([path]).get(path)
+    return agreed.entry if agreed is not None else _id_after_move(session, path)
 
 
-def _moved_id(session: Session, path: str) -> EntryId:
+def _id_after_move(session: Session, path: str) -> EntryId:
     with explained():
         moved = moved_entries(session.tree, session.catalogue.agreed, [path])
     return moved.get(path) or id_of_path(session.tenant_id, path)
 
 
 def check_unchanged(session: Session, page: Page, expected: str | None) -> None:
-    """Raises Failed, CONFLICT, unless *page* is as this session, or else whoever gave *expected*, last saw it."""
-    seen = _digest(expected) if expected is not None else session.seen.get(page.path)
-    if seen is not None and seen != page.digest:
+    """Raises Failed, CONFLICT, unless *page* has the digest *expected*, or without one the digest last seen here."""
+    last_digest = _to_digest(expected) if expected is not None else session.seen.get(page.path)
+    if last_digest is not None and last_digest != page.digest:
         raise modified(page.path)
 
 
 def check_seen(session: Session, page: Page, expected: str | None) -> None:
-    """The same, and Failed, READ_FIRST, unless this session was shown all of *page* as it is now."""
+    """As check_unchanged(); also raises Failed, READ_FIRST, unless this session was shown all of the current page."""
     check_unchanged(session, page, expected)
     memory = session.memory
     if memory.was_shown(page.path, page.digest) if expected is not None else memory.may_replace(page.path):
         return
-    raise _unread(page.path, is_known=expected is None and memory.was_shown(page.path, page.digest))
+    raise _read_first(page.path, is_known=expected is None and memory.was_shown(page.path, page.digest))
 
 
-def _unread(path: str, *, is_known: bool) -> Failed:
-    """is_known: the text of now was shown, but another mind behind the same session may have an older one."""
+def _read_first(path: str, *, is_known: bool) -> Failed:
+    """is_known: the current text was shown, but another client of this session may know an older one."""
     if is_known:
         sentence = f"{path} exists, and it is not sure that you know its newest text."
         instruction = "Give the expectedDigest that read_page or edit_page returned with the text that you change."
@@ -140,9 +140,9 @@ def overwrite(
     session: Session, journal: Journal, page: Page, text: str, *, part: bool = False
 ) -> tuple[EntryId, Digest]:
     """
-    Make *text*, which keeps the page's id, the whole of *page*; id and digest. Call it inside `writing()`.
+    Replace the text of *page* with *text*, keeping the page's id; return id and digest. Call it inside `writing()`.
 
-    part: the session gave a part of the text only.
+    part: the session supplied only a part of the text.
     """
     text = kept_id(page, text)
     data = encoded(text)
@@ -150,8 +150,8 @@ def overwrite(
     if digest != page.digest:
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         try:
-            with events.recording(session, Type.PAGE_WRITTEN, facts) as told:
-                put(session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, told)
+            with events.recording(session, Type.PAGE_WRITTEN, facts) as record_event:
+                put(session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, record_event)
         except Stale:
             raise changed_now(session, page.path) from None
     if part:
@@ -163,9 +163,9 @@ def overwrite(
 
 def make(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Digest:
     """
-    A new page at *path*; the digest. Call it inside `writing()`, and record what happened.
+    Create a page at *path* and return its digest. Call it inside `writing()`, and record the event.
 
-    Raises Stale if something is there by now.
+    Raises Stale if a file exists there.
     """
     data = encoded(text)
     digest = digest_of(data)
@@ -175,23 +175,25 @@ def make(session: Session, journal: Journal, path: str, text: str, entry: EntryI
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a page. Raises Failed for what no page can hold."""
+    """Encode a page. Raises Failed for half characters, NUL and excessive size."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
-        raise invalid("INVALID_PAGE", f"Character {error.start} of the text is half a character.", _MEND) from None
+        raise invalid(
+            "INVALID_PAGE", f"Character {error.start} of the text is half a character.", _OMIT_CHARACTER
+        ) from None
     if "\0" in text:
-        raise invalid("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _MEND)
+        raise invalid("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _OMIT_CHARACTER)
     if len(data) > LIMIT:
         raise invalid("TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {LIMIT}.", "Split the page.")
     return data
 
 
-_MEND = "Write the text without it."
+_OMIT_CHARACTER = "Write the text without it."
 
 
 def check_front_matter(text: str, before: str = "") -> None:
-    """Raises Failed if the front matter of *text* cannot be read, unless that was so *before*."""
+    """Raises Failed if the front matter of *text* is unreadable and that of *before* was not."""
     source = source_of(text)
     if not source or source == source_of(before):
         return
@@ -210,11 +212,11 @@ def put(
     told: replace.Beside = replace.nothing,
 ) -> None:
     """
-    Make *data*, which *label* tells of, the whole of a file, and keep a copy of it. Call it inside `writing()`.
+    Replace a file with *data*, described by *label*, and keep a copy. Call it inside `writing()`.
 
     seen, told: `seen` and `beside` of replace.write().
 
-    Raises Stale if the file is not what was to be replaced, and Failed, CONFLICT, if somebody saved at that moment.
+    Raises Stale if the file is not the expected one, and Failed, CONFLICT, after a save at the same moment.
     """
     with explained(), copies.kept(journal, label, data):
         if label.expected is None:
@@ -227,42 +229,42 @@ def put(
 
 
 def _give_way(session: Session, journal: Journal, path: str, save: replace.Displaced, label: Label) -> None:
-    """Somebody's save came between: it gets its place back; if that fails it is in the journal, and taken in."""
+    """Put a concurrent save back in place and raise; if that fails, the journal holds it and the daemon imports it."""
     assert label.new is not None
     replace.retract(session.tree, journal, path, save, ours=label.new)
     raise modified(path, is_gone=save.data is None)
 
 
 def kept_id(page: Page, text: str) -> str:
-    """*text* with the UUID in `id:` that the page has; a key of the user's own is the text's."""
+    """*text* with the UUID in `id:` of the page; a key of the user's own stays as in *text*."""
     if source_of(text) == source_of(page.text):
         return text
-    shown = page.head.id
-    if parse_id(shown) is None or head_of(text).id == shown:
+    page_key = page.head.id
+    if parse_id(page_key) is None or head_of(text).id == page_key:
         return text
     try:
-        return with_keys(text, {"id": shown})
+        return with_keys(text, {"id": page_key})
     except Damaged as error:
         raise invalid("INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it.") from error
 
 
-def _digest(expected: str) -> Digest:
+def _to_digest(expected: str) -> Digest:
     try:
-        found = bytes.fromhex(expected)
+        digest = bytes.fromhex(expected)
     except ValueError:
-        found = b""
-    if len(found) != 32:
+        digest = b""
+    if len(digest) != 32:
         raise invalid("INVALID_DIGEST", f"{expected!r} is no digest.", "Use the digest that a read or write returned.")
-    return Digest(found)
+    return Digest(digest)
 
 
 def changed_now(session: Session, path: str) -> Failed:
-    """The page was changed, or went, at this very moment."""
+    """Failure for a page that was changed or removed at this moment."""
     return modified(path, is_gone=digest_now(session, path) is None)
 
 
 def digest_now(session: Session, path: str) -> Digest | None:
-    """What a file holds at this moment; None: it is gone, or being written."""
+    """Digest of a file at this moment; None if it is missing or being written."""
     try:
         return session.tree.digest(path)[0]
     except (Busy, Refused, OSError):
@@ -270,5 +272,5 @@ def digest_now(session: Session, path: str) -> Digest | None:
 
 
 def is_taken(error: Stale) -> Failed:
-    """A page was to be made where one is."""
+    """Failure for the creation of a page where one exists."""
     return Failed("EXISTS", "conflict", str(error), "Read that page, or use another name.")

@@ -223,7 +223,7 @@ def test_a_link_in_the_mirror_leads_nowhere(session: Session, root: Path, vault:
 def test_a_full_disk_is_told_and_the_next_import_goes_on(
     session: Session, root: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirrord.commands.carrying._BATCH", 2)
+    monkeypatch.setattr("mirrord.commands.carrying._BATCH_FILES", 2)
     original, calls = kernel.write, [0]
 
     def full(descriptor: int, data: bytes) -> None:
