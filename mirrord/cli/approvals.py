@@ -1,4 +1,4 @@
-"""`approvals`: what agents asked for and a person decides about. `notifications`: what they did without asking."""
+"""`mirrord approvals`: requests of agents that need a decision. `mirrord notifications`: changes made without one."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -25,16 +25,16 @@ _SHOWN = 200  # characters of an argument
 
 @click.group()
 def approvals() -> None:
-    """What agents ask for: look at it, approve it, reject it."""
+    """List, show, approve and reject requests of agents."""
 
 
 @approvals.command("list")
 @configured
 @tenant_option
-@click.option("--all", "everything", is_flag=True, help="Also what was decided about.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--all", "everything", is_flag=True, help="Include requests that are already decided.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def listed(config: Config, tenant: str | None, everything: bool, as_json: bool) -> None:
-    """What waits for you."""
+    """List the requests that wait for a decision."""
 
     async def work() -> list[Stored]:
         async with _opened(config, tenant) as (connection, one):
@@ -56,9 +56,9 @@ def listed(config: Config, tenant: str | None, everything: bool, as_json: bool) 
 @configured
 @tenant_option
 @click.argument("request_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> None:
-    """What the request ID would do, or what became of it. The beginning of an id is enough."""
+    """Show the effect or outcome of the request ID. The first characters of an id are enough."""
 
     async def work() -> Stored:
         async with _opened(config, tenant) as (connection, one):
@@ -76,13 +76,13 @@ def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> 
 @tenant_option
 @click.argument("request_ids", metavar="[ID]...", nargs=-1)
 @click.option(
-    "--all", "everything", is_flag=True, help="All proposals that wait; what needs REQUIRE is never among them."
+    "--all", "everything", is_flag=True, help="Approve all pending proposals, except requests of the level REQUIRE."
 )
-@click.option("--reason", help="Kept with the decision.")
+@click.option("--reason", help="Reason, stored with the decision.")
 def approve(
     config: Config, tenant: str | None, request_ids: Sequence[str], everything: bool, reason: str | None
 ) -> None:
-    """Let the requests ID be carried out."""
+    """Approve the requests ID; the daemon then executes them."""
     if bool(request_ids) == everything:
         raise UserError("Name requests, or say --all; `mirrord approvals list` shows what waits.")
     done, left = run(_decided(config, tenant, request_ids, approve=True, reason=reason))
@@ -97,9 +97,9 @@ def approve(
 @configured
 @tenant_option
 @click.argument("request_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--reason", help="Told to whoever asked.")
+@click.option("--reason", help="Reason, sent to the requester.")
 def reject(config: Config, tenant: str | None, request_ids: Sequence[str], reason: str | None) -> None:
-    """Refuse the requests ID; whoever asked is told why."""
+    """Reject the requests ID; the requester receives the reason."""
     done, _ = run(_decided(config, tenant, request_ids, approve=False, reason=reason))
     for stored in done:
         click.echo(f"Rejected: {harmless(stored.preview['summary'])}")
@@ -108,10 +108,10 @@ def reject(config: Config, tenant: str | None, request_ids: Sequence[str], reaso
 @click.command()
 @configured
 @tenant_option
-@click.option("--read", is_flag=True, help="Then let them count as read.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--read", is_flag=True, help="Mark the printed notifications as read.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def notifications(config: Config, tenant: str | None, read: bool, as_json: bool) -> None:
-    """What agents did without asking, and you were not told of yet."""
+    """List unread notifications. They report changes that agents made without approval."""
 
     async def work() -> list[Notice]:
         async with _opened(config, tenant) as (connection, one):
@@ -135,7 +135,7 @@ def notifications(config: Config, tenant: str | None, read: bool, as_json: bool)
 async def _decided(
     config: Config, tenant: str | None, names: Sequence[str], *, approve: bool, reason: str | None
 ) -> tuple[list[Stored], list[Stored]]:
-    """What was decided about, and what waits on; without *names* all that may be approved together."""
+    """The decided and the remaining requests; without *names* decide all that can be approved together."""
     async with _opened(config, tenant) as (connection, one):
         pending = await rows.listed(connection, one, None if names else [State.PENDING])
         chosen = [_chosen(pending, name) for name in names] or [one for one in pending if not _is_required(one)]
@@ -146,7 +146,7 @@ async def _decided(
 
 @asynccontextmanager
 async def _opened(config: Config, tenant: str | None) -> AsyncIterator[tuple[Connection, TenantId]]:
-    """A transaction of the tenant's, by whoever runs the command."""
+    """A transaction of the tenant, with the operating person as the actor."""
     async with app.opened(config) as database:
         _, one = await the_tenant(database, config, tenant)
         async with database.transaction(one, actor=the_person()) as connection:

@@ -1,4 +1,4 @@
-"""`mirrord backup`: tenants kept in a directory with their history, compared with what they were, and brought back."""
+"""`mirrord backup`: create, list, verify and restore backups of tenants with their history."""
 
 import json
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _SHOWN = 20  # files, for people
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A new backup, and those that were let go for it; obstacle: why old objects stay, None: they went, too."""
+    """A new backup and the old ones removed for it. obstacle: why old objects stay; None: they were removed."""
 
     made: Made
     gone: Sequence[Listed]
@@ -43,20 +43,20 @@ class _Done:
 
 @click.group()
 def backup() -> None:
-    """Tenants with their whole history in a directory: create, list, verify, restore."""
+    """Create, list, verify and restore backups of tenants."""
 
 
 @backup.command()
 @configured
 @tenant_option
 @_DIRECTORY
-@click.option("--keep", type=click.IntRange(1), help="Afterwards let all but the newest N of each tenant go.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--keep", type=click.IntRange(1), help="Remove all but the newest N backups of each tenant.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def create(config: Config, tenant: str | None, directory: Path, keep: int | None, as_json: bool) -> int:
     """
-    Keep every tenant, or one, in DIR as it is now; what earlier backups have is not stored again.
+    Back up every tenant, or one, to DIR. Objects of earlier backups are not stored again.
 
-    Exit code 1: files of the mirror could not be read, or old objects not be removed; all else is kept.
+    Exit code 1: some files of the mirror could not be read, or old objects not removed; the backup has the rest.
     """
     backups = Backups(directory.absolute())
 
@@ -83,9 +83,9 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
 @backup.command("list")
 @_DIRECTORY
 @click.option("--tenant", help="Only those of this tenant.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_backups(directory: Path, tenant: str | None, as_json: bool) -> None:
-    """The backups in DIR, the oldest of each tenant first."""
+    """List the backups in DIR, the oldest of each tenant first."""
     backups = Backups(directory.absolute())
     with backups.reading():
         found = backups.listed(tenant)
@@ -99,10 +99,10 @@ def list_backups(directory: Path, tenant: str | None, as_json: bool) -> None:
 @backup.command()
 @_DIRECTORY
 @click.option("--tenant", help="Only those of this tenant.")
-@click.option("--number", type=int, help="Only the one of this number.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--number", type=int, help="Verify only the backup of this number.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(directory: Path, tenant: str | None, number: int | None, as_json: bool) -> int:
-    """Read all that the backups in DIR are made of. Exit code 1 if anything is damaged or gone."""
+    """Read all objects of the backups in DIR. Exit code 1 if an object is damaged or missing."""
     backups = Backups(directory.absolute())
     with backups.reading(), bar("Reading") as progress:
         chosen = [one for one in backups.listed(tenant) if number in (None, one.number)]
@@ -120,17 +120,17 @@ def verify(directory: Path, tenant: str | None, number: int | None, as_json: boo
 @backup.command()
 @configured
 @_DIRECTORY
-@click.option("--tenant", help="Which, if DIR holds backups of several.")
-@click.option("--number", type=int, help="Which backup; default: the newest.")
-@click.option("--as", "name", help="As a new tenant of this name, with an id of its own.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--tenant", help="Tenant to restore; required if DIR holds backups of several.")
+@click.option("--number", type=int, help="Number of the backup; default: the newest.")
+@click.option("--as", "name", help="Restore as a new tenant of this name, with a new id.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def restore(
     config: Config, directory: Path, tenant: str | None, number: int | None, name: str | None, as_json: bool
 ) -> None:
     """
-    Bring a tenant back from DIR, with its history, into a database that does not have it.
+    Restore a tenant with its history from DIR.
 
-    The next `mirrord up` writes its tree. Nothing is stored unless every object of the backup is whole.
+    The database must not contain it. The next `mirrord up` writes its tree. Nothing is restored if any object of the backup is damaged.
     """
     backups = Backups(directory.absolute())
 
@@ -174,7 +174,7 @@ async def _create(
 
 
 def _one(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> Listed:
-    """The backup that is meant. Raises UserError if there is none, or several tenants might be meant."""
+    """The newest matching backup. Raises UserError if none matches, or backups of several tenants do."""
     found = [one for one in backups.listed(tenant) if number in (None, one.number)]
     names = sorted({one.tenant for one in found})
     if not found:
@@ -268,7 +268,7 @@ def _tell_checked(found: Sequence[Checked]) -> None:
         for damage in one.damages:
             click.echo(f"         {damage}")
     if any(one.damages for one in found):
-        click.echo("Remove damaged objects: the next `mirrord backup create` stores anew what it finds again.")
+        click.echo("Remove damaged objects: the next `mirrord backup create` stores what it finds again.")
 
 
 def _tell_restored(manifest: Manifest, name: str, done: Restored) -> None:

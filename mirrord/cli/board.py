@@ -1,4 +1,4 @@
-"""What a person sees of a mirrord at work: one picture for `mirrord up` and `mirrord status`."""
+"""The status board of `mirrord up` and `mirrord status`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from mirrord.domain.untaken import describe, remedy
 Found = Mapping[str, Any]
 
 WIDE = 160  # columns of a terminal; all of a tenant fits into a line
-MOST_TENANTS = 20  # shown live; those first of which something waits
-LATELY = 6
+MOST_TENANTS = 20  # in the live view; those with pending changes first
+LATELY = 6  # recent changes shown
 _COLOURS = {
     "in sync": "green",
     "working": "cyan",
@@ -35,7 +35,7 @@ _COUNTS = ("conflicts", "problems", "halts")
 
 
 def told(pulse: Found) -> dict[str, Any]:
-    """What the heartbeat says of a tenant, with times in ISO 8601; None where it says nothing."""
+    """The heartbeat's facts about a tenant, with times in ISO 8601; None: not reported."""
     same = ("files", "pending", "derived", "file_to_row", "row_to_file")
     lately = [{"at": moment(at), "direction": way, "path": path} for at, way, path in pulse.get("lately", ())]
     last = {name: moment(pulse.get(name)) for name in ("last_file_to_row", "last_row_to_file")}
@@ -60,11 +60,11 @@ def moment(seconds: float | None) -> str | None:
 
 def board(found: Found, *, width: int, most: int | None = None, lately: bool = True) -> RenderableType:
     """
-    Everything, the most urgent where it is seen first.
+    Render the whole status, the most urgent part first.
 
-    found: as `gather` of `mirrord status` gives it; what is None there is shown as "–". width: of the
-    terminal. most: tenants, lines about long work, and about what needs a person, None: all. lately: whether to
-    show what was done last.
+    found: the result of `gather` of `mirrord status`; None in it is shown as "–". width: columns of the terminal.
+    most: maximum of tenants, of lines about long work and of lines about pending decisions; None: no maximum.
+    lately: include the most recent changes.
     """
     parts: list[RenderableType] = [headline(found)]
     if found["tenants"]:
@@ -86,7 +86,7 @@ def board(found: Found, *, width: int, most: int | None = None, lately: bool = T
 
 
 def headline(found: Found) -> Text:
-    """How it is, in a line."""
+    """The overall state in one line."""
     daemon, database = found["daemon"], found["database"]
     state = state_of(found)
     version = f" {database['server_version']}" if database["server_version"] else ""
@@ -97,7 +97,7 @@ def headline(found: Found) -> Text:
 
 
 def state_of(found: Found) -> str:
-    """In a word or two. It is in sync only where nothing waits, is refused or halted, and every tree was looked at."""
+    """The overall state. "in sync": nothing is pending, refused or halted, and every tree was scanned."""
     tenants = found["tenants"]
     if not found["daemon"]["alive"]:
         return "not running"
@@ -110,7 +110,7 @@ def state_of(found: Found) -> str:
 
 
 def tenant_table(tenants: list[dict[str, Any]], most: int | None, width: int) -> Table:
-    """One line a tenant, those first that something waits for, with as many columns as *width* has room for."""
+    """One line for each tenant, those that need a person first, with the columns that fit into *width*."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("tenant", overflow="ellipsis", min_width=6)
     shown = sorted(tenants, key=_urgency)[:most]
@@ -126,13 +126,13 @@ def tenant_table(tenants: list[dict[str, Any]], most: int | None, width: int) ->
 
 
 def _urgency(tenant: Found) -> tuple[bool, int, str]:
-    """Sorts tenants: those that need a person, then those with most to do, then by name."""
+    """Sort key: tenants that need a person, then those with most pending changes, then by name."""
     is_well = not any(tenant[count] for count in _COUNTS)
     return is_well, -(tenant["pending"] or 0), tenant["name"]
 
 
 def _number(count: int | None, style: str = "") -> Text:
-    """Zero and what is not known recede."""
+    """A count; zero and unknown counts are dimmed."""
     return Text("–" if count is None else f"{count:,}", style=style if count else "dim")
 
 
@@ -148,7 +148,7 @@ def _milliseconds(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """least: how wide the terminal must be; 0: it is always shown, otherwise only where anything is known."""
+    """least: minimum width of the terminal; 0: always shown. Other columns are hidden if all cells are unknown."""
 
     heading: str
     cell: Callable[[Found], Text]
@@ -173,7 +173,7 @@ _COLUMNS = (
 
 
 def _needs(found: Found) -> Iterator[Text]:
-    """What a person is to do, with the command; halts come first."""
+    """Lines about pending decisions with the command for each; halts come first."""
     order = {"halt": 0, "conflict": 1, "approval": 2, "problem": 3}
     for one in sorted(found["attention"], key=lambda one: order[one["kind"]]):
         style = "bold red" if one["kind"] == "halt" else "bold yellow"
@@ -184,7 +184,7 @@ def _needs(found: Found) -> Iterator[Text]:
 
 
 def _work(tenants: list[dict[str, Any]]) -> Iterator[Text]:
-    """What takes long now, and how far it is."""
+    """Lines about the progress of long work."""
     for tenant in tenants:
         for one in tenant["work"]:
             done, total = one["done"], one["total"]
@@ -193,7 +193,7 @@ def _work(tenants: list[dict[str, Any]]) -> Iterator[Text]:
 
 
 def _strangers(tenants: list[dict[str, Any]]) -> Iterator[Text]:
-    """Which files are not synced, and what would take them in; nobody has to do anything about it."""
+    """Lines about files that are not synced, and the setting that would include them. No action is required."""
     for tenant in tenants:
         found = tenant["not_synced"]
         if found is not None and found["files"]:
@@ -201,7 +201,7 @@ def _strangers(tenants: list[dict[str, Any]]) -> Iterator[Text]:
 
 
 def _lately(tenants: list[dict[str, Any]]) -> Iterator[Text]:
-    """What was done last, in all tenants, the newest first."""
+    """The most recent changes of all tenants, the newest first."""
     done = [(one["at"], tenant["name"], one) for tenant in tenants for one in tenant["lately"]]
     for at, name, one in sorted(done, key=lambda each: each[0], reverse=True):
         clock = datetime.fromisoformat(at).astimezone().strftime("%H:%M:%S")

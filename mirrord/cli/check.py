@@ -1,4 +1,4 @@
-"""`mirrord check`: every file with its row, byte for byte; with `--fix` the daemon mends what it can."""
+"""`mirrord check`: compare every file with its row, byte for byte; with `--fix` the daemon repairs what it can."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from mirrord.mirror.tree import Tree
 from mirrord.sync.check import Finding, Verdict
 from mirrord.sync.check import check as compare
 
-SUSPENDED = "root"  # the code of the problem of a tenant that stands still
+SUSPENDED = "root"  # problem code of a suspended tenant
 _WHY = {
     Verdict.MISSING: "its row is there; the file was not written. Is its place taken, or the disk full?",
     Verdict.EXTRA: "no row has been made of it. Does somebody keep it open for writing?",
@@ -31,8 +31,8 @@ _WHY = {
 @dataclass(frozen=True, slots=True)
 class Checked:
     """
-    One tenant's comparison. findings: how every path stands; before: how the odd ones stood before they were mended,
-    by path; why: what hinders those that are odd still, by path.
+    One tenant's comparison. findings: the verdict of every path. before: the verdicts of differing paths before the
+    repair. why: the obstacle of each path that still differs.
     """
 
     findings: list[Finding]
@@ -41,12 +41,12 @@ class Checked:
 
     @property
     def odd(self) -> list[Finding]:
-        """What differs now."""
+        """Findings that differ now."""
         return _odd(self.findings)
 
     @property
     def mended(self) -> dict[str, Verdict]:
-        """What is equal now, or gone from both sides, and how it stood."""
+        """The former verdict of each path that is equal now, or absent on both sides."""
         still = {one.path for one in self.odd}
         return {path: verdict for path, verdict in self.before.items() if path not in still}
 
@@ -54,16 +54,16 @@ class Checked:
 @click.command()
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--all", "everything", is_flag=True, help="Also what is equal.")
-@click.option("--fix", is_flag=True, help="Let the daemon look at everything again, and explain what stays.")
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for the daemon, with --fix.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--all", "everything", is_flag=True, help="Print equal paths too.")
+@click.option("--fix", is_flag=True, help="Let the daemon compare everything again, and explain remaining differences.")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for the daemon (with --fix).")
 def check(config: Config, tenant: str | None, as_json: bool, everything: bool, fix: bool, timeout: float) -> int:
     """
     Compare every file with its row, byte for byte. Exit code 1 if anything differs.
 
-    With --fix the daemon reads every file and row again, as it does every day by itself, and carries over what it
-    missed, by its ordinary rules: nothing is overwritten, and losses of many pages wait for a decision.
+    With --fix the daemon reads every file and row again, as it does once a day, and syncs missed changes by its
+    ordinary rules: nothing is overwritten, and losses of many pages wait for a decision.
     """
 
     async def work() -> dict[str, Checked]:
@@ -86,7 +86,7 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool, f
 
 
 async def _chosen(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
-    """The tenants that have a tree here; of one that was named, whether or not it has."""
+    """The tenants that have a tree here; a named tenant is included without a tree."""
     if tenant or config.tenants:
         chosen = dict([await the_tenant(database, config, tenant)])
     else:
@@ -111,7 +111,7 @@ def _odd(findings: Sequence[Finding]) -> list[Finding]:
 
 
 async def _is_suspended(database: Database, chosen: Mapping[str, TenantId]) -> bool:
-    """Whether a whole tenant stands still: the daemon would look at nothing, and the list of problems says why."""
+    """Whether a whole tenant is suspended: the daemon compares nothing then, and the list of problems says why."""
     for tenant in chosen.values():
         async with database.transaction(tenant) as connection:
             if any(one.code == SUSPENDED for one in await attention.problems(connection, tenant)):
@@ -120,7 +120,7 @@ async def _is_suspended(database: Database, chosen: Mapping[str, TenantId]) -> b
 
 
 def _ask(config: Config, timeout: float) -> None:
-    """What the daemon did not come to in time is explained like the rest."""
+    """Ask the daemon for a comparison; paths it does not reach in time are explained like the others."""
     try:
         ask_compare(config.mirror, timeout)
     except TimeoutError:
@@ -138,7 +138,7 @@ async def _explained(
 
 
 def why(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) -> str:
-    """What hinders a path that differs after everything was looked at, and what helps."""
+    """The obstacle and the cure of a path that still differs after a full comparison."""
     of_path = [one.sentence for one in problems if one.path == finding.path]
     of_all = [one.sentence for one in problems if one.path == ""]
     if of_path or of_all:
@@ -162,7 +162,7 @@ def _print(found: Mapping[str, Checked], *, everything: bool) -> None:
 
 
 def _print_json(found: Mapping[str, Checked], *, everything: bool) -> None:
-    """{tenant: [{path, verdict, why where it stays, was where it was mended}]}."""
+    """{tenant: [{path, verdict, why (if it still differs), was (if it was repaired)}]}."""
     listed: dict[str, list[dict[str, str]]] = {}
     for name, checked in found.items():
         listed[name] = [{"path": path, "verdict": "OK", "was": was} for path, was in checked.mended.items()]

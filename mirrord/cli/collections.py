@@ -1,4 +1,4 @@
-"""`mirrord collections` and `mirrord categories`: which pages belong together, for people as for agents."""
+"""`mirrord collections` and `mirrord categories`: groups of pages, with the same commands that agents have."""
 
 import json
 from collections.abc import Sequence
@@ -28,19 +28,21 @@ from mirrord.commands.drafts import Done, Listed
 from mirrord.commands.session import Session
 from mirrord.config import Config
 
-_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
-_description = click.option("--description", help='At most 500 characters, no quotes; "" clears it.')
-_new_name = click.option("--name", "new_name", metavar="NEW", help="What it is to be called.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_description = click.option(
+    "--description", help='Description of at most 500 characters, without quotes; "" clears it.'
+)
+_new_name = click.option("--name", "new_name", metavar="NEW", help="New name.")
 
 
 @click.group()
 def collections() -> None:
-    """Ordered lists of categories."""
+    """Manage collections of pages. A collection is an ordered list of categories."""
 
 
 @click.group()
 def categories() -> None:
-    """Directories with patterns over the pages below them."""
+    """Manage categories of pages. A category is a directory with patterns for the pages below it."""
 
 
 @collections.command("list")
@@ -48,7 +50,7 @@ def categories() -> None:
 @tenant_option
 @_json
 def list_collections_command(config: Config, tenant: str | None, as_json: bool) -> None:
-    """Every collection with its categories, the oldest first."""
+    """List collections with their categories, oldest first."""
     with session_of(config, tenant) as session:
         _show(list_collections(session, verbose=True, most=None), "categories", as_json=as_json)
 
@@ -58,7 +60,7 @@ def list_collections_command(config: Config, tenant: str | None, as_json: bool) 
 @tenant_option
 @_json
 def list_categories_command(config: Config, tenant: str | None, as_json: bool) -> None:
-    """Every category with its directory and patterns, the oldest first."""
+    """List categories, oldest first, with their directories and patterns."""
     with session_of(config, tenant) as session:
         _show(list_categories(session, verbose=True, most=None), "dir", "patterns", as_json=as_json)
 
@@ -69,7 +71,7 @@ def list_categories_command(config: Config, tenant: str | None, as_json: bool) -
 @click.argument("name")
 @_json
 def content_command(config: Config, tenant: str | None, name: str, as_json: bool) -> None:
-    """The pages that the collection NAME means, in order."""
+    """List the pages of the collection NAME in order."""
     with session_of(config, tenant) as session:
         pages, problems = _content(session, name)
     if as_json:
@@ -90,7 +92,7 @@ def content_command(config: Config, tenant: str | None, name: str, as_json: bool
 def add_collection_command(
     config: Config, tenant: str | None, name: str, categories: Sequence[str], description: str | None
 ) -> None:
-    """Make the collection NAME of categories there are."""
+    """Create the collection NAME of existing categories."""
     with session_of(config, tenant) as session:
         _tell(add_collection(session, name, description, categories))
 
@@ -100,12 +102,12 @@ def add_collection_command(
 @tenant_option
 @click.argument("name")
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
-@click.option("--dir", "directory", default="", help="Where its pages are; default: the root.")
+@click.option("--dir", "directory", default="", help="Directory of its pages; default: the root.")
 @_description
 def add_category_command(
     config: Config, tenant: str | None, name: str, patterns: Sequence[str], directory: str, description: str | None
 ) -> None:
-    """Make the category NAME; without a PATTERN it means all pages there."""
+    """Create the category NAME. Without a PATTERN it contains all pages of its directory."""
     with session_of(config, tenant) as session:
         _tell(add_category(session, name, directory, patterns, description))
 
@@ -115,7 +117,7 @@ def add_category_command(
 @tenant_option
 @click.argument("name")
 def remove_collection_command(config: Config, tenant: str | None, name: str) -> None:
-    """Move the collection NAME to the trash; its categories stay."""
+    """Move the collection NAME to the trash. Its categories remain."""
     with session_of(config, tenant) as session:
         _tell(remove_collection(session, name))
 
@@ -125,7 +127,7 @@ def remove_collection_command(config: Config, tenant: str | None, name: str) -> 
 @tenant_option
 @click.argument("name")
 def remove_category_command(config: Config, tenant: str | None, name: str) -> None:
-    """Move the category NAME to the trash, and take it out of all collections."""
+    """Move the category NAME to the trash. All collections lose it."""
     with session_of(config, tenant) as session:
         _tell(remove_category(session, name))
 
@@ -136,8 +138,8 @@ def remove_category_command(config: Config, tenant: str | None, name: str) -> No
 @click.argument("name")
 @_new_name
 @_description
-@click.option("--category", "categories", multiple=True, help="Instead of all it has; more than once for several.")
-@click.option("--no-categories", "emptied", is_flag=True, help="It has none afterwards.")
+@click.option("--category", "categories", multiple=True, help="Replace all categories; repeat for several.")
+@click.option("--no-categories", "emptied", is_flag=True, help="Remove all categories.")
 def change_collection_command(
     config: Config,
     tenant: str | None,
@@ -147,7 +149,7 @@ def change_collection_command(
     categories: Sequence[str],
     emptied: bool,
 ) -> None:
-    """Replace what the collection NAME is called, says or holds; what is not given stays."""
+    """Change the collection NAME. Options replace its name, description or all categories."""
     with session_of(config, tenant) as session:
         _tell(change_collection(session, name, new_name, description, _instead(categories, emptied=emptied)))
 
@@ -157,10 +159,12 @@ def change_collection_command(
 @tenant_option
 @click.argument("name")
 @_new_name
-@click.option("--dir", "directory", help="Where its pages are.")
+@click.option("--dir", "directory", help="Directory of its pages.")
 @_description
-@click.option("--pattern", "patterns", multiple=True, help="Instead of all it has; more than once for several.")
-@click.option("--no-patterns", "emptied", is_flag=True, help="It means all pages there afterwards.")
+@click.option("--pattern", "patterns", multiple=True, help="Replace all patterns; repeat for several.")
+@click.option(
+    "--no-patterns", "emptied", is_flag=True, help="Remove all patterns: it then contains all pages of its directory."
+)
 def change_category_command(
     config: Config,
     tenant: str | None,
@@ -171,7 +175,7 @@ def change_category_command(
     patterns: Sequence[str],
     emptied: bool,
 ) -> None:
-    """Replace what the category NAME is called, says or means; collections follow to its new name."""
+    """Change the category NAME. Collections follow a new name."""
     with session_of(config, tenant) as session:
         instead = _instead(patterns, emptied=emptied)
         _tell(change_category(session, name, new_name, directory, instead, description))
@@ -181,12 +185,12 @@ def change_category_command(
 @configured
 @tenant_option
 @click.argument("name")
-@click.option("--remove", multiple=True, metavar="CATEGORY", help="Taken out first.")
-@click.option("--add", multiple=True, metavar="CATEGORY", help="Put at the end then.")
+@click.option("--remove", multiple=True, metavar="CATEGORY", help="Remove this category; repeat for several.")
+@click.option("--add", multiple=True, metavar="CATEGORY", help="Append this category; repeat for several.")
 def update_collection_command(
     config: Config, tenant: str | None, name: str, remove: Sequence[str], add: Sequence[str]
 ) -> None:
-    """Take categories out of the collection NAME, and put others in."""
+    """Add and remove categories of the collection NAME. Removals come first."""
     with session_of(config, tenant) as session:
         _tell(update_collection(session, name, add or None, remove or None))
 
@@ -195,12 +199,12 @@ def update_collection_command(
 @configured
 @tenant_option
 @click.argument("name")
-@click.option("--remove", multiple=True, metavar="PATTERN", help="Taken out first.")
-@click.option("--add", multiple=True, metavar="PATTERN", help="Put at the end then, where it decides.")
+@click.option("--remove", multiple=True, metavar="PATTERN", help="Remove this pattern; repeat for several.")
+@click.option("--add", multiple=True, metavar="PATTERN", help="Append this pattern (the last match wins).")
 def update_category_command(
     config: Config, tenant: str | None, name: str, remove: Sequence[str], add: Sequence[str]
 ) -> None:
-    """Take patterns out of the category NAME, and put others in."""
+    """Add and remove patterns of the category NAME. Removals come first."""
     with session_of(config, tenant) as session:
         _tell(update_category(session, name, add or None, remove or None))
 
@@ -210,7 +214,7 @@ def _instead(given: Sequence[str], *, emptied: bool) -> Sequence[str] | None:
 
 
 def _content(session: Session, name: str) -> tuple[list[Meant], list[str]]:
-    """All answers to the question, one after the other."""
+    """The pages and problems of all parts of the answer."""
     found = collection_content(session, name)
     pages = list(found.pages)
     while found.next_cursor is not None:

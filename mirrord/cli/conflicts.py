@@ -1,4 +1,4 @@
-"""`mirrord conflicts`: list, show, and settle what both sides changed."""
+"""`mirrord conflicts`: list, show and resolve entries that both sides changed."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ from mirrord.sync.threeway import difference, is_marked, marked
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A conflict, and the paths of the entry and of its sibling now; None: purged, or a record's."""
+    """A conflict with the current paths of its entry and sibling; None: purged, or of a record."""
 
     conflict: Conflict
     path: str | None
@@ -35,7 +35,7 @@ class Listed:
 @configured
 @tenant_option
 def conflicts(config: Config, tenant: str | None) -> None:
-    """Entries of which two contents are kept, side by side."""
+    """List, show and resolve conflicts. A conflict is an entry that both sides changed."""
     context = click.get_current_context()
     if context.invoked_subcommand is None:
         _list(config, tenant, as_json=False)
@@ -46,9 +46,9 @@ def conflicts(config: Config, tenant: str | None) -> None:
 @conflicts.command("list")
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_them(config: Config, tenant: str | None, as_json: bool) -> None:
-    """The open conflicts, oldest first."""
+    """List the open conflicts, oldest first."""
     _list(config, tenant, as_json=as_json)
 
 
@@ -56,10 +56,10 @@ def list_them(config: Config, tenant: str | None, as_json: bool) -> None:
 @configured
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--json", "as_json", is_flag=True, help="For programs: all three texts.")
-@click.option("--markers", is_flag=True, help="One text with conflict markers, to be edited for take-merged.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with all three texts.")
+@click.option("--markers", is_flag=True, help="Print one text with conflict markers, to edit for take-merged.")
 def show(config: Config, tenant: str | None, number: int, as_json: bool, markers: bool) -> None:
-    """What each side changed in conflict NUMBER."""
+    """Show the changes of each side in conflict NUMBER."""
     dispute, listed = _load(config, tenant, number)
     if as_json:
         click.echo(json.dumps(_facts(listed) | _details(dispute), indent=2))
@@ -74,9 +74,9 @@ def show(config: Config, tenant: str | None, number: int, as_json: bool, markers
 @configured
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
 def take_file(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
-    """The file's content becomes the page's; the sibling goes."""
+    """Resolve a conflict with the file's content. The sibling is moved to the trash."""
     _settle(config, tenant, number, Choice.FILE, seen, None)
 
 
@@ -84,9 +84,9 @@ def take_file(config: Config, tenant: str | None, number: int, seen: str | None)
 @configured
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
 def take_row(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
-    """The page stays as it is; the sibling goes."""
+    """Resolve a conflict with the current page. The sibling is moved to the trash."""
     _settle(config, tenant, number, Choice.ROW, seen, None)
 
 
@@ -100,9 +100,9 @@ def take_row(config: Config, tenant: str | None, number: int, seen: str | None) 
     required=False,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
-@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
 def take_merged(config: Config, tenant: str | None, number: int, merged: Path | None, seen: str | None) -> None:
-    """FILE (- is standard input) becomes the page's content; the sibling goes. Without FILE an editor opens."""
+    """Resolve a conflict with a merged text: FILE, - for standard input, or an editor without FILE."""
     if merged is not None:
         data = sys.stdin.buffer.read() if str(merged) == "-" else merged.read_bytes()
     elif sys.stdin.isatty():
@@ -110,7 +110,7 @@ def take_merged(config: Config, tenant: str | None, number: int, merged: Path | 
         seen = seen or dispute.seen
         data = _edited(dispute)
     else:
-        raise UserError("Say which file has the merged text, or - for standard input.")
+        raise UserError("Name the file with the merged text, or - for standard input.")
     _settle(config, tenant, number, Choice.MERGED, seen, data)
 
 
@@ -152,7 +152,7 @@ def _entries(conflict: Conflict) -> list[EntryId]:
 
 
 def _kept_in(listed: Listed) -> str:
-    """Where the file's content is, for people."""
+    """The place of the file's content, for people."""
     if listed.conflict.sibling is None:
         return f"in this conflict; `mirrord conflicts show {listed.conflict.id}` shows it"
     return harmless(listed.sibling or "(gone)")
@@ -223,7 +223,7 @@ def _describe(dispute: Dispute, listed: Listed) -> None:
         return
     row, file = _texts(dispute)
     if conflict.base_text is None:
-        click.echo("What both come from is not known. From the row's text to the file's:")
+        click.echo("The common base is not known. From the row's text to the file's:")
         echo_difference(difference(row, file, "the row's text", "the file's text"))
         return
     click.echo("What the row changed:")
@@ -239,20 +239,20 @@ def _describe_bytes(dispute: Dispute) -> None:
 
 
 def _texts(dispute: Dispute) -> tuple[str, str]:
-    """The row's text now, and the one take-file would give it."""
+    """The row's current text, and its text after take-file."""
     row = dispute.entry.text if dispute.entry is not None else None
     return row or "", settling.file_text(dispute)
 
 
 def _with_markers(dispute: Dispute) -> str:
     if dispute.conflict.kind is Kind.ATTACHMENT:
-        raise UserError("Of an attachment there is no text; merge the two files with a program that knows them.")
+        raise UserError("An attachment has no text; merge the two files with a program for their format.")
     row, file = _texts(dispute)
     return marked(dispute.conflict.base_text, file, row)
 
 
 def _edited(dispute: Dispute) -> bytes:
-    """What the person made of the marked text in an editor."""
+    """The marked text as edited by the person."""
     text = click.edit(_with_markers(dispute), extension=".md")
     if text is None:
         raise UserError("The text was not saved in the editor; nothing was changed.")

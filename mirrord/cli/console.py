@@ -1,4 +1,4 @@
-"""`mirrord console`: the console by itself, against a database; and links that let people in."""
+"""`mirrord console`: the console as a process of its own, and links for signing in."""
 
 import asyncio
 import signal
@@ -18,9 +18,11 @@ from mirrord.web.serving import Place, last_url, link, serve_console, url_of
 
 @click.group(invoke_without_command=True)
 @configured
-@click.option("--port", type=click.IntRange(0, 65535), help="On loopback; default: as configured; 0: any free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port on loopback; default: as configured; 0: any free port."
+)
 def console(config: Config, port: int | None) -> None:
-    """Serve the console by itself, until Ctrl-C. Files follow what is written while a daemon runs somewhere."""
+    """Serve the console without a daemon, until Ctrl-C. Files are updated only by a running daemon."""
     context = click.get_current_context()
     if context.invoked_subcommand is None:
         log_to(config.data / "console.log")
@@ -32,12 +34,12 @@ def console(config: Config, port: int | None) -> None:
 @console.command("link")
 @configured
 @tenant_option
-@click.option("--name", help="What they are called in the history; default: you.")
+@click.option("--name", help="Name of the person in the history; default: yours.")
 def print_link(config: Config, tenant: str | None, name: str | None) -> None:
     """
-    Print a link that lets somebody in, once.
+    Print a link that signs one person in, once.
 
-    Whoever follows it sees all tenants and decides about them; with --tenant only that one, as if there were no other.
+    The person can see and decide everything in all tenants; with --tenant only in that one.
     """
     gate = Gate(config.data)
     token = gate.invite(name or the_person().name, run(_tenant(config, tenant)) if tenant is not None else None)

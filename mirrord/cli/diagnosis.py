@@ -1,4 +1,4 @@
-"""PURE: what facts about an installation mean: for each check a verdict, a sentence, and what helps."""
+"""PURE: the diagnosis of an installation: for each check a verdict, a sentence and a remedy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from mirrord.domain.health import Directory, Facts, Host, Running, Server, Stand
 from mirrord.sync.guard import check_space
 
 OLDEST, NEWEST = 15, 18  # versions of Postgres
-SKEW = 5.0  # seconds between clocks
+SKEW = 5.0  # seconds between two clocks
 SLOW = 0.5  # seconds from a save to its report, from a commit to its notification
 WAITING = 60.0  # seconds that a change may wait while a daemon runs
-SPARE = 1.2  # of watches: other programs of the user need some
+SPARE = 1.2  # factor for watches: other programs of the user need some
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "glusterfs", "vboxsf", "virtiofs", "fuse.sshfs"}
 _VOLATILE = {"tmpfs", "ramfs"}
 
 
 class Verdict(StrEnum):
-    """What a check found. NOTE: worth knowing, and nothing is wrong. UNAVAILABLE: it could not be looked at."""
+    """Result of a check. NOTE: worth knowing, nothing is wrong. UNAVAILABLE: the check could not be made."""
 
     OK = "ok"
     NOTE = "note"
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line. remedy: what helps; None: nothing is to be done."""
+    """One line of the report. remedy: the cure; None: no action is required."""
 
     check: str
     verdict: Verdict
@@ -36,7 +36,7 @@ class Finding:
 
 
 def diagnose(facts: Facts) -> list[Finding]:
-    """Every check, in the order in which one would mend them."""
+    """All findings, in the order of repair."""
     host = facts.host
     found = [*_directories(host), _permissions(host), *_kernel(host), *_watching(host), *_programs(host)]
     found += [_daemon(facts.daemon)]
@@ -156,9 +156,7 @@ def _programs(host: Host) -> Iterator[Finding]:
     if host.can_search:
         yield _ok("search", "ripgrep is there.")
     else:
-        yield _wrong(
-            "search", "ripgrep is not installed: agents cannot search.", "Install mirrord's dependencies anew."
-        )
+        yield _wrong("search", "ripgrep is not installed: agents cannot search.", "Reinstall mirrord's dependencies.")
     if host.missing_converters:
         sentence = f"{' and '.join(host.missing_converters)} are not installed: some documents cannot be imported."
         yield Finding("converters", Verdict.NOTE, sentence, "Install `mirrord[documents]` to import them.")
@@ -258,7 +256,7 @@ def _tenant(standing: Standing, daemon: Running) -> Iterator[Finding]:
     found = []
     if daemon.alive and standing.is_leased is False:
         remedy = "`mirrord status` says why; another daemon, or a database that was out of reach, ends with time."
-        found.append(_wrong(check, "Nobody holds the lease of its mirror: nothing is written.", remedy))
+        found.append(_wrong(check, "The lease of its mirror is not held: nothing is written.", remedy))
     if daemon.alive and standing.oldest is not None and standing.oldest > WAITING:
         sentence = f"A change has been waiting for {standing.oldest:.0f} s."
         found.append(_wrong(check, sentence, "`mirrord status` says what hinders it; `mirrord check` what differs."))

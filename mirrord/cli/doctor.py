@@ -1,4 +1,4 @@
-"""`mirrord doctor`: looks at everything an installation stands on, a line a check, with what helps."""
+"""`mirrord doctor`: check an installation; one line for each check, with a remedy."""
 
 import json
 import socket
@@ -23,12 +23,12 @@ _COLOURS = {Verdict.OK: "green", Verdict.NOTE: "cyan", Verdict.WRONG: "yellow", 
 
 @click.command()
 @configured
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(config: Config, as_json: bool) -> int:
     """
-    Look at what this installation stands on, and say what helps.
+    Check this installation and suggest remedies.
 
-    Exit code 0: nothing is wrong; 1: something is; 3: Postgres or a directory is out of reach.
+    Exit code 0: no problem; 1: a check failed; 3: Postgres or a directory cannot be reached.
     """
     findings = diagnose(run(gather(config)))
     if as_json:
@@ -39,7 +39,7 @@ def doctor(config: Config, as_json: bool) -> int:
 
 
 def exit_code(findings: list[Finding]) -> int:
-    """What the worst of them means to a program."""
+    """The exit code of the worst finding."""
     verdicts = {one.verdict for one in findings}
     return UNAVAILABLE if Verdict.UNAVAILABLE in verdicts else DIFFERENT if Verdict.WRONG in verdicts else 0
 
@@ -52,7 +52,7 @@ def _describe(findings: list[Finding]) -> None:
 
 
 async def gather(config: Config) -> Facts:
-    """All facts that can be had; whatever is out of reach does not hinder the rest."""
+    """All available facts; unreachable parts do not prevent the others."""
     host = await probe_host(config.mirror, config.data)
     heartbeat = Heartbeat(config.mirror)
     told = (heartbeat.read() or {}) if heartbeat.alive() else {}
@@ -66,7 +66,7 @@ async def gather(config: Config) -> Facts:
 
 
 async def _ask(config: Config) -> Server | None:
-    """None: there is no cluster yet, and asking is no reason to make one."""
+    """Facts about Postgres; None: there is no cluster yet, and a check must not create one."""
     postgres = app.Postgres(config)
     if postgres.embedded is not None and not postgres.embedded.cluster.exists():
         return None

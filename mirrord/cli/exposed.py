@@ -1,4 +1,4 @@
-"""What monitoring hears of the daemon: its engines' measurements, and whether it is ready."""
+"""Monitoring of the daemon: metrics of its engines, and its readiness."""
 
 import asyncio
 from contextlib import suppress
@@ -12,18 +12,18 @@ from mirrord.telemetry.exposition import answering, serve
 from mirrord.telemetry.metrics import Measured, registry_of
 from mirrord.telemetry.pulses import measures_of
 
-AGAIN = 5.0  # seconds between tries to have the port or socket
-COUNT = 15.0  # seconds between counts of what waits for a person
-ONCE = 50  # tenants counted each time: of hundreds each has its turn within minutes
-ANSWER = 2.0  # seconds in which Postgres has to answer whoever asks whether we are ready
-SOON = 0.2  # seconds between looks for tenants that are to be counted first
+AGAIN = 5.0  # seconds between attempts to open the port or socket
+COUNT = 15.0  # seconds between counts of pending decisions
+ONCE = 50  # tenants per count: with hundreds each has its turn within minutes
+ANSWER = 2.0  # seconds for the answer of Postgres to a readiness check
+SOON = 0.2  # seconds between checks for the first tenants to count
 
 
 async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
     """
-    Serve measurements until the daemon stops.
+    Serve metrics until the daemon stops.
 
-    A port that somebody else has keeps no page from being synced: it is told as a reason, and tried again.
+    A port in use does not stop the sync: it is reported as a reason of degradation, and tried again.
     """
     counts: dict[str, Waiting] = {}
     measured = Measured(
@@ -44,7 +44,7 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
 
 
 async def _unready(daemon: Daemon) -> list[str]:
-    """Why the daemon is not ready, as sentences without paths: whoever has a login on this machine may ask."""
+    """Why the daemon is not ready; sentences without paths, because every local user may ask."""
     found = []
     if not daemon.ready.is_set():
         found.append("Not every tenant has been compared yet.")
@@ -62,7 +62,7 @@ def _halted(daemon: Daemon) -> list[str]:
 
 
 async def _answers(daemon: Daemon) -> bool:
-    """Whether Postgres does; before any tree is open nobody has asked it yet."""
+    """Whether Postgres answers; without an open tree the last known state counts."""
     worked = next(iter(daemon.worked.values()), None)
     if worked is None:
         return "postgres" not in daemon.degraded
@@ -74,7 +74,7 @@ async def _answers(daemon: Daemon) -> bool:
 
 
 async def _count(daemon: Daemon, counts: dict[str, Waiting]) -> None:
-    """Keep *counts* of every tenant, each in its turn."""
+    """Update *counts* of every tenant, in turn."""
     while not daemon.stop.is_set():
         if not daemon.ready.is_set():
             await pause(daemon.stop, SOON)
@@ -85,7 +85,7 @@ async def _count(daemon: Daemon, counts: dict[str, Waiting]) -> None:
 
 
 def _longest_ago(names: list[str], counts: dict[str, Waiting]) -> list[str]:
-    """ONCE of *names* at most: new ones, then those whose count is oldest; *counts* is in the order of counting."""
+    """At most ONCE of *names*: new ones, then those with the oldest count; *counts* is in the order of counting."""
     known = [name for name in counts if name in names]
     return [*(name for name in names if name not in counts), *known][:ONCE]
 

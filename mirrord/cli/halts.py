@@ -1,4 +1,4 @@
-"""What stopped, what would happen, and deciding: `halts`, `resume`, `adopt`, `restore-all`."""
+"""`mirrord halts`, `resume`, `adopt` and `restore-all`: halted changes and decisions about them."""
 
 import json
 from collections import Counter
@@ -25,9 +25,9 @@ LISTED = 40  # changes a restore
 @click.command()
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def halts(config: Config, tenant: str | None, as_json: bool) -> None:
-    """What waits for your decision, and what each decision would do."""
+    """List halts that wait for a decision. Shows the effect of each choice."""
 
     async def work() -> list[tuple[Halt, list[str]]]:
         async with app.opened(config) as database:
@@ -81,9 +81,9 @@ def _describe(halt: Halt, paths: list[str]) -> None:
 @configured
 @tenant_option
 @click.argument("halt", type=int)
-@click.option("--apply/--discard", "apply", default=None, help="Let it happen, or bring everything back.")
+@click.option("--apply/--discard", "apply", default=None, help="Apply the halted changes, or restore everything.")
 def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) -> None:
-    """Decide about HALT (its number from `mirrord halts`)."""
+    """Apply or discard a halt. HALT is a number from `mirrord halts`."""
     if apply is None:
         raise UserError("Say --apply (it was meant) or --discard (bring everything back); `mirrord halts` tells more.")
 
@@ -103,9 +103,9 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
 @tenant_option
 def adopt(config: Config, tenant: str | None) -> None:
     """
-    Take a tree that is not recognised as it is: as a new mirror, in which nothing is deleted.
+    Adopt an unrecognised tree as a new mirror.
 
-    What is only in its files becomes pages, what is only in rows is written into it.
+    Nothing is deleted: files without a row become pages; rows without a file are written into the tree.
     """
 
     async def work() -> str:
@@ -120,11 +120,13 @@ def adopt(config: Config, tenant: str | None) -> None:
 @click.command("restore-all")
 @configured
 @tenant_option
-@click.option("--at", "moment", required=True, help="As of when: `2026-01-31 18:00`, local unless it names a zone.")
-@click.option("--delete-newer", is_flag=True, help="Also delete what was made since.")
-@click.option("--yes", is_flag=True, help="Do it; without this it is only shown.")
+@click.option(
+    "--at", "moment", required=True, help="Moment to restore: `2026-01-31 18:00`, in local time without a zone."
+)
+@click.option("--delete-newer", is_flag=True, help="Delete pages and attachments that were created later.")
+@click.option("--yes", is_flag=True, help="Restore; without it the changes are only listed.")
 def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: bool, yes: bool) -> None:
-    """Let every page and attachment of a tenant be what it was at a moment, as new versions."""
+    """Restore a whole tenant to an earlier moment. Pages and attachments get new versions."""
     at = _moment(moment)
 
     async def work() -> tuple[list[Change], list[Change]]:

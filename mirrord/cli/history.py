@@ -1,4 +1,4 @@
-"""`mirrord history`, `diff` and `restore`: the versions of a page, what one changed, and back to one."""
+"""`mirrord history`, `diff` and `restore`: list, compare and restore the versions of a page."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from mirrord.sync.whereabouts import directories_of, find_page
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The versions of one page, the oldest first, and the directories its versions were in."""
+    """The versions of one page, the oldest first, and the directories of its versions by id."""
 
     page: EntryId
     path: str
@@ -32,14 +32,14 @@ class History:
     directories: dict[EntryId | None, str]
 
     def place(self, one: Revision) -> str:
-        """Where a version was, for people: the folder as it is called now."""
+        """The place of a version, for people; the folder has its current name."""
         above = self.directories.get(one.parent, "(a folder that is gone)")
         return f"{above}/{one.name}" if above else one.name
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two versions of a page and how their texts differ."""
+    """Two versions of a page and the difference of their texts."""
 
     history: History
     before: Revision
@@ -48,7 +48,7 @@ class Difference:
 
     @property
     def facts(self) -> dict[str, tuple[Any, Any]]:
-        """What else differs: {place, title, deleted: (before, after)}."""
+        """Other differences: {place, title, deleted: (before, after)}."""
         pairs = {
             "place": (self.history.place(self.before), self.history.place(self.after)),
             "title": (self.before.title, self.after.title),
@@ -61,9 +61,9 @@ class Difference:
 @configured
 @tenant_option
 @click.argument("page")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(config: Config, tenant: str | None, page: str, as_json: bool) -> None:
-    """The versions of PAGE (a path, a title or an id), the newest first."""
+    """List the versions of PAGE, newest first. PAGE is a path, a title or an id."""
 
     async def work() -> History:
         async with app.opened(config) as database:
@@ -87,12 +87,12 @@ def history(config: Config, tenant: str | None, page: str, as_json: bool) -> Non
 @click.argument("page")
 @click.argument("before", required=False, type=int)
 @click.argument("after", required=False, type=int)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def diff(config: Config, tenant: str | None, page: str, before: int | None, after: int | None, as_json: bool) -> int:
     """
-    What changed in PAGE from version BEFORE to version AFTER. Exit code 1 if anything did.
+    Show changes between two versions of PAGE.
 
-    Without AFTER: up to the newest version. Without both: what the newest version changed.
+    Exit code 1 if there are any. AFTER defaults to the newest version, BEFORE to the version before the newest.
     """
 
     async def work() -> Difference:
@@ -116,13 +116,13 @@ def diff(config: Config, tenant: str | None, page: str, before: int | None, afte
 @configured
 @tenant_option
 @click.argument("page")
-@click.option("--version", required=True, type=int, help="Its number from `mirrord history PAGE`.")
-@click.option("--place", is_flag=True, help="Also put the page where it was then.")
+@click.option("--version", required=True, type=int, help="Number of the version, from `mirrord history PAGE`.")
+@click.option("--place", is_flag=True, help="Restore the place of the page too.")
 def restore(config: Config, tenant: str | None, page: str, version: int, place: bool) -> None:
     """
-    Give PAGE the text of an earlier version, as a new version; a deleted page lives again.
+    Restore an earlier version of PAGE.
 
-    To undo it restore the version before it.
+    Its text becomes a new version; a deleted page is undeleted. To undo it, restore the previous version.
     """
 
     async def work() -> str:

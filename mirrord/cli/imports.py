@@ -1,4 +1,4 @@
-"""`mirrord sources import` and `mirrord sources survey`: files become sources."""
+"""`mirrord sources import` and `mirrord sources survey`: import files as sources."""
 
 import json
 from dataclasses import asdict
@@ -21,7 +21,7 @@ from mirrord.config import Config
 from mirrord.errors import UserError
 
 _COLLATION = click.Choice([one.value for one in Collation])
-_TAB = "\\t"  # as a shell hands it on
+_TAB = "\\t"  # as typed in a shell
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -29,10 +29,10 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @configured
 @tenant_option
 @click.argument("files", nargs=-1, required=True, type=_FILE)
-@click.option("--folder", help="The folder they go into; default: none.")
-@click.option("--name", help="What the source is called, of one file; default: as the file.")
-@click.option("--link", is_flag=True, help="Leave the files where they are, and link to them.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--folder", help="Folder of the new sources; default: none.")
+@click.option("--name", help="Name of the source (for one file); default: the name of the file.")
+@click.option("--link", is_flag=True, help="Link to the files instead of copying them.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def import_command(
     config: Config,
     tenant: str | None,
@@ -42,7 +42,7 @@ def import_command(
     link: bool,
     as_json: bool,
 ) -> None:
-    """Make sources of FILES: texts, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
+    """Import FILES as sources: texts, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
     if name is not None and len(files) > 1:
         raise UserError("--name is for one file.")
     done, failed = [], []
@@ -70,7 +70,13 @@ def import_command(
 @configured
 @tenant_option
 @click.argument("table", type=_FILE, metavar="FILE")
-@click.option("--map", "maps", multiple=True, metavar="COLUMN=TARGET[:TYPE[:NAME]]", help="Once for each column.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="COLUMN=TARGET[:TYPE[:NAME]]",
+    help="Meaning of a column; repeat for several.",
+)
 @click.option(
     *("--delimiter", "delimiter"),
     type=click.Choice(["auto", *DELIMITERS, *DELIMITERS.values(), _TAB]),
@@ -78,11 +84,11 @@ def import_command(
     show_default=True,
     metavar="auto|comma|tab|semicolon|pipe|SIGN",
 )
-@click.option("--no-header", is_flag=True, help="The first row is an answer already.")
+@click.option("--no-header", is_flag=True, help="Treat the first row as data.")
 @click.option(
     "--collation", type=click.Choice([one.value for one in Collation]), default="per_column", show_default=True
 )
-@click.option("--dry-run", is_flag=True, help="Look at all rows, and show the first.")
+@click.option("--dry-run", is_flag=True, help="Check all rows and show the first ones, without importing.")
 def survey_command(
     config: Config,
     tenant: str | None,
@@ -94,7 +100,7 @@ def survey_command(
     dry_run: bool,
 ) -> None:
     """
-    Make cases and sources of FILE, a table of text; all of it, or nothing.
+    Import FILE, a table of text, as cases and sources; all rows or none.
 
     COLUMN is a header or a number (0 is the first); TARGET is source_text, case_attribute, identifier or skip; TYPE, of
     an attribute, is text, number, date or boolean.

@@ -1,4 +1,4 @@
-"""`mirrord install-service`: writes the units of systemd, and says what comes next."""
+"""`mirrord install-service`: write systemd units and print the next commands."""
 
 import difflib
 import os
@@ -18,16 +18,16 @@ _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl 
 
 
 @click.command("install-service")
-@click.option("--user/--system", "for_user", default=None, help="For yourself, or for the machine (as root).")
-@click.option("--dry-run", is_flag=True, help="Print the units and the next commands; write nothing.")
-@click.option("--force", is_flag=True, help="Overwrite units that somebody changed.")
-@click.option("--mirror", type=click.Path(path_type=Path), help="Directory that holds one tree a tenant.")
+@click.option("--user/--system", "for_user", default=None, help="Install for yourself, or for the machine (as root).")
+@click.option("--dry-run", is_flag=True, help="Print the units and the next commands without writing.")
+@click.option("--force", is_flag=True, help="Overwrite modified units.")
+@click.option("--mirror", type=click.Path(path_type=Path), help="Directory with one tree for each tenant.")
 @click.option("--data", type=click.Path(path_type=Path), help="Directory of the embedded Postgres.")
 @click.option(
-    "--backup", type=click.Path(path_type=Path), help="Directory of the nightly backups: best on another disk."
+    "--backup", type=click.Path(path_type=Path), help="Directory of the nightly backups, best on another disk."
 )
-@click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file whose directories are meant.")
-@click.option("--into", type=click.Path(path_type=Path), help="Directory of units; default: where systemd looks.")
+@click.option("--config", "file", type=click.Path(path_type=Path), help="TOML file that names the directories.")
+@click.option("--into", type=click.Path(path_type=Path), help="Directory of the units; default: that of systemd.")
 def install_service(
     for_user: bool | None,
     dry_run: bool,
@@ -38,7 +38,7 @@ def install_service(
     file: Path | None,
     into: Path | None,
 ) -> None:
-    """Write the units that let systemd run the daemon, watch it, and compare and back up every night."""
+    """Write systemd units for the daemon. They run and watch it, and check and back up every night."""
     if for_user is None:
         raise UserError("Say --user (it runs as you) or --system (it runs as the user mirrord).")
     layout = layout_of(Flags(mirror, data, file=file), backup, is_system=not for_user)
@@ -55,9 +55,9 @@ def install_service(
 
 def layout_of(flags: Flags, backup: Path | None, *, is_system: bool) -> Layout:
     """
-    The installation that *flags* describe. Directories that nobody names are below the machine's or the person's state.
+    The installation that *flags* describe. Directories without a name are below the state of the machine or the user.
 
-    Those of a configuration file are written into the units, because systemd has to open its sandbox for them.
+    Directories of a configuration file are written into the units: systemd has to open its sandbox for them.
     """
     named = load(flags, {}) if flags.file is not None else None
     mirror = named.mirror if named else flags.mirror
@@ -70,7 +70,7 @@ def layout_of(flags: Flags, backup: Path | None, *, is_system: bool) -> Layout:
 
 
 def next_commands(layout: Layout) -> list[str]:
-    """What a person does after the units are written."""
+    """The commands to run after the units are written."""
     command = " ".join(layout.program)
     data = layout.data or f"/var/lib/{NAME}"
     enabled = f"{NAME}.service {NAME}-check.timer {NAME}-backup.timer"
@@ -103,7 +103,7 @@ def _home(variable: str, default: str) -> Path:
 
 
 def _marked(text: str) -> str:
-    """With a first line by which a later `install-service` sees whether somebody changed the rest."""
+    """*text* with a first line by which a later `install-service` recognises changes."""
     return f"{_MARK}{_digest(text)}\n{text}"
 
 
@@ -112,13 +112,13 @@ def _digest(text: str) -> str:
 
 
 def _is_changed(text: str) -> bool:
-    """Whether a unit is not as some mirrord wrote it."""
+    """Whether a unit differs from its text as written by mirrord."""
     first, _, rest = text.partition("\n")
     return first != f"{_MARK}{_digest(rest)}"
 
 
 def _write(written: Mapping[Path, str], *, force: bool) -> None:
-    """All or none. Raises Refused where somebody's changes would go, UserError where that is not possible."""
+    """Write all units or none. Raises Refused if changes would be lost, UserError if a file cannot be written."""
     try:
         for path, text in written.items():
             if path.exists() and not force and _is_changed(found := path.read_text(encoding="utf-8")):

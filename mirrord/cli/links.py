@@ -1,4 +1,4 @@
-"""`mirrord links`: what pages link to, what links to a page, and what means nothing."""
+"""`mirrord links`: outgoing, incoming and unresolved links of pages."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from mirrord.sync.whereabouts import find_page
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What was asked for. incoming: None where no page was named. paths: of every page and attachment in them."""
+    """The requested links. incoming: None if no page was named. paths: by id, of every page and attachment in them."""
 
     outgoing: list[Listed]
     incoming: list[Listed] | None
@@ -31,10 +31,10 @@ class Links:
 @configured
 @tenant_option
 @click.argument("page", required=False)
-@click.option("--unresolved", is_flag=True, help="Only links that mean nothing, or several pages equally well.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--unresolved", is_flag=True, help="List only unresolved and ambiguous links.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
-    """The links in PAGE (a path, a title or an id) and those that lead to it; without PAGE, all links."""
+    """List links from and to PAGE. PAGE is a path, a title or an id; without PAGE, list all links."""
 
     async def work() -> Links:
         async with app.opened(config) as database:
@@ -60,7 +60,7 @@ async def gather(connection: Connection, tenant: TenantId, page: str | None, *, 
 
 
 def values_of(found: Links) -> dict[str, Any]:
-    """{outgoing [{from, to, kind, written, alias, state}], incoming [...] where a page was named}."""
+    """{outgoing [{from, to, kind, written, alias, state}], incoming [...] (if a page was named)}."""
     result = {"outgoing": [_facts(one, found.paths) for one in found.outgoing]}
     if found.incoming is not None:
         result["incoming"] = [_facts(one, found.paths) for one in found.incoming]
@@ -85,7 +85,7 @@ def _state(link: Listed) -> str:
 
 
 def describe(found: Links) -> None:
-    """Show it to a person: a line a link."""
+    """Print the links, one a line."""
     for one in [*found.outgoing, *(found.incoming or ())]:
         facts = _facts(one, found.paths)
         click.echo(

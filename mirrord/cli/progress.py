@@ -1,4 +1,4 @@
-"""How commands show how far long work is."""
+"""Progress bars of long commands."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from mirrord.domain.progress import Progress, unobserved
 
 @contextmanager
 def bar(title: str, total: int | None = None) -> Iterator[Progress]:
-    """A bar on a terminal, for the length of a `with`; nothing in a pipe. total: None: not known before."""
+    """A bar on a terminal during a `with`; nothing in a pipe. total: None: not known in advance."""
     console = Console(file=sys.stderr)
     if not console.is_terminal:
         yield unobserved

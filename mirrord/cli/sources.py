@@ -1,4 +1,4 @@
-"""`mirrord sources`: what is studied, by the same commands that agents have."""
+"""`mirrord sources`: manage sources, with the same commands that agents have."""
 
 import json
 import sys
@@ -28,9 +28,9 @@ from mirrord.domain.transcript import Format
 @click.group()
 def sources() -> None:
     """
-    Imported texts, their speakers and surveys.
+    Manage imported texts, their speakers and surveys.
 
-    SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none.
+    SOURCE is an id, a name, or the path of its page; FOLDER is an id or a path, `/` means none.
     """
 
 
@@ -39,7 +39,7 @@ sources.add_command(imports.survey_command)
 
 
 def meant(session: Session, text: str) -> Reference:
-    """The source somebody means on the command line; what is none is refused later."""
+    """The source that a word of the command line names; other text is refused later."""
     found = holdings(session)
     named = [one for one in found.sources if text in (one.path, one.path.removesuffix(".md"))] or found.named(text)
     return str(named[0].entry) if len(named) == 1 else text
@@ -48,11 +48,13 @@ def meant(session: Session, text: str) -> Reference:
 @sources.command("list")
 @configured
 @tenant_option
-@click.option("--type", "kind", type=click.Choice([one.value for one in SourceType]), help="Only those made from this.")
-@click.option("--folder", help="Only those right in this folder.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option(
+    "--type", "kind", type=click.Choice([one.value for one in SourceType]), help="List only sources of this type."
+)
+@click.option("--folder", help="List only sources directly in this folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(config: Config, tenant: str | None, kind: str | None, folder: str | None, as_json: bool) -> None:
-    """Every source, with its id and how many segments it has."""
+    """List sources with their ids and numbers of segments."""
     with session_of(config, tenant) as session:
         inside = (folders.meant(session, folder) or 0) if folder is not None else None
         found = list_sources(session, kind, inside, most=None).sources
@@ -71,7 +73,7 @@ def list_command(config: Config, tenant: str | None, kind: str | None, folder: s
 @tenant_option
 @click.argument("source")
 @click.option("--start", type=click.IntRange(min=0), default=0, show_default=True, help="Characters to skip.")
-@click.option("--length", type=click.IntRange(min=1), help="Characters at most; default: all.")
+@click.option("--length", type=click.IntRange(min=1), help="Maximum number of characters; default: all.")
 def text_command(config: Config, tenant: str | None, source: str, start: int, length: int | None) -> None:
     """Print the text of SOURCE."""
     with session_of(config, tenant) as session:
@@ -85,7 +87,7 @@ def text_command(config: Config, tenant: str | None, source: str, start: int, le
 @click.argument("source")
 @click.argument("name")
 def rename_command(config: Config, tenant: str | None, source: str, name: str) -> None:
-    """Give SOURCE another NAME; links follow."""
+    """Rename SOURCE to NAME; links are updated."""
     with session_of(config, tenant) as session:
         done = rename_source(session, meant(session, source), name)
     click.echo(f"{harmless(done.old_name)} is called {harmless(done.new_name)}: {harmless(done.path)}")
@@ -97,7 +99,7 @@ def rename_command(config: Config, tenant: str | None, source: str, name: str) -
 @click.argument("source")
 @click.argument("folder")
 def move_command(config: Config, tenant: str | None, source: str, folder: str) -> None:
-    """Move SOURCE into FOLDER, or with `/` out of all; links follow."""
+    """Move SOURCE into FOLDER, or with `/` out of all folders; links are updated."""
     with session_of(config, tenant) as session:
         done = move_source_to_folder(session, meant(session, source), folders.meant(session, folder))
     click.echo(harmless(done.path))
@@ -108,7 +110,7 @@ def move_command(config: Config, tenant: str | None, source: str, folder: str) -
 @tenant_option
 @click.argument("source")
 def delete_command(config: Config, tenant: str | None, source: str) -> None:
-    """Move SOURCE to the trash, with its segments and the files only it uses."""
+    """Move SOURCE to the trash, with its segments and the files that only it uses."""
     with session_of(config, tenant) as session:
         done = delete_source(session, meant(session, source))
     click.echo(f"In the trash, with {done.deleted_segments_count} segments, as {done.trash_id}.")
@@ -121,9 +123,9 @@ def delete_command(config: Config, tenant: str | None, source: str) -> None:
 @tenant_option
 @click.argument("source")
 @click.option("--format", type=click.Choice([one.value for one in Format]), default="auto", show_default=True)
-@click.option("--dry-run", is_flag=True, help="Only say who speaks.")
+@click.option("--dry-run", is_flag=True, help="Print the speakers without marking turns.")
 def speakers_command(config: Config, tenant: str | None, source: str, format: str, dry_run: bool) -> None:
-    """Find out who speaks in SOURCE, and mark every turn as a segment."""
+    """Detect the speakers in SOURCE, and mark every turn as a segment."""
     with session_of(config, tenant) as session:
         reference = meant(session, source)
         if dry_run:

@@ -1,4 +1,4 @@
-"""`mirrord status`: gathered as plain values, shown as a picture; with --watch as one that moves."""
+"""`mirrord status`: facts as plain values, printed as a board; with --watch as a live view."""
 
 import asyncio
 import json
@@ -27,19 +27,19 @@ from mirrord.mirror import trash
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.tree import Tree
 
-MOST = 50  # problems, and requests, shown a tenant
+MOST = 50  # problems, and requests, shown for each tenant
 _NO_DAEMON = "No daemon is running: changes wait where they were made. Start it with `mirrord up`."
-BEAT = 1.0  # seconds between two pictures, as between two beats of the daemon
-COUNT = 5.0  # seconds between two looks into the database
+BEAT = 1.0  # seconds between two updates, as between two beats of the daemon
+COUNT = 5.0  # seconds between two queries of the database
 
 
 @click.command()
 @configured
-@click.option("--tenant", help="Only this one; without, all of them.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--watch", is_flag=True, help="Keep it up to date until Ctrl-C; on a terminal only.")
+@click.option("--tenant", help="Show only this tenant; default: all.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--watch", is_flag=True, help="Update the view until Ctrl-C (on a terminal).")
 def status(config: Config, tenant: str | None, as_json: bool, watch: bool) -> None:
-    """What is in sync, what waits, what needs you."""
+    """Show sync state, pending changes and decisions."""
     console = Console()
     if watch and console.is_terminal and not as_json:
         with suppress(KeyboardInterrupt):
@@ -55,7 +55,7 @@ def status(config: Config, tenant: str | None, as_json: bool, watch: bool) -> No
 
 
 async def _watch(config: Config, console: Console, tenant: str | None) -> None:
-    """The whole screen, drawn anew with every beat; a resized window is filled the next time."""
+    """Redraw the whole screen with every beat; a resized window is filled at the next one."""
     with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             found, counted = await gather(config, tenant), time.monotonic()
@@ -69,11 +69,11 @@ async def _watch(config: Config, console: Console, tenant: str | None) -> None:
 async def gather(config: Config, only: str | None = None) -> dict[str, Any]:
     """
     {daemon {pid, alive, ready, since}, database {embedded, server_version, outage}, tenants [...],
-    degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: the last are halts, conflicts, requests
-    that wait, and problems, each kind at most MOST a tenant.
+    degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: attention lists halts, conflicts, pending
+    requests and problems, each kind at most MOST for each tenant.
 
-    only: the name of the one tenant that is asked about; None: all. Raises UserError where there is no such tenant.
-    Times are ISO 8601 in UTC, None where there is none. outage: why Postgres is out of reach; None: it is not.
+    only: the name of a tenant; None: all. Raises UserError if there is no such tenant. Times are ISO 8601 in UTC, or
+    None. outage: why Postgres cannot be reached; None: it can.
     """
     found: dict[str, Any] = {
         "daemon": {},
@@ -97,7 +97,7 @@ async def gather(config: Config, only: str | None = None) -> dict[str, Any]:
 
 
 def listen(config: Config, found: dict[str, Any]) -> None:
-    """Put into *found* what the daemon said last."""
+    """Put the daemon's latest heartbeat into *found*."""
     heartbeat = Heartbeat(config.mirror)
     facts, alive = heartbeat.read() or {}, heartbeat.alive()
     found["daemon"] = {
@@ -151,7 +151,7 @@ async def _ask(config: Config, database: Database, found: dict[str, Any], only: 
 def _listed(
     tenant: str, conflicts: int, problems: list[Problem], halts: list[Halt], asked: list[Stored]
 ) -> Iterable[dict[str, str]]:
-    """What needs a person, with what they do about it."""
+    """Pending decisions and problems with their remedies."""
     for halt in halts:
         decide = f"mirrord resume {halt.id} --tenant {tenant} --apply | --discard"
         yield _need("halt", str(halt.id), halt.sentence, f"`{decide}`; `mirrord halts` says what each does")
@@ -169,7 +169,7 @@ def _need(kind: str, path: str, sentence: str, remedy: str) -> dict[str, str]:
 
 
 def _trash(root: Path) -> dict[str, int] | None:
-    """{files, bytes} in the trash of a tree; None: there is no tree here, or it cannot be read."""
+    """{files, bytes} in the trash of a tree; None: there is no tree, or it cannot be read."""
     try:
         tree = Tree(root)
     except (MirrordError, OSError):

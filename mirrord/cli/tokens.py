@@ -1,4 +1,4 @@
-"""`mirrord tenant token` and `revoke`: what agents show to be let in."""
+"""`mirrord tenant token` and `revoke`: access tokens for agents."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,17 +21,17 @@ _ID = re.compile("[0-9a-f]{16}")
 @configured
 @click.argument("name")
 @click.option("--scope", type=click.Choice(["read", "write"]), default="write", show_default=True)
-@click.option("--actor", default="agent", show_default=True, help="Who acts with it, as history and events name them.")
-@click.option("--expires", default="90d", show_default=True, help="After days (90d) or hours (12h); `never`.")
+@click.option("--actor", default="agent", show_default=True, help="Name of the agent in history and events.")
+@click.option("--expires", default="90d", show_default=True, help="Lifetime in days (90d) or hours (12h), or `never`.")
 def token(config: Config, name: str, scope: str, actor: str, expires: str) -> None:
-    """Print a token that lets an agent work on the tenant NAME."""
+    """Create and print a token for an agent of the tenant NAME."""
     until = _until(expires)
     tenant, tenant_id = run(_tenant(config, name))
     private = signing_key(config.data, Keyring(config.mirror), config.signing)
     text, found = tokens.issue(
         private, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
     )
-    when = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "for ever"
+    when = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
     click.echo(f"Token {found} of {tenant}, scope {scope}, {when}. `mirrord tenant revoke {found}` ends it.", err=True)
     click.echo(text)
 
@@ -40,11 +40,11 @@ def token(config: Config, name: str, scope: str, actor: str, expires: str) -> No
 @configured
 @click.argument("revoked", metavar="ID")
 def revoke(config: Config, revoked: str) -> None:
-    """Let the token, or all tokens of the key, called ID count no longer."""
+    """Revoke the token ID, or all tokens of the key ID."""
     if not _ID.fullmatch(revoked):
         raise UserError(f"{revoked!r} is not the id of a token or key: those have 16 hex digits.")
     Keyring(config.mirror).revoke(revoked)
-    click.echo(f"{revoked} counts no longer, at once.")
+    click.echo(f"{revoked} is revoked, at once.")
 
 
 async def _tenant(config: Config, name: str) -> tuple[str, TenantId]:

@@ -1,4 +1,4 @@
-"""`mirrord import`: a tree from anywhere comes into the mirror of a tenant. Needs no database, and no daemon."""
+"""`mirrord import`: import a directory tree into the mirror of a tenant, without database or daemon."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from mirrord.mirror.heartbeat import Heartbeat, ask_flush
 from mirrord.mirror.passed import HIDDEN, IGNORED, PLAIN, UNFINISHED
 from mirrord.mirror.tree import Tree
 
-_LOOK = 0.5  # seconds between two looks at how much is pending
+_LOOK = 0.5  # seconds between two readings of the pending changes
 _PASSED = {
     HIDDEN: "hidden",
     UNFINISHED: "unfinished files of editors and browsers",
@@ -34,7 +34,7 @@ _PASSED = {
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """carried: None: only looked. taken_in: whether the rows have it; None: no daemon runs."""
+    """carried: None in a dry run. taken_in: whether all rows exist; None: no daemon runs."""
 
     tenant: str
     found: Survey
@@ -58,19 +58,19 @@ class _Outcome:
 @configured
 @tenant_option
 @click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--into", default="", metavar="FOLDER", help="The folder it goes into; default: the root.")
-@click.option("--dry-run", is_flag=True, help="Only say what would come in.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait until the rows have it.")
+@click.option("--into", default="", metavar="FOLDER", help="Target folder; default: the root.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait until all rows exist.")
 def import_command(
     config: Config, tenant: str | None, directory: Path, into: str, dry_run: bool, as_json: bool, timeout: float
 ) -> int:
     """
-    Bring the pages, attachments and records below DIR into a tenant: a vault, an export, a checkout.
+    Import the files below DIR into a tenant.
 
-    Files come into the mirror on this host, and from there into rows. Nothing in it is changed: where it has other
-    bytes they stay and are listed, with exit code 1. What it has already is passed over, so an import that was
-    interrupted goes on.
+    DIR can be a vault, an export or a checkout: pages, attachments and records are imported. Files are copied into the mirror on this host, and from there into rows. Existing files are never changed: files
+    with other bytes are listed, with exit code 1. Equal files are skipped, so a second run resumes an interrupted
+    import.
     """
     source = directory.resolve()
     with session_of(config, tenant) as session:
@@ -122,7 +122,7 @@ def _taken_in(config: Config, tenant: str, timeout: float) -> bool | None:
 
 
 def _watching(heart: Heartbeat, tenant: str, report: Progress) -> Callable[[], None]:
-    """Reports how much of what was once pending is pending no more."""
+    """A callback that reports how many of the pending changes are done."""
     most, looked = 1, 0.0
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""PURE: the units of systemd, as text. Those in `systemd/` are these, for the standard places."""
+"""PURE: the texts of the systemd units. `systemd/` contains them for the standard directories."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ _HOMES = ("/home/", "/root/", "/run/user/")
 @dataclass(frozen=True, slots=True)
 class Layout:
     """
-    An installation. is_system: of the machine, under a user of its own; else of the person who installs it.
+    An installation. is_system: for the machine, under a user of its own; otherwise for the installing person.
 
-    program: the words that start mirrord. mirror, data, backup: directories, as paths; None: below the state directory.
+    program: the command of mirrord in words. mirror, data, backup: directories; None: below the state directory.
     """
 
     is_system: bool
@@ -25,7 +25,7 @@ class Layout:
 
 
 def units(layout: Layout) -> dict[str, str]:
-    """Every unit of an installation: its name and its text."""
+    """The texts of all units of an installation, by name."""
     target = "multi-user.target" if layout.is_system else "default.target"
     command = " ".join(_quoted(word, command=True) for word in layout.program)
     parts = {"command": command, "target": target, "places": _places(layout), "kept": KEPT}
@@ -43,9 +43,9 @@ def _places(layout: Layout) -> str:
 
 def _sandbox(layout: Layout, written: list[str]) -> str:
     """
-    A manager of a person's own may make no namespaces of mounts; the filters of calls work there, too.
+    The settings of the sandbox. User services cannot use mount namespaces; only system-call filters apply to them.
 
-    written: directories that a unit writes besides those of all.
+    written: additional directories that the unit writes.
     """
     if not layout.is_system:
         return _FILTERS
@@ -56,7 +56,7 @@ def _sandbox(layout: Layout, written: list[str]) -> str:
 
 
 def _quoted(word: str, *, command: bool = False) -> str:
-    """As one word of a unit; in a command `$` has a meaning of its own."""
+    """*word* quoted as one word of a unit; in a command `$` is escaped too."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     escaped = escaped.replace("$", "$$") if command else escaped
     return f'"{escaped}"' if escaped != word or set(word) & set(" \t';") else word
@@ -115,7 +115,7 @@ Nice=10
 
 
 def _nightly(what: str, at: str) -> str:
-    """A timer. at: HH:MM; it comes within the hour after, and at the next start if the machine was off."""
+    """A nightly timer. at: HH:MM; it fires within the hour after, or at the next start if the machine was off."""
     return f"""\
 [Unit]
 Description=mirrord: {what}, every night

@@ -18,7 +18,7 @@ REFRESH = 0.25  # seconds
 
 
 async def show(daemon: Daemon, line: Callable[[], str]) -> None:
-    """Keep the view up to date until the daemon stops. line: what is to be told of the console now."""
+    """Keep the view up to date until the daemon stops. line: returns the current line about the console."""
     console = Console(stderr=True)
     with Live(console=console, refresh_per_second=4, transient=False) as live:
         while not daemon.stop.is_set():
@@ -28,7 +28,7 @@ async def show(daemon: Daemon, line: Callable[[], str]) -> None:
 
 
 def view(daemon: Daemon, width: int, console: str = "") -> RenderableType:
-    """What the terminal shows now."""
+    """The current view."""
     parts: list[RenderableType] = [board(_found(daemon), width=width, most=MOST_TENANTS, lately=False)]
     if daemon.ready.is_set():
         parts.append(_advice(daemon))
@@ -39,7 +39,7 @@ def view(daemon: Daemon, width: int, console: str = "") -> RenderableType:
 
 
 def _found(daemon: Daemon) -> dict[str, Any]:
-    """What `mirrord status` gathers, without asking the database."""
+    """The facts of `mirrord status`, without the database."""
     facts = daemon.facts()
     return {
         "daemon": {"pid": facts["pid"], "alive": True, "ready": facts["ready"], "since": moment(facts["since"])},
@@ -55,7 +55,7 @@ def _found(daemon: Daemon) -> dict[str, Any]:
 
 
 def _line(name: str, pulse: dict[str, Any]) -> dict[str, Any]:
-    """What only the database knows is None."""
+    """The facts about a tenant; None: known only to the database."""
     unknown = dict.fromkeys(("pages", "attachments", "records", "trash", "conflicts"))
     counts = {**unknown, "problems": len(pulse["problems"]), "halts": int(pulse["halted"])}
     return {"name": name, **counts, **told(pulse)}
