@@ -130,7 +130,8 @@ def restore(
     """
     Restore a tenant with its history from DIR.
 
-    The database must not contain it. The next `mirrord up` writes its tree. Nothing is restored if any object of the backup is damaged.
+    The database must not contain it. The next `mirrord up` writes its tree. Nothing is restored if any object of the
+    backup is damaged.
     """
     backups = Backups(directory.absolute())
 

@@ -102,7 +102,7 @@ def take_row(config: Config, tenant: str | None, number: int, seen: str | None) 
 )
 @click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
 def take_merged(config: Config, tenant: str | None, number: int, merged: Path | None, seen: str | None) -> None:
-    """Resolve a conflict with a merged text: FILE, - for standard input, or an editor without FILE."""
+    """Resolve a conflict with a merged text. FILE has the text (-: standard input); default: open an editor."""
     if merged is not None:
         data = sys.stdin.buffer.read() if str(merged) == "-" else merged.read_bytes()
     elif sys.stdin.isatty():

@@ -26,8 +26,9 @@ def export(config: Config, tenant: str | None, directory: Path, force: bool, as_
     """
     Export the rows of a tenant as files to DIR.
 
-    Writes pages, attachments and records in the form of a mirror. Needs only Postgres. A second run with the same DIR resumes the export, or adds later changes. Files of other
-    origin are never replaced. Exit code 1: such a file is in the way, or an entry cannot be exported.
+    Writes pages, attachments and records in the form of a mirror. Needs only Postgres. A second run with the same DIR
+    resumes the export, or adds later changes. Files of other origin are never replaced. Exit code 1: such a file is in
+    the way, or an entry cannot be exported.
     """
     root = Path.cwd() / directory
 

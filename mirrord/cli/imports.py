@@ -42,7 +42,7 @@ def import_command(
     link: bool,
     as_json: bool,
 ) -> None:
-    """Import FILES as sources: texts, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
+    """Import FILES as sources. Types: text, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
     if name is not None and len(files) > 1:
         raise UserError("--name is for one file.")
     done, failed = [], []
@@ -100,7 +100,9 @@ def survey_command(
     dry_run: bool,
 ) -> None:
     """
-    Import FILE, a table of text, as cases and sources; all rows or none.
+    Import a table of text as cases and sources.
+
+    Imports all rows of FILE or none.
 
     COLUMN is a header or a number (0 is the first); TARGET is source_text, case_attribute, identifier or skip; TYPE, of
     an attribute, is text, number, date or boolean.

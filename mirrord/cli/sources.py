@@ -99,7 +99,7 @@ def rename_command(config: Config, tenant: str | None, source: str, name: str) -
 @click.argument("source")
 @click.argument("folder")
 def move_command(config: Config, tenant: str | None, source: str, folder: str) -> None:
-    """Move SOURCE into FOLDER, or with `/` out of all folders; links are updated."""
+    """Move SOURCE into FOLDER. `/` is the top level; links are updated."""
     with session_of(config, tenant) as session:
         done = move_source_to_folder(session, meant(session, source), folders.meant(session, folder))
     click.echo(harmless(done.path))
@@ -110,7 +110,7 @@ def move_command(config: Config, tenant: str | None, source: str, folder: str) -
 @tenant_option
 @click.argument("source")
 def delete_command(config: Config, tenant: str | None, source: str) -> None:
-    """Move SOURCE to the trash, with its segments and the files that only it uses."""
+    """Move SOURCE to the trash. Its segments and the files that only it uses go there too."""
     with session_of(config, tenant) as session:
         done = delete_source(session, meant(session, source))
     click.echo(f"In the trash, with {done.deleted_segments_count} segments, as {done.trash_id}.")

@@ -68,9 +68,9 @@ def import_command(
     """
     Import the files below DIR into a tenant.
 
-    DIR can be a vault, an export or a checkout: pages, attachments and records are imported. Files are copied into the mirror on this host, and from there into rows. Existing files are never changed: files
-    with other bytes are listed, with exit code 1. Equal files are skipped, so a second run resumes an interrupted
-    import.
+    DIR can be a vault, an export or a checkout: pages, attachments and records are imported. Files are copied into the
+    mirror on this host, and from there into rows. Existing files are never changed: files with other bytes are listed,
+    with exit code 1. Equal files are skipped, so a second run resumes an interrupted import.
     """
     source = directory.resolve()
     with session_of(config, tenant) as session:

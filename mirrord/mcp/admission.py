@@ -1,4 +1,4 @@
-"""Who is let in, to which tenant: a token's holder, or whoever an operator trusts on this machine."""
+"""Admission of clients to a tenant: by a token, or by an operator's trust in this machine."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _SLUG = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One tenant that has a tree here."""
+    """A tenant with a tree on this machine."""
 
     name: str
     id: TenantId
@@ -26,7 +26,7 @@ class Tenant:
 
 
 def the_token(config: Config) -> str | None:
-    """The token this process was given, None if it was given none. Raises UserError for a file that cannot be read."""
+    """The token of this process, or None. Raises UserError if the token file cannot be read."""
     if config.agents.token is not None:
         return config.agents.token.strip()
     if config.agents.token_file is None:
@@ -38,7 +38,7 @@ def the_token(config: Config) -> str | None:
 
 
 def tenant_of(config: Config, grant: Grant) -> Tenant:
-    """The tenant a token is for. Raises Refused if the configuration or the tree says another."""
+    """The tenant of a token. Raises Refused if the configuration or the tree names another."""
     named = config.tenants
     if not _SLUG.fullmatch(grant.tenant) or (named and not {grant.tenant, str(grant.tenant_id)} & set(named)):
         raise Refused(OTHER_TENANT)
@@ -50,7 +50,7 @@ def tenant_of(config: Config, grant: Grant) -> Tenant:
 
 
 def the_tenant(config: Config) -> Tenant:
-    """The tenant that is named, or the only one. Raises UserError where that is none or a choice."""
+    """The configured tenant, or the only one. Raises UserError if there is none, or more than one."""
     found = list(_tenants(config.mirror))
     if config.tenants:
         wanted = set(config.tenants)
@@ -81,7 +81,7 @@ def _tenants(mirror: Path) -> Iterator[Tenant]:
 
 
 def _marked(root: Path) -> Tenant | None:
-    """The tenant whose mirror *root* is; None if it is none's, or nobody can tell."""
+    """The tenant of the mirror *root*; None: it has no readable marker."""
     try:
         tree = Tree(root)
     except (Unavailable, OSError):

@@ -1,4 +1,4 @@
-"""Arguments of tools: read strictly, and refused in words a model can act on."""
+"""Arguments of tools: strict validation, with errors that a model can act on."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -15,25 +15,25 @@ A = TypeVar("A", bound="Arguments")
 
 
 class Arguments(BaseModel):
-    """What a tool takes: snake_case here, camelCase on the wire; nothing beyond its fields."""
+    """Arguments of a tool: snake_case here, camelCase on the wire, no additional fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
 
     def for_command(self) -> dict[str, Any]:
-        """As JSON values by snake_case names: what a command of `commands.registry` takes."""
+        """JSON values by snake_case name, as a command of `commands.registry` takes them."""
         return self.model_dump(mode="json")
 
 
 class Underscored(Arguments):
-    """The same, for tools whose arguments are snake_case on the wire, too."""
+    """Arguments that are snake_case on the wire too."""
 
     model_config = ConfigDict(alias_generator=None)
 
 
 def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
-    """The arguments of one call. Raises Failed with code INVALID_ARGUMENTS, naming what is wrong."""
+    """The validated arguments of one call. Raises Failed with code INVALID_ARGUMENTS, which names the fault."""
     try:
-        orjson.dumps(given)  # lone surrogates would fail later, where files are written
+        orjson.dumps(given)  # lone surrogates would fail later, when files are written
         return kind.model_validate(given, by_alias=True, by_name=False)
     except TypeError:
         raise invalid("INVALID_ARGUMENTS", f"An argument of {tool} is not Unicode text.", "Send plain text.") from None
@@ -44,7 +44,7 @@ def parsed(kind: type[A], tool: str, given: Mapping[str, Any]) -> A:
 
 
 def from_json(value: object) -> object:
-    """An array or object as it is; some clients send them as JSON text."""
+    """*value*, parsed if it is JSON text of an array or object: some clients send these as text."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return orjson.loads(value)
@@ -54,14 +54,14 @@ def from_json(value: object) -> object:
 
 
 def schema_of(kind: type[Arguments]) -> Schema:
-    """The JSON Schema of a tool's input, without what no model needs."""
+    """The JSON Schema of a tool's input, without parts that models do not need."""
     whole = kind.model_json_schema(by_alias=True)
     schema: Schema = _slim(whole, whole.pop("$defs", {}))
     return schema
 
 
 def nearest(wrong: str, names: Iterable[str]) -> str | None:
-    """The one of *names* that *wrong* was most likely meant to be; None if it is like none of them."""
+    """The name most similar to *wrong*; None: none is similar."""
     plain = {_plain(name): name for name in names}
     found = get_close_matches(_plain(wrong), plain, 1, 0.5)
     return plain[found[0]] if found else None
@@ -80,7 +80,7 @@ def _sentence(kind: type[Arguments], tool: str, error: Mapping[str, Any]) -> str
 
 
 def _hint(kind: type[Arguments], where: Sequence[str]) -> str:
-    """How a name that there is not may have been meant, and which there are beside it."""
+    """The end of a sentence about an unknown name: a suggestion, or the valid names."""
     there = _names_at(schema_of(kind), where[:-1])
     meant = next((name for name in _OTHER_TOOLS_WORDS.get(where[-1], ()) if name in there), None)
     meant = meant or nearest(where[-1], there)
@@ -90,7 +90,7 @@ def _hint(kind: type[Arguments], where: Sequence[str]) -> str:
 
 
 def _names_at(schema: Schema, where: Sequence[str]) -> list[str]:
-    """The names that an object inside of the arguments takes."""
+    """The valid names of an object nested in the arguments."""
     for part in where:
         schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
     return list(schema.get("properties", {}))
@@ -114,7 +114,7 @@ def _plain(name: str) -> str:
 
 
 def _slim(node: Any, definitions: Schema) -> Any:
-    """Without titles, natural defaults, the null that stands for a missing argument, and names for parts."""
+    """*node* without titles, natural defaults, the null of a missing argument, and references."""
     if isinstance(node, list):
         return [_slim(one, definitions) for one in node]
     if not isinstance(node, dict):
@@ -133,7 +133,7 @@ def _slim(node: Any, definitions: Schema) -> Any:
     }
 
 
-# What other tools call the same, as models remember it.
+# Names of the same arguments in other tools, as models remember them.
 _OTHER_TOOLS_WORDS = {
     **dict.fromkeys(("oldText", "old_text", "oldString", "old_string", "old_str", "search"), ("find",)),
     **dict.fromkeys(("newText", "new_text", "newString", "new_string", "new_str", "replacement"), ("replace",)),
@@ -143,7 +143,7 @@ _JSON_WORDS = {
     **{"should be a valid dictionary": "must be an object", " after validation": ""},
 }
 
-# What goes without saying.
+# Keys that need not be stated.
 _NATURAL: tuple[tuple[str, object], ...] = (
     *(("default", None), ("default", False), ("default", ""), ("default", []), ("default", {})),
     ("additionalProperties", True),

@@ -1,4 +1,4 @@
-"""Answers to lines that are no message of the protocol, as JSON-RPC 2.0 §5.1 wants them. Pure."""
+"""Answers to lines that are not protocol messages, by JSON-RPC 2.0 §5.1. Pure."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _NO_REQUEST = (
 
 
 def answer_to(line: str) -> bytes | None:
-    """The error that answers *line*; None: nobody waits for an answer to it, as to an empty line or a notification."""
+    """The error that answers *line*; None: no answer is expected, as for an empty line or a notification."""
     if not line.strip():
         return None
     try:
@@ -36,7 +36,7 @@ def answer_to(line: str) -> bytes | None:
 
 def _answer_to_object(message: dict[str, Any]) -> bytes | None:
     if "method" not in message and ("result" in message or "error" in message):
-        return None  # the answer to a question of ours
+        return None  # the answer to a request of the server
     is_request = message.get("jsonrpc") == "2.0" and isinstance(message.get("method"), str)
     if is_request and "id" not in message:
         return None  # a notification

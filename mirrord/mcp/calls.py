@@ -18,7 +18,7 @@ from mirrord.mcp.tool import Tool, Wire
 async def perform(
     callers: Callers, tool: Tool[Any], given: Mapping[str, Any], context: Context[None, Any] | None = None
 ) -> CallToolResult | InputRequiredResult:
-    """Do what *tool* does for whoever calls; whatever goes wrong becomes a reply. context: by which to ask a person."""
+    """Call *tool* for the current caller; every failure becomes a reply. context: used to ask a person."""
     try:
         with contained(tool.name):
             done = await _performed(callers.current(), tool, given, context)
@@ -54,11 +54,11 @@ async def _performed(
 async def _consent(
     caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], context: Context[None, Any] | None
 ) -> Mapping[str, str] | InputRequiredResult | None:
-    """What a person who approves in the client was shown; None: nobody did. Or what the client has to ask first."""
+    """The digests shown to a person who approved in the client; None: no approval. Or the question to ask first."""
     if context is None or not caller.gate.elicits:
         return None
-    from mirrord.commands.run import question  # noqa: PLC0415  (all commands: loaded by the first that changes)
-    from mirrord.mcp import consents  # noqa: PLC0415  (only where an operator allows it)
+    from mirrord.commands.run import question  # noqa: PLC0415  (all commands: loaded by the first change)
+    from mirrord.mcp import consents  # noqa: PLC0415  (only if an operator allows it)
 
     if not consents.can_ask(context):
         return None

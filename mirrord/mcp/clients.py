@@ -1,4 +1,4 @@
-"""`mirrord mcp config`: what clients want to be told, ready to paste."""
+"""`mirrord mcp config`: settings of clients, ready to paste."""
 
 import json
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ _TOKEN = "(what `mirrord tenant token {tenant}` prints)"
 
 def settings(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
     """
-    The settings of one client, or of all where none is named, each under a line that says where it belongs.
+    The settings of one client, or of all if *client* is None, each below a line that names its place.
 
-    file: the configuration that was read. tools: sets of tools to be named; without, the configuration says which.
-    Raises UserError for a client or a set that is not known.
+    file: the configuration file in use. tools: sets of tools for the command line; default: the configured sets.
+    Raises UserError for an unknown client or set.
     """
     if client is not None and client not in _PLACES:
         raise UserError(f"There is no client {client!r}; there are {', '.join(_PLACES)}.")
@@ -42,9 +42,9 @@ def settings(config: Config, client: str | None, file: Path | None = None, tools
 
 def settings_over_http(config: Config, client: str | None, address: str) -> str:
     """
-    As settings(), for clients that reach a server over HTTP with a token. address: its URL, or HOST:PORT.
+    As settings(), for clients that connect to a server over HTTP with a token. address: its URL, or HOST:PORT.
 
-    Raises UserError for a client that is not known, or cannot show a token.
+    Raises UserError for a client that is unknown, or cannot send a token.
     """
     if client is not None and client not in _HTTP_PLACES:
         raise UserError(
@@ -59,7 +59,7 @@ def settings_over_http(config: Config, client: str | None, address: str) -> str:
 
 
 def url_of(address: str) -> str:
-    """The URL at which clients reach the server of *address*."""
+    """The URL of the server at *address*."""
     url = address if "://" in address else f"http://{address}"
     return url if "/" in url.partition("://")[2] else f"{url}/mcp"
 
@@ -101,7 +101,7 @@ def _json(client: str, server: dict[str, object]) -> str:
 
 
 def _toml(command: list[str], environment: dict[str, str]) -> str:
-    """JSON's strings and arrays of strings are TOML's too."""
+    """The settings as TOML; strings and arrays of strings have the same form in JSON."""
     lines = [
         f"[mcp_servers.{NAME}]",
         f"command = {json.dumps(command[0])}",

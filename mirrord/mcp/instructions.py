@@ -1,4 +1,4 @@
-"""What a model is told of the whole server, by the sets of tools it serves: at most 1 KB for each."""
+"""Instructions for models about the whole server, by its sets of tools: at most 1 KB for each."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -37,5 +37,5 @@ collections that name them. Removing one never removes pages.""",
 
 
 def instructions(sets: Sequence[str]) -> str:
-    """For a server of these sets."""
+    """The instructions of a server with these sets."""
     return "\n".join((_BEGIN, *(text for name, text in _OF.items() if name in sets), _END))

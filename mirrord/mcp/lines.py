@@ -1,8 +1,8 @@
 """
-The protocol on stdin and stdout: a message a line.
+The protocol on stdin and stdout: one message a line.
 
-The SDK's own transport hands each line read, each line written and each flush to a thread and back. Pipes and sockets
-tell when they can be read, and take a short line at once.
+The SDK's own transport passes each read line, each written line and each flush through a thread. Pipes and sockets
+signal that they are readable, and accept a short line at once.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from pydantic import ValidationError
 from mirrord.mcp.bad_lines import answer_to
 
 _PIECE = 1 << 16  # bytes read at once
-_AT_ONCE = select.PIPE_BUF  # bytes that whatever is ready to be written to takes without waiting
+_AT_ONCE = select.PIPE_BUF  # bytes that a writable descriptor accepts without blocking
 
 
 class _Stream:
-    """What both have in common. Whoever opened the descriptors closes them."""
+    """Common base of both streams. The opener of the descriptors closes them."""
 
     async def aclose(self) -> None:
         pass
@@ -43,24 +43,24 @@ class _Stream:
 
 class Incoming(_Stream):
     """
-    Messages from a descriptor; an exception stands for a line that is none, and was answered.
+    Messages from a descriptor; an exception stands for an invalid line, which has been answered.
 
-    The loop goes on watching the descriptor between two messages, and reads at once: asking it anew for each takes as
-    long as reading one does. What is not taken yet stays with the sender.
+    The event loop keeps watching the descriptor between two messages and reads at once: registering it again for each
+    message takes as long as reading one. Unread data stays with the sender.
     """
 
     def __init__(self, descriptor: int, answer: Callable[[bytes], Awaitable[None]]) -> None:
-        """*answer*: sends the answer to a line that is no message."""
+        """*answer*: sends the answer to an invalid line."""
         self._descriptor = descriptor
         self._answer = answer
         self._lines: list[bytes] = []  # the next one last
         self._rest = bytearray()
         self._ended = False
         self._is_watched = False
-        self._news: asyncio.Future[None] | None = None  # of somebody who waits for lines
+        self._news: asyncio.Future[None] | None = None  # of a pending receive()
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next one. Raises EndOfStream after the last."""
+        """The next message. Raises EndOfStream after the last."""
         while not self._lines:
             if self._ended:
                 raise anyio.EndOfStream
@@ -70,7 +70,7 @@ class Incoming(_Stream):
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as error:
             if (answer := answer_to(line)) is not None:
-                with suppress(anyio.BrokenResourceError):  # nobody reads any more; the next answer says so
+                with suppress(anyio.BrokenResourceError):  # the reader is gone; the next answer reports it
                     await self._answer(answer)
             return error
 
@@ -84,11 +84,11 @@ class Incoming(_Stream):
             raise StopAsyncIteration from None
 
     async def aclose(self) -> None:
-        """Watch no longer."""
+        """Stop watching the descriptor."""
         self._look_away()
 
     async def _wait(self) -> None:
-        """Until more was read, or there is no more."""
+        """Wait for more lines or the end of the stream."""
         loop = asyncio.get_running_loop()
         if not self._is_watched:
             try:
@@ -117,9 +117,9 @@ class Incoming(_Stream):
     def _read(self) -> None:
         try:
             piece = os.read(self._descriptor, _PIECE)
-        except BlockingIOError:  # somebody who shares it was quicker
+        except BlockingIOError:  # another reader of the descriptor was faster
             return
-        except ConnectionResetError:  # a socket's other end went without having read all that we said
+        except ConnectionResetError:  # the peer closed its socket without reading all answers
             piece = b""
         whole, newline, rest = piece.rpartition(b"\n")
         if newline or (self._rest and not piece):
@@ -136,38 +136,38 @@ class Outgoing(_Stream):
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._turn = anyio.Lock(fast_acquire=True)  # free, it is taken without a turn of the loop
+        self._turn = anyio.Lock(fast_acquire=True)  # if free, it is taken without a turn of the loop
         self._ready = select.poll()
         self._ready.register(descriptor, select.POLLOUT)
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write one. Raises BrokenResourceError if nobody reads any more."""
+        """Write a message. Raises BrokenResourceError if the reader is gone."""
         await self.send_line(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
     async def send_line(self, line: bytes) -> None:
-        """The same for what is a line already."""
+        """Write an encoded line. Raises BrokenResourceError if the reader is gone."""
         try:
             async with self._turn:
                 rest = memoryview(line)
                 while rest and len(line) - len(rest) < _PIECE and self._ready.poll(0):
                     rest = rest[os.write(self._descriptor, rest[:_AT_ONCE]) :]
-                if rest:  # nobody reads for now, or it is long
+                if rest:  # the reader is not ready, or the line is long
                     await anyio.to_thread.run_sync(self._write, rest)
         except BrokenPipeError:
             raise anyio.BrokenResourceError from None
 
     def _write(self, rest: memoryview) -> None:
         while rest:
-            self._ready.poll()  # some clients hand over what does not wait by itself
+            self._ready.poll()  # some clients pass non-blocking descriptors
             rest = rest[os.write(self._descriptor, rest) :]
 
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[Incoming, Outgoing]]:
     """
-    stdin and stdout for the protocol alone, for the length of a `with`.
+    Reserve stdin and stdout for the protocol during a `with`.
 
-    Whatever else reads stdin meanwhile finds its end; what is printed goes to stderr.
+    Other reads of stdin find its end meanwhile; other output to stdout goes to stderr.
     """
     ours = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 3) for one in (0, 1)]
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

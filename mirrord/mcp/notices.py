@@ -1,4 +1,4 @@
-"""Notices of changed pages, for the clients of both eras of the protocol; the tree is watched once somebody asks."""
+"""Notices of changed pages for clients of both eras of the protocol; the tree is watched from the first request on."""
 
 import asyncio
 import logging
@@ -23,36 +23,36 @@ from mirrord.mirror.watch import watch
 
 log = logging.getLogger(__name__)
 
-_ASKING = ("resources/list", "resources/subscribe", "subscriptions/listen")  # who sends these wants to hear of changes
+_ASKING = ("resources/list", "resources/subscribe", "subscriptions/listen")  # methods of clients that want notices
 
 Context = ServerRequestContext[Any, Any]
 
 
 @dataclass(slots=True)
 class _Listener:
-    """A connection of the handshake era. session: one of its requests', which reaches the connection too."""
+    """A connection of the handshake era. session: that of any of its requests, which reaches the connection too."""
 
     session: ServerSession
     uris: set[str] = field(default_factory=set)
 
 
 class Notices:
-    """Who wants to hear of what."""
+    """Listeners, their subscriptions, and the watch of the tree."""
 
     def __init__(
         self, root: Path, every_name: Callable[[], Awaitable[Digest | None]], may_hear: Callable[[], bool]
     ) -> None:
-        """*every_name*: changes with the names of pages. may_hear: whether anybody may be told of changes."""
+        """*every_name*: a digest of the names of all pages. may_hear: whether clients may be notified."""
         self.bus = InMemorySubscriptionBus()
         self._root, self._every_name, self._may_hear = root, every_name, may_hear
         self._names: Digest | None = None
         self._listeners: list[_Listener] = []
-        self._listened: Counter[str] = Counter()  # by streams of the newest protocol
+        self._listened: Counter[str] = Counter()  # number of streams by URI (newest protocol)
         self._asked = anyio.Event()
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[None]:
-        """Watch, from the moment somebody asks, for the length of a `with`."""
+        """Watch the tree during a `with`, from the first request on."""
         self._asked = anyio.Event()
         stop = asyncio.Event()
         async with anyio.create_task_group() as tasks:
@@ -64,7 +64,7 @@ class Notices:
                 tasks.cancel_scope.cancel()
 
     async def observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Middleware: remember who asks for resources, and what streams listen to while they last."""
+        """Middleware: note connections that ask for resources, and the subscriptions of open streams."""
         if ctx.method not in _ASKING:
             return await call_next(ctx)
         self._asked.set()
@@ -77,7 +77,7 @@ class Notices:
             return await call_next(ctx)
         finally:
             self._listened.subtract(wanted)
-            self._listened += Counter()  # forgets what nobody listens to
+            self._listened += Counter()  # drops zero counts
 
     async def subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
         """`resources/subscribe` of the handshake era."""
@@ -90,7 +90,7 @@ class Notices:
         return EmptyResult()
 
     def _listener(self, session: ServerSession) -> _Listener:
-        """Requests of one connection have sessions of their own, but the same parameters of its handshake."""
+        """The listener of a connection. Its requests have different sessions, but the same handshake parameters."""
         for known in self._listeners:
             if known.session.client_params is session.client_params:
                 return known
@@ -106,7 +106,7 @@ class Notices:
                 await self._tell_list()
 
     async def _names_now(self) -> Digest | None:
-        """Those there are now; where that cannot be seen, those there were."""
+        """The digest of the current names; the last one if the tree cannot be read."""
         try:
             return await self._every_name()
         except (MirrordError, OSError) as error:
@@ -144,7 +144,7 @@ def _wanted(context: Context) -> list[str]:
 
 
 def _touched(wanted: Iterable[str], changed: set[str] | None) -> list[str]:
-    """URIs whose page may be among the *changed* paths (None: all may be)."""
+    """URIs of pages that may be among the *changed* paths (None: all)."""
     return [uri for uri in wanted if (paths := uris.paths_of(uri)) and (changed is None or _is_near(paths, changed))]
 
 

@@ -1,4 +1,4 @@
-"""Pages as resources: a template for every page, its completion, and lists of all that there are."""
+"""Pages as resources: a template for every page, its completion, and lists of all pages."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,26 +28,26 @@ from mirrord.mcp.refusals import protocol_error
 from mirrord.mirror.layout import directory_of
 
 MARKDOWN = "text/markdown"
-SHOWN = 100  # resources in one list: some clients load no more than one, and some show it to the model
-COMPLETED = 100  # the most the protocol allows
+SHOWN = 100  # resources in one list: some clients load only one list, and some show it to the model
+COMPLETED = 100  # the maximum of the protocol
 _QUESTION = "resources"
 _UNKNOWN = ("not_found", "invalid", "forbidden")
 
 
 def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = ()) -> None:
-    """Let clients read every page by its URI, and complete paths. tools: names that are completed, too."""
+    """Register the pages by URI, and the completion of paths. tools: names to complete too."""
 
     @server.resource(uris.TEMPLATE, name="page", title="A page", mime_type=MARKDOWN)
     async def page(path: str) -> str:
         """A page's whole text, by its path, such as page:///Projects/Alpha.md."""
-        from mirrord.commands.pages import read_page  # noqa: PLC0415  (as for tools: loaded by who asks)
+        from mirrord.commands.pages import read_page  # noqa: PLC0415  (as for tools: loaded on demand)
 
         try:
             caller = callers.current()
             shown = await caller.perform(partial(read_page, caller.session, path), Lane.READ)
         except MirrordError as error:
             raise _resource_error(failed_by(error)) from error
-        if shown.folder is not None:  # a resource that is not there must not be empty
+        if shown.folder is not None:  # a missing resource must not look empty
             raise ResourceNotFoundError(f"{shown.path} is a folder without a page file.")
         return shown.content
 
@@ -71,7 +71,7 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
 
 
 async def listed(caller: Caller, cursor: str | None) -> ListResourcesResult:
-    """Some of all pages, those of the first two levels before all others."""
+    """One part of the list of all pages; the first two levels come first."""
     pages, next_cursor = await caller.perform(partial(_some, caller.session, cursor), Lane.READ)
     resources = [
         Resource(uri=uris.uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN)
@@ -81,7 +81,7 @@ async def listed(caller: Caller, cursor: str | None) -> ListResourcesResult:
 
 
 async def every_name(callers: Callers) -> Digest | None:
-    """What changes whenever a page is made, removed, moved or renamed; None where nobody ever called."""
+    """A digest that changes if a page is created, removed, moved or renamed; None: there is no caller yet."""
     caller = callers.anybody()
     return await caller.perform(partial(_every_name, caller.session), Lane.READ) if caller is not None else None
 
@@ -91,7 +91,7 @@ def _every_name(session: Session) -> Digest:
 
 
 def _some(session: Session, cursor: str | None) -> tuple[list[tuple[str, str]], str | None]:
-    """Paths and titles, and the cursor behind them; None: these were the last."""
+    """Paths and titles, and the cursor after them; None: this is the last part."""
     snapshot = session.catalogue.look()
     paths = sorted(snapshot.pages, key=_from_above)
     start = start_of(paths, cursor, _QUESTION)
@@ -107,7 +107,7 @@ def _from_above(path: str) -> tuple[int, str]:
 
 
 def _completed(session: Session, typed: str) -> list[str]:
-    """Paths that begin with what was typed, then those that hold it; without case."""
+    """Paths that begin with *typed*, then those that contain it; case is ignored."""
     wanted, paths = typed.lower(), sorted(session.catalogue.look().pages)
     begins = [path for path in paths if path.lower().startswith(wanted)]
     return begins + [path for path in paths if wanted in path.lower() and not path.lower().startswith(wanted)]

@@ -1,4 +1,4 @@
-"""Tools of sources as resources: what each takes, and how far whoever asks is trusted with it."""
+"""Tools of sources as resources: their arguments, and the caller's trust level."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def names_in(tools: Mapping[str, Tool[Any]]) -> list[str]:
 
 
 def listed(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
-    """What clients show of them."""
+    """The resources of the tools for sources."""
     return [
         Resource(
             uri=TEMPLATE.format(tool_name=name),
@@ -40,7 +40,7 @@ def listed(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
 
 
 def register(server: MCPServer[None], callers: Callers, tools: Mapping[str, Tool[Any]]) -> None:
-    """Let clients read about each of those of *tools* that is for sources; nothing if there are none."""
+    """Register a resource for the tools for sources among *tools*, if there are any."""
     known = {name: tools[name] for name in names_in(tools)}
     if not known:
         return

@@ -1,4 +1,4 @@
-"""The server: an MCPServer whose tools are ours, and whose pages are resources."""
+"""The server: an MCPServer with mirrord's tools, and pages as resources."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -37,9 +37,9 @@ NAME = "mirrord"
 
 class Server(MCPServer[None]):
     """
-    One server of one tenant.
+    The server of one tenant.
 
-    Its own tools come before those registered on it in the SDK's way.
+    Its own tools come before those registered with the SDK.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Server(MCPServer[None]):
         auth: AuthSettings | None = None,
         verifier: TokenVerifier | None = None,
     ) -> None:
-        """*auth*, *verifier*: who may call over HTTP; None: whoever can reach the transport."""
+        """*auth*, *verifier*: authorisation over HTTP; None: the transport is trusted."""
         self._callers = callers
         self._own = {tool.name: tool for tool in tools}
         self._notices = notices
@@ -75,7 +75,7 @@ class Server(MCPServer[None]):
         self._serve_what_the_sdk_does_not()
 
     async def list_tools(self) -> list[Listed]:
-        """Those the caller may use, always in the same order."""
+        """The tools that the caller may use, always in the same order."""
         caller = self._callers.current()
         levels = caller.gate.levels
         shown = [
@@ -87,7 +87,7 @@ class Server(MCPServer[None]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """As the SDK's; failures of our tools are replies that say what to do next."""
+        """As in the SDK; failures of mirrord's tools are replies with an instruction."""
         if tool := self._own.get(name):
             return await calls.perform(self._callers, tool, arguments, context)
         others = [tool.name for tool in await super().list_tools()]
@@ -97,31 +97,31 @@ class Server(MCPServer[None]):
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {meant}?" if meant else ""))
 
     async def list_prompts(self) -> list[Prompt]:
-        """Ours and those registered in the SDK's way."""
+        """mirrord's prompts and those registered with the SDK."""
         self._offer_prompts()
         return await super().list_prompts()
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """As the SDK's, but that an unknown name is a mistake of the client's, with the nearest name."""
+        """As in the SDK, but an unknown name is an error of the client, with a suggestion."""
         known = [prompt.name for prompt in await self.list_prompts()]
         if name not in known:
             meant = nearest(name, known)
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {meant}?" if meant else ""))
         try:
             return await super().get_prompt(name, arguments, context)
-        except ValueError as error:  # arguments that lack or do not fit
+        except ValueError as error:  # missing or invalid arguments
             raise MCPError(INVALID_PARAMS, str(error)) from error
 
     def _offer_prompts(self) -> None:
-        """Registering them takes a hundredth of the start, so that waits until somebody asks."""
+        """Register the prompts on the first request: this takes a hundredth of the start."""
         if not self._offers_prompts:
             prompts.register(self)
             self._offers_prompts = True
 
     async def _list_resources(self, _: Any, params: PaginatedRequestParams) -> ListResourcesResult:
-        """The pages, and after the last of them the tools for sources and what was registered in the SDK's way."""
+        """The pages; after the last one the tools for sources and the resources registered with the SDK."""
         found = await resources.listed(self._callers.current(), params.cursor)
         if found.next_cursor is None:
             found.resources += [*schemas.listed(self._own), *await super().list_resources()]
@@ -139,7 +139,7 @@ class Server(MCPServer[None]):
             yield
 
     def _serve_what_the_sdk_does_not(self) -> None:
-        """Cursors and subscriptions: MCPServer has no public way; this is the one the SDK's own examples take."""
+        """Handle cursors and subscriptions, as the SDK's examples do: MCPServer has no public API for them."""
         serve = self._lowlevel_server.add_request_handler
         serve("resources/list", PaginatedRequestParams, self._list_resources)
         serve("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
@@ -148,8 +148,8 @@ class Server(MCPServer[None]):
 
 @contextmanager
 def _plain_logs() -> Iterator[None]:
-    """MCPServer loads rich to colour what it logs: a twentieth of the whole start, for colours that no client shows."""
-    unwanted = sys.modules.setdefault("rich.console", None) is None  # type: ignore[arg-type]  # import's own mark
+    """Hide rich from MCPServer, which colours its log: a twentieth of the start, and no client shows colours."""
+    unwanted = sys.modules.setdefault("rich.console", None) is None  # type: ignore[arg-type]  # blocks the import
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Sessions: from a configuration and what somebody shows to a caller whose commands can run."""
+"""Callers and their sessions, made from the configuration and a token."""
 
 import secrets
 import tempfile
@@ -15,7 +15,7 @@ from mirrord.mcp.callers import Caller
 
 
 def local_caller(config: Config) -> tuple[Tenant, Caller]:
-    """Who may call without a token with each call, as on stdio: the holder of this process's token, or of its trust."""
+    """Tenant and caller of a process on stdio: by its token, or by local trust. Raises Refused without either."""
     token = the_token(config)
     if token is not None:
         return _holder(config, token)
@@ -29,7 +29,7 @@ def local_caller(config: Config) -> tuple[Tenant, Caller]:
 
 
 def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
-    from mirrord.mirror import keys, tokens  # noqa: PLC0415  (a tenth of a second that local trust does without)
+    from mirrord.mirror import keys, tokens  # noqa: PLC0415  (a tenth of a second that local trust saves)
 
     grant = tokens.verify(keys.Keyring(config.mirror), token)
     tenant = tenant_of(config, grant)
@@ -37,7 +37,7 @@ def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
 
 
 def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str, *, by_session: bool = False) -> Caller:
-    """The caller that a token of *tenant* makes; grant: what it was found to grant. by_session: as in Caller."""
+    """The caller for a token of *tenant*. grant: the rights of the token. by_session: as in Caller."""
     from mirrord.mirror import keys, tokens  # noqa: PLC0415  (as above)
 
     keyring = keys.Keyring(config.mirror)
@@ -54,8 +54,8 @@ def attachable(config: Config) -> tuple[Path, ...]:
     """
     Directories below which files may be attached.
 
-    By default where the server was started and the temporary directory; but clients start servers in `/` and in the
-    person's home too, and those would be everything.
+    Default: the working directory of the server and the temporary directory, except `/` and the person's home: clients
+    start servers there too, and they would include everything.
     """
     if config.agents.attach_from is not None:
         return config.agents.attach_from
@@ -83,4 +83,4 @@ def _gate(config: Config, token: str | None = None) -> Gate:
 
 
 def _always() -> None:
-    """Trust of this machine does not end while the process lives."""
+    """Do nothing: local trust lasts as long as the process."""

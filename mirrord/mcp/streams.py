@@ -1,4 +1,4 @@
-"""What HTTP answers: streams end with the token that opened them, and what is too large is told in JSON-RPC's form."""
+"""HTTP responses: streams end with the validity of their token, and too large requests get a JSON-RPC error."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -14,13 +14,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_REQUEST_BYTES = 4 << 20
-CHECK_SECONDS = 1.0  # between two looks whether the token of an open stream still counts
+CHECK_SECONDS = 1.0  # between two checks of the token of an open stream
 
 _TOO_LARGE = 413
 
 
 class Streams:
-    """ASGI around the SDK's application. holds: whether a token counts."""
+    """ASGI wrapper of the SDK's application. holds: whether a token is valid."""
 
     def __init__(self, app: App, holds: Callable[[str], Awaitable[bool]]) -> None:
         self._app, self._holds = app, holds
@@ -39,7 +39,7 @@ class Streams:
         await answer.end()
 
     async def _watch(self, token: str, serving: anyio.CancelScope) -> None:
-        """The SDK looks at the token before it answers; this, while it answers."""
+        """Check the token during the response; the SDK checks it only before."""
         while True:
             await anyio.sleep(CHECK_SECONDS)
             if not await self._holds(token):
@@ -48,14 +48,14 @@ class Streams:
 
 
 class _Answer:
-    """One answer, on its way to the client."""
+    """One response to a client."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._is_begun = self._is_ended = self._is_too_large = False
 
     async def send(self, message: Message) -> None:
-        """Pass on what the application answers, or in its place what says more."""
+        """Pass a message of the application on, or replace it with a more detailed one."""
         if message["type"] == "http.response.start":
             self._is_begun = True
             self._is_too_large = message["status"] == _TOO_LARGE
@@ -68,7 +68,7 @@ class _Answer:
         await self._send(message)
 
     async def end(self) -> None:
-        """End what was cut off."""
+        """Complete an interrupted response."""
         if not self._is_begun:
             await self._send({"type": "http.response.start", "status": 401, "headers": [_length(b"")]})
         if not self._is_ended:

@@ -80,7 +80,7 @@ def _listed(page: "Listed") -> Wire:
 
 
 def _grow(session: Session, given: Grow) -> Wire:
-    """A page's node as it is; the root, which is no page, is called like the tenant."""
+    """The node of one page, or a root node with the name of the tenant."""
     from mirrord.commands.listing import get_tree
 
     tree = get_tree(session, given.include_metadata, given.path, given.depth)

@@ -10,7 +10,7 @@ from mirrord.mcp.arguments import Underscored
 from mirrord.mcp.shapes import COUNT, TEXT, listed, nullable, record, result
 from mirrord.mcp.tool import Tool, Wire
 
-_REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the digits of the number, or the UUID, will do too
+_REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the number as text, or the UUID, is accepted too
 
 Id = Annotated[int | str, _REFERENCE]
 Top = Annotated[int | str | None, WithJsonSchema({"type": ["integer", "string", "null"]})]

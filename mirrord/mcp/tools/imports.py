@@ -21,7 +21,7 @@ class Import(Underscored):
     name: Annotated[str | None, Field(description="Default: the file's; unique among sources.")] = None
 
     def for_command(self) -> dict[str, Any]:
-        """`copy` is the name of something else in the classes that read arguments."""
+        """Rename copy_: `copy` is a method of pydantic models."""
         return {**self.model_dump(mode="json", exclude={"copy_"}), "copy": self.copy_}
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mirrord.commands.pages import Shown
 
 PagePath = Annotated[str, Field(description="Such as Projects/Alpha.md; .md is optional.")]
-MOST = 80_000  # characters in one answer: about what clients let through
+MOST = 80_000  # characters in one answer: about the limit of clients
 
 _PAGE: dict[str, Schema] = {
     "content": TEXT,
@@ -55,7 +55,7 @@ def _read_several(session: Session, given: ReadSeveral) -> Wire:
     from mirrord.commands.pages import read_pages
 
     found, omitted = read_pages(session, given.paths, MOST)
-    answers = zip(found, given.paths, strict=False)  # without what was omitted
+    answers = zip(found, given.paths, strict=False)  # omitted pages have no answer
     pages = [_refused(one, path) if isinstance(one, Failed) else _shown(one) for one, path in answers]
     return {"pages": pages, **({"omitted": omitted} if omitted else {})}
 

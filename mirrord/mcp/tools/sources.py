@@ -1,4 +1,4 @@
-"""Tools for sources: what there is, what it says; another name; away."""
+"""Tools that list, read, rename and delete sources."""
 
 from typing import Annotated, Literal
 
@@ -51,7 +51,7 @@ def _list(session: Session, given: List) -> Wire:
 
 
 def _listed(source: ListedSource) -> Wire:
-    """With its title where that is not its name."""
+    """A source, with its title if that differs from its name."""
     shown = as_it_is(source)
     return {key: value for key, value in shown.items() if key != "title" or value != source.name}
 

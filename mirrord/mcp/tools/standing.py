@@ -1,4 +1,4 @@
-"""The tool that tells how sync stands."""
+"""The tool that reports the state of the sync."""
 
 from typing import Annotated, Any
 

@@ -64,7 +64,7 @@ class Edit(Arguments):
     dry_run: Annotated[bool, Field(description="Only show the diff.")] = False
 
     def for_command(self) -> dict[str, Any]:
-        """An edit is known by the keys it has."""
+        """Arguments without unset keys: the keys of an edit tell its kind."""
         edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in self.edits]
         return {**self.model_dump(mode="json", exclude={"edits"}), "edits": edits}
 
