@@ -34,7 +34,7 @@ class Beside:
         try:
             gate = self._gate = Gate(daemon.config.data)
             place = Place(settings.port, daemon.config.data, settings.hosts)
-            await serve_console(place, daemon.postgres.working_dsn, gate, daemon.stop, self._told)
+            await serve_console(place, daemon.postgres.working_dsn, gate, daemon.stop, self._announce)
         except MirrordError as error:
             daemon.degraded["console"] = f"The console is not served: {error} Choose another port: `--console PORT`."
 
@@ -46,7 +46,7 @@ class Beside:
             return f"Console: {link(self._url, self._token)}"
         return f"Console: {self._url}   another way in: mirrord console link"
 
-    def _told(self, url: str) -> None:
+    def _announce(self, url: str) -> None:
         assert self._gate is not None
         self._url = url
         if not self._plain:

@@ -40,7 +40,7 @@ def migrate(config: Config) -> None:
 @click.option("--daemon", is_flag=True, help="Use the daemon's role instead of the app's.")
 def dsn(config: Config, tenant: str | None, daemon: bool) -> None:
     """Print the libpq connection string for an app."""
-    click.echo(run(_dsn(config, tenant, daemon=daemon)))
+    click.echo(run(_find_dsn(config, tenant, daemon=daemon)))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -49,7 +49,7 @@ def dsn(config: Config, tenant: str | None, daemon: bool) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
     """Open psql as an app of the tenant. ARGUMENTS are passed to psql."""
-    target = run(_dsn(config, tenant, daemon=False))
+    target = run(_find_dsn(config, tenant, daemon=False))
     program = str(Embedded.binary("psql")) if config.dsn is None else "psql"
     try:
         os.execvp(program, [program, target, *arguments])
@@ -57,7 +57,7 @@ def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
         raise Unavailable(f"psql cannot be run: {error.strerror}. The string is: {shlex.quote(target)}") from error
 
 
-async def _dsn(config: Config, name: str | None, *, daemon: bool) -> str:
+async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:
     """The connection string. Raises Unavailable while Postgres is stopped."""
     postgres = app.Postgres(config)
     if postgres.embedded is not None and not postgres.embedded.running:

@@ -34,21 +34,21 @@ def export(config: Config, tenant: str | None, directory: Path, force: bool, as_
 
     async def work(report: Progress) -> Exported:
         async with app.opened(config) as database:
-            name, one = await the_tenant(database, config, tenant)
-            return await export_rows(database, name, one, root, report, force=force)
+            name, tenant_id = await the_tenant(database, config, tenant)
+            return await export_rows(database, name, tenant_id, root, report, force=force)
 
     with bar("Exporting") as report:
-        done = run(work(report))
+        exported = run(work(report))
     if as_json:
-        facts = {key: value for key, value in asdict(done.facts).items() if key != "folders"}
-        click.echo(json.dumps(facts | {"directory": str(root)} | asdict(done.tally), indent=2))
+        facts = {key: value for key, value in asdict(exported.facts).items() if key != "folders"}
+        click.echo(json.dumps(facts | {"directory": str(root)} | asdict(exported.tally), indent=2))
     else:
-        _print(root, done)
-    return DIFFERENT if done.tally.left else 0
+        _print_result(root, exported)
+    return DIFFERENT if exported.tally.left else 0
 
 
-def _print(root: Path, done: Exported) -> None:
-    facts, tally = done.facts, done.tally
+def _print_result(root: Path, exported: Exported) -> None:
+    facts, tally = exported.facts, exported.tally
     counts = ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in sorted(facts.counts.items()))
     click.echo(f"{facts.tenant} at {facts.begun}: {counts or 'nothing'} in {harmless(str(root))}.")
     click.echo(f"{tally.written} files written, {tally.same} were there already, {tally.removed} removed.")

@@ -31,8 +31,8 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
         daemon.ready.is_set,
         lambda: len(daemon.reasons()),
     )
-    application = answering(registry_of(measured), lambda: _unready(daemon), endpoint)
-    counting = asyncio.ensure_future(_count(daemon, counts))
+    application = answering(registry_of(measured), lambda: _reasons_unready(daemon), endpoint)
+    counting = asyncio.ensure_future(_keep_counting(daemon, counts))
     while not daemon.stop.is_set():
         try:
             daemon.degraded.pop("metrics", None)
@@ -43,25 +43,25 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
     await counting
 
 
-async def _unready(daemon: Daemon) -> list[str]:
+async def _reasons_unready(daemon: Daemon) -> list[str]:
     """Why the daemon is not ready; sentences without paths, because every local user may ask."""
-    found = []
+    reasons = []
     if not daemon.ready.is_set():
-        found.append("Not every tenant has been compared yet.")
-    found += [f"{name}: stands still for a decision." for name in _halted(daemon)]
-    found += [
+        reasons.append("Not every tenant has been compared yet.")
+    reasons += [f"{name}: stands still for a decision." for name in _halted_tenants(daemon)]
+    reasons += [
         f"{name}: the lease is not held." for name, worked in daemon.worked.items() if worked.opened.sides.lease is None
     ]
-    if not await _answers(daemon):
-        found.append("Postgres does not answer.")
-    return found
+    if not await _postgres_answers(daemon):
+        reasons.append("Postgres does not answer.")
+    return reasons
 
 
-def _halted(daemon: Daemon) -> list[str]:
+def _halted_tenants(daemon: Daemon) -> list[str]:
     return [key.removeprefix("halted ") for key in daemon.degraded if key.startswith("halted ")]
 
 
-async def _answers(daemon: Daemon) -> bool:
+async def _postgres_answers(daemon: Daemon) -> bool:
     """Whether Postgres answers; without an open tree the last known state counts."""
     worked = next(iter(daemon.worked.values()), None)
     if worked is None:
@@ -73,27 +73,27 @@ async def _answers(daemon: Daemon) -> bool:
     return False
 
 
-async def _count(daemon: Daemon, counts: dict[str, Waiting]) -> None:
+async def _keep_counting(daemon: Daemon, counts: dict[str, Waiting]) -> None:
     """Update *counts* of every tenant, in turn."""
     while not daemon.stop.is_set():
         if not daemon.ready.is_set():
             await pause(daemon.stop, SOON)
             continue
-        for name in _longest_ago(list(daemon.worked), counts):
-            await _count_one(daemon, name, counts)
+        for name in _next_to_count(list(daemon.worked), counts):
+            await _count_tenant(daemon, name, counts)
         await pause(daemon.stop, COUNT)
 
 
-def _longest_ago(names: list[str], counts: dict[str, Waiting]) -> list[str]:
+def _next_to_count(names: list[str], counts: dict[str, Waiting]) -> list[str]:
     """At most ONCE of *names*: new ones, then those with the oldest count; *counts* is in the order of counting."""
-    known = [name for name in counts if name in names]
-    return [*(name for name in names if name not in counts), *known][:ONCE]
+    counted = [name for name in counts if name in names]
+    return [*(name for name in names if name not in counts), *counted][:ONCE]
 
 
-async def _count_one(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> None:
+async def _count_tenant(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> None:
     sides = daemon.worked[name].opened.sides
     with suppress(Unavailable):
         async with sides.database.transaction(sides.tenant) as connection:
-            found = await overview.waiting(connection, sides.tenant)
+            waiting = await overview.waiting(connection, sides.tenant)
         counts.pop(name, None)
-        counts[name] = found
+        counts[name] = waiting

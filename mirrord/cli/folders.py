@@ -25,8 +25,8 @@ def meant(session: Session, text: str) -> Reference:
     if not path:
         return None
     root = top(session)
-    found = [one for one in holdings(session).folders if one.path in (path, f"{root}/{path}")]
-    return str(found[0].entry) if found else text
+    matches = [folder for folder in holdings(session).folders if folder.path in (path, f"{root}/{path}")]
+    return str(matches[0].entry) if matches else text
 
 
 @folders.command("list")
@@ -36,13 +36,13 @@ def meant(session: Session, text: str) -> Reference:
 def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
     """List the folders with their ids."""
     with session_of(config, tenant) as session:
-        found = list_folders(session, most=None).folders
+        listed = list_folders(session, most=None).folders
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        click.echo(json.dumps([asdict(folder) for folder in listed], indent=2))
         return
-    for one in found:
-        click.echo(f"{one.id:>16}  {harmless(one.path)}")
-    if not found:
+    for folder in listed:
+        click.echo(f"{folder.id:>16}  {harmless(folder.path)}")
+    if not listed:
         click.echo("No folders.", err=True)
 
 
@@ -54,8 +54,8 @@ def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
 def create_command(config: Config, tenant: str | None, name: str, parent: str) -> None:
     """Create the folder NAME."""
     with session_of(config, tenant) as session:
-        done = create_folder(session, name, meant(session, parent))
-    click.echo(f"{done.folder_id}  {harmless(done.path)}")
+        created = create_folder(session, name, meant(session, parent))
+    click.echo(f"{created.folder_id}  {harmless(created.path)}")
 
 
 @folders.command("rename")
@@ -66,8 +66,8 @@ def create_command(config: Config, tenant: str | None, name: str, parent: str) -
 def rename_command(config: Config, tenant: str | None, folder: str, name: str) -> None:
     """Rename FOLDER to NAME; links are updated."""
     with session_of(config, tenant) as session:
-        done = rename_folder(session, meant(session, folder), name)
-    click.echo(f"{harmless(done.old_name)} is called {harmless(done.name)}.")
+        renamed = rename_folder(session, meant(session, folder), name)
+    click.echo(f"{harmless(renamed.old_name)} is called {harmless(renamed.name)}.")
 
 
 @folders.command("delete")
@@ -77,5 +77,5 @@ def rename_command(config: Config, tenant: str | None, folder: str, name: str) -
 def delete_command(config: Config, tenant: str | None, folder: str) -> None:
     """Delete the empty folder FOLDER."""
     with session_of(config, tenant) as session:
-        done = delete_folder(session, meant(session, folder))
-    click.echo(f"{harmless(done.name)} is deleted.")
+        deleted = delete_folder(session, meant(session, folder))
+    click.echo(f"{harmless(deleted.name)} is deleted.")

@@ -12,7 +12,7 @@ from mirrord.domain.entry import Actor
 from mirrord.domain.omission import Omission
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_MOST = 50  # omissions shown; --json lists all
+_MAX_OMISSIONS = 50  # omissions shown; --json lists all
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -48,7 +48,7 @@ def echo_omissions(left: Sequence[Omission], what: str) -> None:
     if not left:
         return
     click.echo(f"{len(left)} {what}:", err=True)
-    for one in left[:_MOST]:
-        click.echo(f"  {harmless(one.sentence)}", err=True)
-    if len(left) > _MOST:
-        click.echo(f"  and {len(left) - _MOST} more; --json lists them all", err=True)
+    for omission in left[:_MAX_OMISSIONS]:
+        click.echo(f"  {harmless(omission.sentence)}", err=True)
+    if len(left) > _MAX_OMISSIONS:
+        click.echo(f"  and {len(left) - _MAX_OMISSIONS} more; --json lists them all", err=True)

@@ -17,6 +17,6 @@ def bar(title: str, total: int | None = None) -> Iterator[Progress]:
     if not console.is_terminal:
         yield unobserved
         return
-    with Bar(console=console, transient=True) as shown:
-        task = shown.add_task(title, total=total)
-        yield lambda done, of: shown.update(task, completed=done, total=of)
+    with Bar(console=console, transient=True) as display:
+        task = display.add_task(title, total=total)
+        yield lambda done, of: display.update(task, completed=done, total=of)

@@ -20,22 +20,22 @@ async def keep_told(daemon: Daemon, supervisor: Supervisor) -> None:
     seconds = min(PAUSE, supervisor.patience / 3) if supervisor.patience is not None else PAUSE
     while not daemon.stop.is_set():
         is_ready = daemon.ready.is_set()
-        supervisor.tell(*_signs(daemon, is_ready=is_ready))
+        supervisor.tell(*_messages_of(daemon, is_ready=is_ready))
         await pause(daemon.stop, seconds, *(() if is_ready else (daemon.ready,)))
     supervisor.tell("STOPPING=1", "STATUS=Finishing what is under way.")
 
 
-def _signs(daemon: Daemon, *, is_ready: bool) -> Iterable[str]:
+def _messages_of(daemon: Daemon, *, is_ready: bool) -> Iterable[str]:
     """Messages about readiness, life and status of the daemon."""
     stuck = daemon.stuck()
     if is_ready:
         yield "READY=1"
     if not stuck:
         yield "WATCHDOG=1" if is_ready else f"EXTEND_TIMEOUT_USEC={START * MICROSECONDS}"
-    yield f"STATUS={' '.join(_status(daemon, stuck, is_ready=is_ready).split())}"
+    yield f"STATUS={' '.join(_status_line(daemon, stuck, is_ready=is_ready).split())}"
 
 
-def _status(daemon: Daemon, stuck: list[str], *, is_ready: bool) -> str:
+def _status_line(daemon: Daemon, stuck: list[str], *, is_ready: bool) -> str:
     if stuck:
         return f"Stuck: {', '.join(stuck)}."
     if reasons := daemon.reasons():

@@ -56,5 +56,5 @@ def list_tenants(config: Config) -> None:
         async with app.opened(config) as database:
             return dict(await tenants.names(database))
 
-    for name, found in run(work()).items():
-        click.echo(f"{name}\t{found}")
+    for name, tenant_id in run(work()).items():
+        click.echo(f"{name}\t{tenant_id}")

@@ -23,8 +23,8 @@ from mirrord.mirror.heartbeat import Heartbeat, ask_flush
 from mirrord.mirror.passed import HIDDEN, IGNORED, PLAIN, UNFINISHED
 from mirrord.mirror.tree import Tree
 
-_LOOK = 0.5  # seconds between two readings of the pending changes
-_PASSED = {
+_POLL_SECONDS = 0.5  # seconds between two readings of the pending changes
+_SKIPPED_KINDS = {
     HIDDEN: "hidden",
     UNFINISHED: "unfinished files of editors and browsers",
     IGNORED: "kept out by .mirrorignore",
@@ -74,21 +74,21 @@ def import_command(
     """
     source = directory.resolve()
     with session_of(config, tenant) as session:
-        tree = _opened(source, session.tree.root.resolve())
+        tree = _open_source(source, session.tree.root.resolve())
         try:
-            outcome = _import(config, session, tree, into, timeout, dry_run=dry_run)
+            outcome = _import_tree(config, session, tree, into, timeout, dry_run=dry_run)
         finally:
             tree.close()
     if as_json:
         _print_json(source, into, outcome)
     else:
-        _print(outcome)
+        _print_outcome(outcome)
     if outcome.taken_in is False:
         raise Unavailable(f"After {timeout:g} s not all of it is in rows yet; `mirrord status` says what waits.")
     return DIFFERENT if outcome.differing or outcome.left else 0
 
 
-def _opened(source: Path, root: Path) -> Tree:
+def _open_source(source: Path, root: Path) -> Tree:
     if source == root or root in source.parents or source in root.parents:
         raise UserError(f"{source} is in the mirror {root}, or around it: what is in a mirror needs no import.")
     try:
@@ -97,23 +97,25 @@ def _opened(source: Path, root: Path) -> Tree:
         raise UserError(f"{source} cannot be opened: {error.strerror}.") from error
 
 
-def _import(config: Config, session: Session, source: Tree, into: str, timeout: float, *, dry_run: bool) -> _Outcome:
+def _import_tree(
+    config: Config, session: Session, source: Tree, into: str, timeout: float, *, dry_run: bool
+) -> _Outcome:
     with bar("Looking") as report:
-        found = survey(session, source, into.strip("/"), report)
+        surveyed = survey(session, source, into.strip("/"), report)
     if dry_run:
-        return _Outcome(session.tenant_name, found, None, None)
-    with bar("Importing", len(found.new)) as report:
-        carried = carry(session, source, found, report)
-    return _Outcome(session.tenant_name, found, carried, _taken_in(config, session.tenant_name, timeout))
+        return _Outcome(session.tenant_name, surveyed, None, None)
+    with bar("Importing", len(surveyed.new)) as report:
+        carried = carry(session, source, surveyed, report)
+    return _Outcome(session.tenant_name, surveyed, carried, _wait_for_rows(config, session.tenant_name, timeout))
 
 
-def _taken_in(config: Config, tenant: str, timeout: float) -> bool | None:
+def _wait_for_rows(config: Config, tenant: str, timeout: float) -> bool | None:
     heart = Heartbeat(config.mirror)
     if not heart.alive():
         return None
     with bar("Taking in") as report:
         try:
-            ask_flush(config.mirror, timeout, _watching(heart, tenant, report))
+            ask_flush(config.mirror, timeout, _progress_watcher(heart, tenant, report))
         except TimeoutError:
             return False
         except Unavailable:  # it ended meanwhile
@@ -121,33 +123,33 @@ def _taken_in(config: Config, tenant: str, timeout: float) -> bool | None:
     return True
 
 
-def _watching(heart: Heartbeat, tenant: str, report: Progress) -> Callable[[], None]:
+def _progress_watcher(heart: Heartbeat, tenant: str, report: Progress) -> Callable[[], None]:
     """A callback that reports how many of the pending changes are done."""
-    most, looked = 1, 0.0
+    peak, polled_at = 1, 0.0
 
     def watch() -> None:
-        nonlocal most, looked
-        if time.monotonic() > looked + _LOOK:
-            looked = time.monotonic()
+        nonlocal peak, polled_at
+        if time.monotonic() > polled_at + _POLL_SECONDS:
+            polled_at = time.monotonic()
             pending = (heart.read() or {}).get("tenants", {}).get(tenant, {}).get("pending", 0)
-            most = max(most, pending)
-            report(most - pending, most)
+            peak = max(peak, pending)
+            report(peak - pending, peak)
 
     return watch
 
 
-def _print(outcome: _Outcome) -> None:
-    found, carried = outcome.found, outcome.carried
-    what = f"{carried.landed} files imported" if carried else f"{len(found.new)} files are new"
-    click.echo(f"{outcome.tenant}: {what}, {outcome.same} were there already.")
-    for kind, count in sorted(found.passed.items()):
-        told = _PASSED.get(kind, f"{kind} files that are neither pages nor attachments")
-        click.echo(f"  passed over: {count} {harmless(told)}")
-    if any(kind.startswith(".") for kind in found.passed):
+def _print_outcome(outcome: _Outcome) -> None:
+    surveyed, carried = outcome.found, outcome.carried
+    summary = f"{carried.landed} files imported" if carried else f"{len(surveyed.new)} files are new"
+    click.echo(f"{outcome.tenant}: {summary}, {outcome.same} were there already.")
+    for kind, count in sorted(surveyed.passed.items()):
+        reason = _SKIPPED_KINDS.get(kind, f"{kind} files that are neither pages nor attachments")
+        click.echo(f"  passed over: {count} {harmless(reason)}")
+    if any(kind.startswith(".") for kind in surveyed.passed):
         click.echo(
             "  which files are attachments says `attachments` below [mirror] in mirrord.toml: docs/attachments.md"
         )
-    for copy in found.copies:
+    for copy in surveyed.copies:
         click.echo(f"  {harmless(copy.path)} has the id of {harmless(copy.elsewhere)}: it becomes a page of its own")
     echo_omissions(outcome.differing, "differ, and stay as they are in the mirror")
     echo_omissions(outcome.left, "cannot come in")
@@ -156,20 +158,20 @@ def _print(outcome: _Outcome) -> None:
 
 
 def _print_json(source: Path, into: str, outcome: _Outcome) -> None:
-    found, carried = outcome.found, outcome.carried
+    surveyed, carried = outcome.found, outcome.carried
     facts = {
         "tenant": outcome.tenant,
         "directory": str(source),
         "into": into,
         "dry_run": carried is None,
-        "new": len(found.new),
+        "new": len(surveyed.new),
         "imported": carried.landed if carried else 0,
-        "folders": len(found.folders),
+        "folders": len(surveyed.folders),
         "same": outcome.same,
         "differing": [asdict(one) for one in outcome.differing],
         "left": [asdict(one) for one in outcome.left],
-        "passed": dict(found.passed),
-        "copies": [asdict(one) for one in found.copies],
+        "passed": dict(surveyed.passed),
+        "copies": [asdict(one) for one in surveyed.copies],
         "taken_in": outcome.taken_in,
     }
     click.echo(json.dumps(facts, indent=2))

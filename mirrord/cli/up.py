@@ -43,51 +43,51 @@ def up(config: Config, fill: Path | None, plain: bool, port: int | None, no_cons
 
 def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
     """Run until SIGINT or SIGTERM. Raises MirrordError if it cannot start."""
-    log_to(*_logs(config, plain=plain))
+    log_to(*_log_files(config, plain=plain))
     if plain:
         faulthandler.enable()  # the watchdog of a service manager sends SIGABRT: print a traceback then
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(Daemon(config), fill, plain=plain))
+        runner.run(_run_daemon(Daemon(config), fill, plain=plain))
 
 
-def _logs(config: Config, *, plain: bool) -> list[Path | None]:
+def _log_files(config: Config, *, plain: bool) -> list[Path | None]:
     """Destinations of the log; None: standard error. A service manager can name a directory too."""
     if not plain:
         return [config.data / "mirrord.log"]
-    named = os.environ.get("LOGS_DIRECTORY")
-    return [None, Path(named) / "mirrord.log"] if named else [None]
+    directory = os.environ.get("LOGS_DIRECTORY")
+    return [None, Path(directory) / "mirrord.log"] if directory else [None]
 
 
-def _console_of(daemon: Daemon, beside: list["asyncio.Future[None]"], *, plain: bool) -> Callable[[], str]:
+def _start_console(daemon: Daemon, tasks: list["asyncio.Future[None]"], *, plain: bool) -> Callable[[], str]:
     """Start to serve the console if requested; returns the callback for its line in the live view."""
-    wanted = daemon.config.console.serve
-    if wanted is False or (wanted is None and plain):
+    setting = daemon.config.console.serve
+    if setting is False or (setting is None and plain):
         return str
     from mirrord.cli.beside import Beside  # noqa: PLC0415  (an HTTP server and templates, only on request)
 
     console = Beside(daemon, plain=plain)
-    beside.append(asyncio.ensure_future(console.serve()))
+    tasks.append(asyncio.ensure_future(console.serve()))
     return console.line
 
 
-async def _serve(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
+async def _run_daemon(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, daemon.stop.set)
-    beside: list[asyncio.Future[None]] = []
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_number, daemon.stop.set)
+    tasks: list[asyncio.Future[None]] = []
     if (supervisor := supervisor_of()) is not None:
-        beside.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
+        tasks.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
     if daemon.config.metrics is not None:
         from mirrord.cli.exposed import expose  # noqa: PLC0415  (an HTTP server, only on request)
 
-        beside.append(asyncio.ensure_future(expose(daemon, daemon.config.metrics)))
-    line = _console_of(daemon, beside, plain=plain)
+        tasks.append(asyncio.ensure_future(expose(daemon, daemon.config.metrics)))
+    line = _start_console(daemon, tasks, plain=plain)
     if not plain:
         from mirrord.cli.view import show  # noqa: PLC0415  (rich is for people: a twentieth of a service's start)
 
-        beside.append(asyncio.ensure_future(show(daemon, line)))
+        tasks.append(asyncio.ensure_future(show(daemon, line)))
     try:
         await daemon.run(fill)
     finally:
         daemon.stop.set()
-        await asyncio.gather(*beside)
+        await asyncio.gather(*tasks)
