@@ -13,7 +13,7 @@ from mirrord.mirror import marker
 from mirrord.mirror.tree import Tree
 
 OTHER_TENANT = "Cannot access pages in another tenant"
-_SLUG = re.compile("[a-z0-9][a-z0-9-]{0,62}")
+_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +39,27 @@ def the_token(config: Config) -> str | None:
 
 def tenant_of(config: Config, grant: Grant) -> Tenant:
     """The tenant of a token. Raises Refused if the configuration or the tree names another."""
-    named = config.tenants
-    if not _SLUG.fullmatch(grant.tenant) or (named and not {grant.tenant, str(grant.tenant_id)} & set(named)):
+    configured = config.tenants
+    if not _NAME_PATTERN.fullmatch(grant.tenant) or (
+        configured and not {grant.tenant, str(grant.tenant_id)} & set(configured)
+    ):
         raise Refused(OTHER_TENANT)
     root = config.mirror / grant.tenant
-    found = _marked(root)
-    if found is not None and found.id != grant.tenant_id:
+    tenant_here = _tenant_at(root)
+    if tenant_here is not None and tenant_here.id != grant.tenant_id:
         raise Refused(OTHER_TENANT)
     return Tenant(grant.tenant, grant.tenant_id, root)
 
 
 def the_tenant(config: Config) -> Tenant:
     """The configured tenant, or the only one. Raises UserError if there is none, or more than one."""
-    found = list(_tenants(config.mirror))
+    tenants = list(_find_tenants(config.mirror))
     if config.tenants:
-        wanted = set(config.tenants)
-        found = [tenant for tenant in found if {tenant.name, str(tenant.id)} & wanted]
-    if len(found) == 1:
-        return found[0]
-    if found:
+        references = set(config.tenants)
+        tenants = [tenant for tenant in tenants if {tenant.name, str(tenant.id)} & references]
+    if len(tenants) == 1:
+        return tenants[0]
+    if tenants:
         raise UserError("There are several tenants; name one in TENANT_ID.")
     raise UserError(
         f"There is no such tenant in {config.mirror} yet. Start `mirrord up` once, and check MIRROR_DIR and TENANT_ID."
@@ -72,24 +74,26 @@ def opened(config: Config, tenant: Tenant) -> Tree:
         raise Unavailable(f"The tree {tenant.root} cannot be opened: {reason_of(error)}") from error
 
 
-def _tenants(mirror: Path) -> Iterator[Tenant]:
+def _find_tenants(mirror: Path) -> Iterator[Tenant]:
     try:
         roots = sorted(mirror.iterdir())
     except OSError as error:
         raise UserError(f"The directory {mirror} cannot be read: {reason_of(error)}") from error
-    yield from (found for root in roots if _SLUG.fullmatch(root.name) and (found := _marked(root)) is not None)
+    yield from (
+        tenant for root in roots if _NAME_PATTERN.fullmatch(root.name) and (tenant := _tenant_at(root)) is not None
+    )
 
 
-def _marked(root: Path) -> Tenant | None:
+def _tenant_at(root: Path) -> Tenant | None:
     """The tenant of the mirror *root*; None: it has no readable marker."""
     try:
         tree = Tree(root)
     except (Unavailable, OSError):
         return None
     try:
-        found = marker.read(tree)
+        mark = marker.read(tree)
     except (Damaged, Refused, OSError):
         return None
     finally:
         tree.close()
-    return Tenant(root.name, found.tenant_id, root) if found is not None else None
+    return Tenant(root.name, mark.tenant_id, root) if mark is not None else None

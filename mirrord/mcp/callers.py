@@ -71,7 +71,7 @@ class Caller:
     async def perform(self, work: Callable[[], T], lane: Lane | None) -> T:
         """Do blocking *work* off the event loop. lane: limits concurrent work; None: no limit."""
         if (memory := self._memory()) is not None:
-            work = partial(_remembered, memory, work)
+            work = partial(_with_memory, memory, work)
         if lane is None:
             return await anyio.to_thread.run_sync(work)
         return await self._lanes.perform(work, lane)
@@ -95,7 +95,7 @@ class Caller:
         self.session.close()
 
 
-def _remembered(memory: Memory, work: Callable[[], T]) -> T:
+def _with_memory(memory: Memory, work: Callable[[], T]) -> T:
     with remembering(memory):
         return work()
 
@@ -115,8 +115,8 @@ class Callers:
 
     def current(self) -> Caller:
         """The caller of the current request. Raises Failed if it is not admitted."""
-        shown = get_access_token()
-        caller = self._local if shown is None else self._by_token.get(shown.client_id)
+        access = get_access_token()
+        caller = self._local if access is None else self._by_token.get(access.client_id)
         if caller is None:
             raise Failed("TOKEN_REFUSED", "no_session", "This server needs a token.", _NEW_TOKEN)
         caller.check()

@@ -18,8 +18,8 @@ from mirrord.domain.entry import digest_of
 
 _KEY = "approve"
 _SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}  # accepting is the whole answer
-_MODERN = "2026-07-28"  # from this version on a call returns the question, and is repeated with the answer
-_LONGEST = 3_000  # characters
+_TWO_STEP_VERSION = "2026-07-28"  # from this version on a call returns the question, and is repeated with the answer
+_MAX_MESSAGE_CHARACTERS = 3_000  # characters
 
 
 def can_ask(context: Context[None, Any]) -> bool:
@@ -34,7 +34,7 @@ async def ask(context: Context[None, Any], preview: Preview) -> bool | InputRequ
 
     Returns the question if the client asks between two calls. Raises Failed, REJECTED, if the person declines.
     """
-    answer = await _answer(context, preview)
+    answer = await _ask_client(context, preview)
     if isinstance(answer, InputRequiredResult):
         return answer
     if answer == "decline":
@@ -43,18 +43,20 @@ async def ask(context: Context[None, Any], preview: Preview) -> bool | InputRequ
     return answer == "accept"
 
 
-async def _answer(context: Context[None, Any], preview: Preview) -> str | InputRequiredResult:
-    message = "\n".join((preview.summary, *preview.lines, "", "Approve this?"))[:_LONGEST]
+async def _ask_client(context: Context[None, Any], preview: Preview) -> str | InputRequiredResult:
+    message = "\n".join((preview.summary, *preview.lines, "", "Approve this?"))[:_MAX_MESSAGE_CHARACTERS]
     version = context.protocol_version
-    if version is None or not is_version_at_least(version, _MODERN):
+    if version is None or not is_version_at_least(version, _TWO_STEP_VERSION):
         try:
-            answered: ElicitResult = await context.session.elicit_form(message, _SCHEMA, context.request_id)
+            result: ElicitResult = await context.session.elicit_form(message, _SCHEMA, context.request_id)
         except MCPError:  # the client does not support it after all
             return "cancel"
-        return answered.action
+        return result.action
     state = digest_of(repr(sorted(preview.bases.items())).encode()).hex()
-    given = (context.input_responses or {}).get(_KEY)
-    if isinstance(given, ElicitResult) and context.request_state == state:  # otherwise the person saw another preview
-        return given.action
+    response = (context.input_responses or {}).get(_KEY)
+    if (
+        isinstance(response, ElicitResult) and context.request_state == state
+    ):  # otherwise the person saw another preview
+        return response.action
     request = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=_SCHEMA))
     return InputRequiredResult(input_requests={_KEY: request}, request_state=state)

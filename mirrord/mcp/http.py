@@ -16,7 +16,7 @@ from mirrord.mcp.streams import MAX_REQUEST_BYTES, Streams
 from mirrord.mirror import tokens
 from mirrord.mirror.keys import Keyring
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Verifier:
@@ -69,12 +69,12 @@ def app_of(
 
 def security(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:
     """The accepted Host and Origin headers: of loopback, *host* and *names*, on any port."""
-    known = dict.fromkeys((*_LOOPBACK, host, *names))
+    hosts = dict.fromkeys((*_LOOPBACK_HOSTS, host, *names))
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        allowed_hosts=[*known, *(f"{one}:*" for one in known)],
+        allowed_hosts=[*hosts, *(f"{name}:*" for name in hosts)],
         allowed_origins=[
-            f"{scheme}://{one}{port}" for one in known for scheme in ("http", "https") for port in ("", ":*")
+            f"{scheme}://{name}{port}" for name in hosts for scheme in ("http", "https") for port in ("", ":*")
         ],
     )
 

@@ -35,20 +35,20 @@ class Lanes:
     async def perform(self, work: Callable[[], T], lane: Lane) -> T:
         """Do *work* off the event loop. A cancellation drops work that has not started, and waits for work that has."""
         if lane is Lane.WRITE:
-            working = self._threads[lane].submit(work)
-            self._last_write = working  # type: ignore[assignment]  # only waited for
+            future = self._threads[lane].submit(work)
+            self._last_write = future  # type: ignore[assignment]  # only waited for
         else:
             if self._last_write is not None and not self._last_write.done():
-                await _ended(self._last_write)
-            working = self._threads[lane].submit(work)
+                await _wait_for(self._last_write)
+            future = self._threads[lane].submit(work)
         try:
-            await _ended(working)
+            await _wait_for(future)
         except anyio.get_cancelled_exc_class():
-            if not working.cancel():
+            if not future.cancel():
                 with anyio.CancelScope(shield=True):
-                    await _ended(working)
+                    await _wait_for(future)
             raise
-        return working.result()
+        return future.result()
 
     def close(self) -> None:
         """Wait for all work that has started."""
@@ -56,8 +56,8 @@ class Lanes:
             threads.shutdown()
 
 
-async def _ended(working: "Future[T]") -> None:
+async def _wait_for(future: "Future[T]") -> None:
     """Wait for *working*. anyio's threads and run_in_executor() have an overhead as long as a short command."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    working.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
     await ended.wait()

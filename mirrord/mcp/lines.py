@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from mirrord.mcp.bad_lines import answer_to
 
-_PIECE = 1 << 16  # bytes read at once
-_AT_ONCE = select.PIPE_BUF  # bytes that a writable descriptor accepts without blocking
+_READ_BYTES = 1 << 16  # bytes read at once
+_ATOMIC_BYTES = select.PIPE_BUF  # bytes that a writable descriptor accepts without blocking
 
 
 class _Stream:
@@ -54,10 +54,10 @@ class Incoming(_Stream):
         self._descriptor = descriptor
         self._answer = answer
         self._lines: list[bytes] = []  # the next one last
-        self._rest = bytearray()
+        self._partial_line = bytearray()
         self._ended = False
         self._is_watched = False
-        self._news: asyncio.Future[None] | None = None  # of a pending receive()
+        self._wake_up: asyncio.Future[None] | None = None  # of a pending receive()
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message. Raises EndOfStream after the last."""
@@ -85,50 +85,50 @@ class Incoming(_Stream):
 
     async def aclose(self) -> None:
         """Stop watching the descriptor."""
-        self._look_away()
+        self._stop_watching()
 
     async def _wait(self) -> None:
         """Wait for more lines or the end of the stream."""
         loop = asyncio.get_running_loop()
         if not self._is_watched:
             try:
-                loop.add_reader(self._descriptor, self._arrived)
+                loop.add_reader(self._descriptor, self._on_readable)
             except PermissionError:  # a regular file, which is always ready
                 await anyio.lowlevel.checkpoint()
                 self._read()
                 return
             self._is_watched = True
-        self._news = loop.create_future()
-        await self._news
+        self._wake_up = loop.create_future()
+        await self._wake_up
 
-    def _arrived(self) -> None:
+    def _on_readable(self) -> None:
         if self._lines:
-            self._look_away()
+            self._stop_watching()
             return
         self._read()
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        if self._wake_up is not None and not self._wake_up.done():
+            self._wake_up.set_result(None)
 
-    def _look_away(self) -> None:
+    def _stop_watching(self) -> None:
         if self._is_watched:
             asyncio.get_running_loop().remove_reader(self._descriptor)
             self._is_watched = False
 
     def _read(self) -> None:
         try:
-            piece = os.read(self._descriptor, _PIECE)
+            piece = os.read(self._descriptor, _READ_BYTES)
         except BlockingIOError:  # another reader of the descriptor was faster
             return
         except ConnectionResetError:  # the peer closed its socket without reading all answers
             piece = b""
-        whole, newline, rest = piece.rpartition(b"\n")
-        if newline or (self._rest and not piece):
-            self._lines = [*reversed((bytes(self._rest) + whole).split(b"\n"))]
-            self._rest.clear()
-        self._rest += rest
+        complete, newline, tail = piece.rpartition(b"\n")
+        if newline or (self._partial_line and not piece):
+            self._lines = [*reversed((bytes(self._partial_line) + complete).split(b"\n"))]
+            self._partial_line.clear()
+        self._partial_line += tail
         if not piece:
             self._ended = True
-            self._look_away()
+            self._stop_watching()
 
 
 class Outgoing(_Stream):
@@ -148,18 +148,18 @@ class Outgoing(_Stream):
         """Write an encoded line. Raises BrokenResourceError if the reader is gone."""
         try:
             async with self._turn:
-                rest = memoryview(line)
-                while rest and len(line) - len(rest) < _PIECE and self._ready.poll(0):
-                    rest = rest[os.write(self._descriptor, rest[:_AT_ONCE]) :]
-                if rest:  # the reader is not ready, or the line is long
-                    await anyio.to_thread.run_sync(self._write, rest)
+                remaining = memoryview(line)
+                while remaining and len(line) - len(remaining) < _READ_BYTES and self._ready.poll(0):
+                    remaining = remaining[os.write(self._descriptor, remaining[:_ATOMIC_BYTES]) :]
+                if remaining:  # the reader is not ready, or the line is long
+                    await anyio.to_thread.run_sync(self._write, remaining)
         except BrokenPipeError:
             raise anyio.BrokenResourceError from None
 
-    def _write(self, rest: memoryview) -> None:
-        while rest:
+    def _write(self, remaining: memoryview) -> None:
+        while remaining:
             self._ready.poll()  # some clients pass non-blocking descriptors
-            rest = rest[os.write(self._descriptor, rest) :]
+            remaining = remaining[os.write(self._descriptor, remaining) :]
 
 
 @contextmanager
@@ -169,15 +169,15 @@ def standard_streams() -> Iterator[tuple[Incoming, Outgoing]]:
 
     Other reads of stdin find its end meanwhile; other output to stdout goes to stderr.
     """
-    ours = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 3) for one in (0, 1)]
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    os.dup2(nothing, 0)
+    copies = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3) for number in (0, 1)]
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(null, 0)
     os.dup2(2, 1)
-    os.close(nothing)
+    os.close(null)
     try:
-        outgoing = Outgoing(ours[1])
-        yield Incoming(ours[0], outgoing.send_line), outgoing
+        outgoing = Outgoing(copies[1])
+        yield Incoming(copies[0], outgoing.send_line), outgoing
     finally:
-        for number, descriptor in enumerate(ours):
+        for number, descriptor in enumerate(copies):
             os.dup2(descriptor, number)
             os.close(descriptor)

@@ -16,8 +16,8 @@ from mirrord.mcp.callers import Callers
 BUSY = -32010  # in the range that the protocol leaves to servers
 TOKEN_REFUSED = -32011
 
-_UNCOUNTED = ("ping", "tools/call")  # a tool call is counted by its kind
-_HANDSHAKE = ("initialize", "server/discover")
+_UNCOUNTED_METHODS = ("ping", "tools/call")  # a tool call is counted by its kind
+_HANDSHAKE_METHODS = ("initialize", "server/discover")
 _CODES: Mapping[str, int] = MappingProxyType(
     {
         "busy": BUSY,
@@ -45,17 +45,17 @@ class Refusals:
     async def explain(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a request on unless its caller has reached a limit."""
         try:
-            if ctx.request_id is not None and ctx.method not in _UNCOUNTED:
-                self._count(ctx.method)
+            if ctx.request_id is not None and ctx.method not in _UNCOUNTED_METHODS:
+                self._count_request(ctx.method)
             return await call_next(ctx)
         except MirrordError as error:
             raise protocol_error(error) from error
 
-    def _count(self, method: str) -> None:
+    def _count_request(self, method: str) -> None:
         try:
             gate = self._callers.current().gate
         except Failed:
-            if method in _HANDSHAKE:  # a refused client learns it from its next request
+            if method in _HANDSHAKE_METHODS:  # a refused client learns it from its next request
                 return
             raise
         gate.count(writes=False)

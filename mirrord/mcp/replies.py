@@ -12,7 +12,7 @@ from mirrord.commands.failure import Failed
 if TYPE_CHECKING:
     from mirrord.commands.run import Pending
 
-_LONGEST = 2_000  # characters of a sentence
+_MAX_SENTENCE_CHARACTERS = 2_000  # characters of a sentence
 
 
 def success(value: Mapping[str, Any]) -> CallToolResult:
@@ -41,13 +41,13 @@ def waiting(pending: "Pending") -> dict[str, Any]:
 def told(failed: Failed) -> dict[str, object]:
     """A failure as the client receives it."""
     facts = {to_camel(key): value for key, value in failed.facts.items()}
-    said = {"error": _short(str(failed)), "instruction": _short(failed.instruction)}
-    return {"code": failed.code, "error_type": failed.kind, **said, **facts}
+    sentences = {"error": _cut(str(failed)), "instruction": _cut(failed.instruction)}
+    return {"code": failed.code, "error_type": failed.kind, **sentences, **facts}
 
 
-def _short(text: str) -> str:
-    """*text*, cut to _LONGEST: sentences repeat arguments of any length."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _cut(text: str) -> str:
+    """*text*, cut to _MAX_SENTENCE_CHARACTERS: sentences repeat arguments of any length."""
+    return text if len(text) <= _MAX_SENTENCE_CHARACTERS else f"{text[:_MAX_SENTENCE_CHARACTERS]}…"
 
 
 def _reply(value: Mapping[str, Any], *, is_error: bool) -> CallToolResult:

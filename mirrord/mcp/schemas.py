@@ -41,24 +41,26 @@ def listed(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
 
 def register(server: MCPServer[None], callers: Callers, tools: Mapping[str, Tool[Any]]) -> None:
     """Register a resource for the tools for sources among *tools*, if there are any."""
-    known = {name: tools[name] for name in names_in(tools)}
-    if not known:
+    source_tools = {name: tools[name] for name in names_in(tools)}
+    if not source_tools:
         return
 
     @server.resource(TEMPLATE, name="source tool", title="A tool for sources", mime_type=JSON)
     async def tool(tool_name: str) -> str:
         """What a tool for sources takes, and its trust level, such as qualcoder://sources/tools/list_sources."""
-        found = known.get(tool_name)
-        if found is None:
-            meant = nearest(tool_name, known)
-            raise ResourceNotFoundError(f"Unknown tool: {tool_name}" + (f". Did you mean {meant}?" if meant else ""))
+        source_tool = source_tools.get(tool_name)
+        if source_tool is None:
+            suggestion = nearest(tool_name, source_tools)
+            raise ResourceNotFoundError(
+                f"Unknown tool: {tool_name}" + (f". Did you mean {suggestion}?" if suggestion else "")
+            )
         level = callers.current().gate.levels[tool_name]
-        shown = found.listed(level)
+        entry = source_tool.listed(level)
         return orjson.dumps(
             {
-                "name": shown.name,
-                "description": shown.description,
-                "inputSchema": shown.input_schema,
+                "name": entry.name,
+                "description": entry.description,
+                "inputSchema": entry.input_schema,
                 "trust_level": level.name,
             }
         ).decode()

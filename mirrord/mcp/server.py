@@ -54,9 +54,9 @@ class Server(MCPServer[None]):
     ) -> None:
         """*auth*, *verifier*: authorisation over HTTP; None: the transport is trusted."""
         self._callers = callers
-        self._own = {tool.name: tool for tool in tools}
+        self._own_tools = {tool.name: tool for tool in tools}
         self._notices = notices
-        with _plain_logs():
+        with _without_rich():
             super().__init__(
                 NAME,
                 title="mirrord",
@@ -69,63 +69,69 @@ class Server(MCPServer[None]):
                 auth=auth,
                 token_verifier=verifier,
             )
-        self._offers_prompts = False
-        resources.register(self, callers, schemas.names_in(self._own))
-        schemas.register(self, callers, self._own)
-        self._serve_what_the_sdk_does_not()
+        self._has_prompts = False
+        resources.register(self, callers, schemas.names_in(self._own_tools))
+        schemas.register(self, callers, self._own_tools)
+        self._add_missing_handlers()
 
     async def list_tools(self) -> list[Listed]:
         """The tools that the caller may use, always in the same order."""
         caller = self._callers.current()
         levels = caller.gate.levels
-        shown = [
-            one for one in self._own.values() if (caller.may_write or not one.writes) and one.is_open(levels[one.name])
+        usable = [
+            tool
+            for tool in self._own_tools.values()
+            if (caller.may_write or not tool.writes) and tool.is_open(levels[tool.name])
         ]
-        own = [tool.listed(levels[tool.name]) for tool in shown]
+        own = [tool.listed(levels[tool.name]) for tool in usable]
         return [*own, *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """As in the SDK; failures of mirrord's tools are replies with an instruction."""
-        if tool := self._own.get(name):
+        if tool := self._own_tools.get(name):
             return await calls.perform(self._callers, tool, arguments, context)
         others = [tool.name for tool in await super().list_tools()]
         if name in others:
             return await super().call_tool(name, arguments, context)
-        meant = nearest(name, [*self._own, *others])
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {meant}?" if meant else ""))
+        suggestion = nearest(name, [*self._own_tools, *others])
+        raise MCPError(
+            INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {suggestion}?" if suggestion else "")
+        )
 
     async def list_prompts(self) -> list[Prompt]:
         """mirrord's prompts and those registered with the SDK."""
-        self._offer_prompts()
+        self._register_prompts()
         return await super().list_prompts()
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
         """As in the SDK, but an unknown name is an error of the client, with a suggestion."""
-        known = [prompt.name for prompt in await self.list_prompts()]
-        if name not in known:
-            meant = nearest(name, known)
-            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {meant}?" if meant else ""))
+        names = [prompt.name for prompt in await self.list_prompts()]
+        if name not in names:
+            suggestion = nearest(name, names)
+            raise MCPError(
+                INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {suggestion}?" if suggestion else "")
+            )
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:  # missing or invalid arguments
             raise MCPError(INVALID_PARAMS, str(error)) from error
 
-    def _offer_prompts(self) -> None:
+    def _register_prompts(self) -> None:
         """Register the prompts on the first request: this takes a hundredth of the start."""
-        if not self._offers_prompts:
+        if not self._has_prompts:
             prompts.register(self)
-            self._offers_prompts = True
+            self._has_prompts = True
 
     async def _list_resources(self, _: Any, params: PaginatedRequestParams) -> ListResourcesResult:
         """The pages; after the last one the tools for sources and the resources registered with the SDK."""
-        found = await resources.listed(self._callers.current(), params.cursor)
-        if found.next_cursor is None:
-            found.resources += [*schemas.listed(self._own), *await super().list_resources()]
-        return found
+        listing = await resources.listed(self._callers.current(), params.cursor)
+        if listing.next_cursor is None:
+            listing.resources += [*schemas.listed(self._own_tools), *await super().list_resources()]
+        return listing
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends."""
@@ -138,20 +144,20 @@ class Server(MCPServer[None]):
         async with self._notices.served():
             yield
 
-    def _serve_what_the_sdk_does_not(self) -> None:
+    def _add_missing_handlers(self) -> None:
         """Handle cursors and subscriptions, as the SDK's examples do: MCPServer has no public API for them."""
-        serve = self._lowlevel_server.add_request_handler
-        serve("resources/list", PaginatedRequestParams, self._list_resources)
-        serve("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
-        serve("resources/unsubscribe", UnsubscribeRequestParams, self._notices.unsubscribe)
+        add_handler = self._lowlevel_server.add_request_handler
+        add_handler("resources/list", PaginatedRequestParams, self._list_resources)
+        add_handler("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
+        add_handler("resources/unsubscribe", UnsubscribeRequestParams, self._notices.unsubscribe)
 
 
 @contextmanager
-def _plain_logs() -> Iterator[None]:
+def _without_rich() -> Iterator[None]:
     """Hide rich from MCPServer, which colours its log: a twentieth of the start, and no client shows colours."""
-    unwanted = sys.modules.setdefault("rich.console", None) is None  # type: ignore[arg-type]  # blocks the import
+    is_hidden = sys.modules.setdefault("rich.console", None) is None  # type: ignore[arg-type]  # blocks the import
     try:
         yield
     finally:
-        if unwanted:
+        if is_hidden:
             del sys.modules["rich.console"]

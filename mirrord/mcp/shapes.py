@@ -28,8 +28,8 @@ def record(**fields: Schema) -> Schema:
 
 def result(fields: Mapping[str, Schema]) -> Schema:
     """The result of a tool: an object with these keys, or a failure, which clients validate with this schema too."""
-    succeeded, failed = {"required": _required(fields)}, {"required": ["error"]}
-    return {"type": "object", "properties": _properties(fields), "anyOf": [succeeded, failed]}
+    success, failure = {"required": _required_keys(fields)}, {"required": ["error"]}
+    return {"type": "object", "properties": _properties_of(fields), "anyOf": [success, failure]}
 
 
 def or_pending(schema: Schema) -> Schema:
@@ -37,9 +37,9 @@ def or_pending(schema: Schema) -> Schema:
     return {**schema, "anyOf": [*schema["anyOf"], {"required": ["status", "request_id"]}]}
 
 
-def _properties(fields: Mapping[str, Schema]) -> Schema:
+def _properties_of(fields: Mapping[str, Schema]) -> Schema:
     return {key.removesuffix("?"): schema for key, schema in fields.items()}
 
 
-def _required(fields: Mapping[str, Schema]) -> list[str]:
+def _required_keys(fields: Mapping[str, Schema]) -> list[str]:
     return [key for key in fields if not key.endswith("?")]

@@ -16,7 +16,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_REQUEST_BYTES = 4 << 20
 CHECK_SECONDS = 1.0  # between two checks of the token of an open stream
 
-_TOO_LARGE = 413
+_STATUS_TOO_LARGE = 413
 
 
 class Streams:
@@ -30,7 +30,7 @@ class Streams:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer, token = _Answer(send), _token(scope)
+        answer, token = _Response(send), _bearer_token(scope)
         async with anyio.create_task_group() as tasks:
             if token is not None:
                 tasks.start_soon(self._watch, token, tasks.cancel_scope)
@@ -47,45 +47,48 @@ class Streams:
                 return
 
 
-class _Answer:
+class _Response:
     """One response to a client."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._is_begun = self._is_ended = self._is_too_large = False
+        self._has_started = self._has_ended = self._is_too_large = False
 
     async def send(self, message: Message) -> None:
         """Pass a message of the application on, or replace it with a more detailed one."""
         if message["type"] == "http.response.start":
-            self._is_begun = True
-            self._is_too_large = message["status"] == _TOO_LARGE
+            self._has_started = True
+            self._is_too_large = message["status"] == _STATUS_TOO_LARGE
             if self._is_too_large:
-                message = {**message, "headers": [(b"content-type", b"application/json"), _length(_LARGER)]}
+                message = {
+                    **message,
+                    "headers": [(b"content-type", b"application/json"), _content_length(_TOO_LARGE_BODY)],
+                }
         elif message["type"] == "http.response.body":
             if self._is_too_large:
-                message = {"type": "http.response.body", "body": _LARGER}
-            self._is_ended = not message.get("more_body", False)
+                message = {"type": "http.response.body", "body": _TOO_LARGE_BODY}
+            self._has_ended = not message.get("more_body", False)
         await self._send(message)
 
     async def end(self) -> None:
         """Complete an interrupted response."""
-        if not self._is_begun:
-            await self._send({"type": "http.response.start", "status": 401, "headers": [_length(b"")]})
-        if not self._is_ended:
+        if not self._has_started:
+            await self._send({"type": "http.response.start", "status": 401, "headers": [_content_length(b"")]})
+        if not self._has_ended:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-def _token(scope: Scope) -> str | None:
-    shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    kind, _, token = shown.decode("latin-1").partition(" ")
+def _bearer_token(scope: Scope) -> str | None:
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = header.decode("latin-1").partition(" ")
     return token.strip() if kind.lower() == "bearer" else None
 
 
-def _length(body: bytes) -> tuple[bytes, bytes]:
+def _content_length(body: bytes) -> tuple[bytes, bytes]:
     return b"content-length", str(len(body)).encode()
 
 
-_LARGER = orjson.dumps(
+_TOO_LARGE_BODY = orjson.dumps(
     {
         "jsonrpc": "2.0",
         "id": None,

@@ -16,7 +16,7 @@ from mirrord.mcp.shapes import Schema, or_pending
 
 Wire = Mapping[str, Any]  # JSON, keys as the client sees them
 
-_WAITS = " A person decides first: answers pending_approval; the same call later returns the outcome."
+_PENDING_NOTE = " A person decides first: answers pending_approval; the same call later returns the outcome."
 
 
 def as_it_is(result: Any) -> Wire:
@@ -76,7 +76,7 @@ class Tool(Generic[A]):
         return Listed(
             name=self.name,
             title=self.title,
-            description=self.description + (_WAITS if waits else ""),
+            description=self.description + (_PENDING_NOTE if waits else ""),
             input_schema=schema_of(self.arguments),
             output_schema=or_pending(self.result) if waits else self.result,
             annotations=ToolAnnotations(

@@ -23,11 +23,11 @@ PAGES: Tools = (
 )
 
 
-def _pages() -> Tools:
+def _page_tools() -> Tools:
     return PAGES
 
 
-def _sources() -> Tools:
+def _source_tools() -> Tools:
     from mirrord.mcp.tools.folders import FOLDERS  # only requested sets are loaded
     from mirrord.mcp.tools.imports import IMPORTS
     from mirrord.mcp.tools.sources import SOURCES
@@ -36,14 +36,14 @@ def _sources() -> Tools:
     return (*FOLDERS, *SOURCES, *IMPORTS, *SPEAKERS)
 
 
-def _collections() -> Tools:
+def _collection_tools() -> Tools:
     from mirrord.mcp.tools.collections import COLLECTIONS
 
     return COLLECTIONS
 
 
 SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
-    {"pages": _pages, "sources": _sources, "collections": _collections}
+    {"pages": _page_tools, "sources": _source_tools, "collections": _collection_tools}
 )
 
 
