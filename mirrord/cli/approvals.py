@@ -138,11 +138,13 @@ async def _decide_requests(
     config: Config, tenant: str | None, names: Sequence[str], *, approve: bool, reason: str | None
 ) -> tuple[list[Stored], list[Stored]]:
     """The decided and the remaining requests; without *names* decide all that can be approved together."""
-    async with _tenant_transaction(config, tenant) as (connection, one):
-        pending = await rows.listed(connection, one, None if names else [State.PENDING])
-        chosen = [_find_request(pending, name) for name in names] or [one for one in pending if not _is_required(one)]
+    async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+        pending = await rows.listed(connection, tenant_id, None if names else [State.PENDING])
+        chosen = [_find_request(pending, name) for name in names] or [
+            request for request in pending if not _is_required(request)
+        ]
         for stored in chosen:
-            await rows.decide(connection, one, stored.id, approve=approve, reason=reason, channel="cli")
+            await rows.decide(connection, tenant_id, stored.id, approve=approve, reason=reason, channel="cli")
         return chosen, [] if names else [stored for stored in pending if _is_required(stored)]
 
 

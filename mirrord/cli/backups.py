@@ -37,7 +37,7 @@ class _CreatedBackup:
     """A new backup and the old ones removed for it. obstacle: why old objects stay; None: they were removed."""
 
     made: Made
-    gone: Sequence[Listed]
+    removed: Sequence[Listed]
     obstacle: str | None
 
 
@@ -241,7 +241,7 @@ def _created_facts(created: _CreatedBackup) -> dict[str, Any]:
     facts |= {
         "added": made.added,
         "added_bytes": made.added_bytes,
-        "removed": [backup_.number for backup_ in created.gone],
+        "removed": [backup_.number for backup_ in created.removed],
     }
     return facts | {"obstacle": created.obstacle}
 
@@ -262,8 +262,8 @@ def _print_created(created: _CreatedBackup) -> None:
     megabytes = made.added_bytes / 1e6
     click.echo(f"{manifest.tenant}: backup {manifest.number}, {_format_counts(manifest)}", nl=False)
     click.echo(f"; {made.added} new objects, {megabytes:.1f} MB.")
-    if created.gone:
-        click.echo(f"{manifest.tenant}: {len(created.gone)} older let go.")
+    if created.removed:
+        click.echo(f"{manifest.tenant}: {len(created.removed)} older let go.")
     if created.obstacle:
         click.echo(created.obstacle, err=True)
     for path in manifest.unread[:_MAX_PRINTED_FILES]:

@@ -115,15 +115,19 @@ def tenant_table(tenants: list[dict[str, Any]], most: int | None, width: int) ->
     """One line for each tenant, those that need a person first, with the columns that fit into *width*."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("tenant", overflow="ellipsis", min_width=6)
-    shown = sorted(tenants, key=_urgency)[:most]
-    columns = [(one, [one.cell(tenant) for tenant in shown]) for one in _COLUMNS if width >= one.least]
-    columns = [(one, cells) for one, cells in columns if not one.least or any(cell.plain != "–" for cell in cells)]
+    visible = sorted(tenants, key=_urgency)[:most]
+    columns = [
+        (column, [column.cell(tenant) for tenant in visible]) for column in _COLUMNS if width >= column.min_width
+    ]
+    columns = [
+        (column, cells) for column, cells in columns if not column.min_width or any(cell.plain != "–" for cell in cells)
+    ]
     for column, _ in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
-    for number, tenant in enumerate(shown):
+    for number, tenant in enumerate(visible):
         table.add_row(tenant["name"], *(cells[number] for _, cells in columns))
-    if len(tenants) > len(shown):
-        table.add_row(Text(f"… {len(tenants) - len(shown)} more", style="dim"))
+    if len(tenants) > len(visible):
+        table.add_row(Text(f"… {len(tenants) - len(visible)} more", style="dim"))
     return table
 
 
@@ -150,34 +154,34 @@ def _format_milliseconds(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """least: minimum width of the terminal; 0: always shown. Other columns are hidden if all cells are unknown."""
+    """min_width: minimum width of the terminal; 0: always shown. Other columns are hidden if all cells are unknown."""
 
     heading: str
     cell: Callable[[Found], Text]
-    least: int = 0
+    min_width: int = 0
 
 
 _COLUMNS = (
-    _Column("files", lambda one: _count_cell(one["files"])),
-    _Column("pages", lambda one: _count_cell(one["pages"]), 125),
-    _Column("assets", lambda one: _count_cell(one["attachments"]), 125),
-    _Column("records", lambda one: _count_cell(one["records"]), 125),
-    _Column("trash", lambda one: _count_cell((one["trash"] or {}).get("files")), 125),
-    _Column("waiting", lambda one: _count_cell(one["pending"], "cyan")),
-    _Column("conflicts", lambda one: _count_cell(one["conflicts"], "bold yellow")),
-    _Column("problems", lambda one: _count_cell(one["problems"], "bold yellow")),
-    _Column("halts", lambda one: _count_cell(one["halts"], "bold red")),
-    _Column("file → row", lambda one: Text(ago(one["last_file_to_row"]))),
-    _Column("p50 · p99 ms", lambda one: _latency_cell(one["file_to_row"]), 95),
-    _Column("row → file", lambda one: Text(ago(one["last_row_to_file"]))),
-    _Column("p50 · p99 ms", lambda one: _latency_cell(one["row_to_file"]), 95),
+    _Column("files", lambda tenant: _count_cell(tenant["files"])),
+    _Column("pages", lambda tenant: _count_cell(tenant["pages"]), 125),
+    _Column("assets", lambda tenant: _count_cell(tenant["attachments"]), 125),
+    _Column("records", lambda tenant: _count_cell(tenant["records"]), 125),
+    _Column("trash", lambda tenant: _count_cell((tenant["trash"] or {}).get("files")), 125),
+    _Column("waiting", lambda tenant: _count_cell(tenant["pending"], "cyan")),
+    _Column("conflicts", lambda tenant: _count_cell(tenant["conflicts"], "bold yellow")),
+    _Column("problems", lambda tenant: _count_cell(tenant["problems"], "bold yellow")),
+    _Column("halts", lambda tenant: _count_cell(tenant["halts"], "bold red")),
+    _Column("file → row", lambda tenant: Text(ago(tenant["last_file_to_row"]))),
+    _Column("p50 · p99 ms", lambda tenant: _latency_cell(tenant["file_to_row"]), 95),
+    _Column("row → file", lambda tenant: Text(ago(tenant["last_row_to_file"]))),
+    _Column("p50 · p99 ms", lambda tenant: _latency_cell(tenant["row_to_file"]), 95),
 )
 
 
-def _decision_lines(found: Found) -> Iterator[Text]:
+def _decision_lines(facts: Found) -> Iterator[Text]:
     """Lines about pending decisions with the command for each; halts come first."""
     order = {"halt": 0, "conflict": 1, "approval": 2, "problem": 3}
-    for need in sorted(found["attention"], key=lambda need: order[need["kind"]]):
+    for need in sorted(facts["attention"], key=lambda need: order[need["kind"]]):
         style = "bold red" if need["kind"] == "halt" else "bold yellow"
         line = Text.assemble((need["kind"], style), f" in {need['tenant']}: {harmless(need['sentence'])}")
         if need["remedy"]:

@@ -69,8 +69,10 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool, f
     async def work() -> dict[str, Checked]:
         async with app.opened(config) as database:
             chosen = await _chosen_tenants(database, config, tenant)
-            first = {name: await _compare_tenant(database, config, name, one) for name, one in chosen.items()}
-            odd = {name: {one.path: one.verdict for one in _differing(first[name])} for name in first}
+            first = {
+                name: await _compare_tenant(database, config, name, tenant_id) for name, tenant_id in chosen.items()
+            }
+            odd = {name: {finding.path: finding.verdict for finding in _differing(first[name])} for name in first}
             if not fix or not any(odd.values()):
                 return {name: Checked(first[name], {}, {}) for name in first}
             if not await _is_suspended(database, chosen):
@@ -82,7 +84,7 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool, f
         _print_json(results, everything=everything)
     else:
         _print_findings(results, everything=everything)
-    return DIFFERENT if any(one.odd for one in results.values()) else 0
+    return DIFFERENT if any(checked.odd for checked in results.values()) else 0
 
 
 async def _chosen_tenants(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:

@@ -95,6 +95,6 @@ async def _probe_server(running: app.Postgres) -> Server:
 async def _standing_of(database: Database, config: Config, name: str, tenant: TenantId) -> Standing:
     place = (socket.gethostname(), str(config.mirror / name))
     mirrors = await leases.known_mirrors(database, tenant)
-    own = next(((mirror, is_leased) for mirror, host, root, is_leased in mirrors if (host, root) == place), None)
-    mirror, is_leased = own or (None, None)
+    current = next(((mirror, is_leased) for mirror, host, root, is_leased in mirrors if (host, root) == place), None)
+    mirror, is_leased = current or (None, None)
     return await probe.standing(database, name, tenant, mirror, is_leased=is_leased)

@@ -31,19 +31,22 @@ def halts(config: Config, tenant: str | None, as_json: bool) -> None:
 
     async def work() -> list[tuple[Halt, list[str]]]:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                found = await attention.halts(connection, one)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                open_halts = await attention.halts(connection, tenant_id)
                 max_paths = ALL if as_json else SHOWN
-                return [(halt, await attention.paths_of(connection, one, halt.entries, max_paths)) for halt in found]
+                return [
+                    (halt, await attention.paths_of(connection, tenant_id, halt.entries, max_paths))
+                    for halt in open_halts
+                ]
 
-    found = run(work())
+    listed = run(work())
     if as_json:
-        click.echo(json.dumps([_halt_facts(*one) for one in found], indent=2))
+        click.echo(json.dumps([_halt_facts(halt, paths) for halt, paths in listed], indent=2))
         return
-    for halt, paths in found:
+    for halt, paths in listed:
         _print_halt(halt, paths)
-    if not found:
+    if not listed:
         click.echo("No halts.", err=True)
 
 

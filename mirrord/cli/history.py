@@ -67,18 +67,18 @@ def history(config: Config, tenant: str | None, page: str, as_json: bool) -> Non
 
     async def work() -> History:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                return await _load_history(connection, one, page)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                return await _load_history(connection, tenant_id, page)
 
     loaded = run(work())
     if as_json:
-        versions = [_revision_facts(loaded, one) for one in reversed(loaded.revisions)]
+        versions = [_revision_facts(loaded, revision) for revision in reversed(loaded.revisions)]
         click.echo(json.dumps({"page": str(loaded.page), "path": loaded.path, "versions": versions}, indent=2))
         return
     click.echo(f"{harmless(loaded.path)}  {loaded.page}", err=True)
-    for one in reversed(loaded.revisions):
-        click.echo(_format_revision(loaded, one))
+    for revision in reversed(loaded.revisions):
+        click.echo(_format_revision(loaded, revision))
 
 
 @click.command()

@@ -20,7 +20,7 @@ from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.config import Config
 from mirrord.errors import UserError
 
-_COLLATION = click.Choice([one.value for one in Collation])
+_COLLATION = click.Choice([collation.value for collation in Collation])
 _TAB_ESCAPE = "\\t"  # as typed in a shell
 _FILE_TYPE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

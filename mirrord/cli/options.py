@@ -66,17 +66,17 @@ async def the_tenant(database: "Database", config: Config, name: str | None) -> 
     from mirrord.db import tenants  # noqa: PLC0415  (commands that need no database start in a fifth of the time)
 
     ids = await tenants.names(database)
-    wanted = name or (config.tenants[0] if len(config.tenants) == 1 else None)
-    if wanted is None:
+    reference = name or (config.tenants[0] if len(config.tenants) == 1 else None)
+    if reference is None:
         if len(ids) == 1:
             return next(iter(ids.items()))
         if not ids:
             raise UserError("There is no tenant yet. Make one with `mirrord init NAME`.")
         raise UserError(f"Which tenant? Add --tenant with one of {', '.join(ids)}.")
     for label, tenant in ids.items():
-        if wanted in (label, str(tenant)):
+        if reference in (label, str(tenant)):
             return label, tenant
-    raise UserError(f"There is no tenant {wanted!r}. There are: {', '.join(ids) or 'none'}.")
+    raise UserError(f"There is no tenant {reference!r}. There are: {', '.join(ids) or 'none'}.")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

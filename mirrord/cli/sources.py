@@ -124,7 +124,7 @@ def delete_command(config: Config, tenant: str | None, source: str) -> None:
 @configured
 @tenant_option
 @click.argument("source")
-@click.option("--format", type=click.Choice([one.value for one in Format]), default="auto", show_default=True)
+@click.option("--format", type=click.Choice([form.value for form in Format]), default="auto", show_default=True)
 @click.option("--dry-run", is_flag=True, help="Print the speakers without marking turns.")
 def speakers_command(config: Config, tenant: str | None, source: str, format: str, dry_run: bool) -> None:
     """Detect the speakers in SOURCE, and mark every turn as a segment."""

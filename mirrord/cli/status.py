@@ -115,9 +115,9 @@ def listen(config: Config, found: dict[str, Any]) -> None:
         tenant.update(told(pulses.get(tenant["name"], {})))
 
 
-async def _query_tenants(config: Config, database: Database, found: dict[str, Any], only: str | None) -> None:
+async def _query_tenants(config: Config, database: Database, facts: dict[str, Any], only: str | None) -> None:
     async with database.connection() as connection:
-        found["database"]["server_version"] = await overview.server_version(connection)
+        facts["database"]["server_version"] = await overview.server_version(connection)
     ids = await tenants.names(database)
     if only is not None and only not in ids:
         raise UserError(f"There is no tenant {only!r}. There are: {', '.join(ids) or 'none'}.")
@@ -129,10 +129,10 @@ async def _query_tenants(config: Config, database: Database, found: dict[str, An
             problems = await attention.problems(connection, tenant)
             halts = await attention.halts(connection, tenant)
             requests = await approvals.listed(connection, tenant, [State.PENDING])
-        found["attention"] += [
+        facts["attention"] += [
             {"tenant": name, **need} for need in _list_needs(name, counts.conflicts, problems, halts, requests)
         ]
-        found["tenants"].append(
+        facts["tenants"].append(
             {
                 "name": name,
                 "id": str(tenant),

@@ -37,21 +37,21 @@ class _Outcome:
     """carried: None in a dry run. taken_in: whether all rows exist; None: no daemon runs."""
 
     tenant: str
-    found: Survey
+    surveyed: Survey
     carried: Carried | None
     taken_in: bool | None
 
     @property
     def same(self) -> int:
-        return self.found.same + (self.carried.same if self.carried else 0)
+        return self.surveyed.same + (self.carried.same if self.carried else 0)
 
     @property
     def differing(self) -> list[Omission]:
-        return [*self.found.differing, *(self.carried.differing if self.carried else ())]
+        return [*self.surveyed.differing, *(self.carried.differing if self.carried else ())]
 
     @property
     def left(self) -> list[Omission]:
-        return [*self.found.left, *(self.carried.left if self.carried else ())]
+        return [*self.surveyed.left, *(self.carried.left if self.carried else ())]
 
 
 @click.command("import")
@@ -139,7 +139,7 @@ def _progress_watcher(heart: Heartbeat, tenant: str, report: Progress) -> Callab
 
 
 def _print_outcome(outcome: _Outcome) -> None:
-    surveyed, carried = outcome.found, outcome.carried
+    surveyed, carried = outcome.surveyed, outcome.carried
     summary = f"{carried.landed} files imported" if carried else f"{len(surveyed.new)} files are new"
     click.echo(f"{outcome.tenant}: {summary}, {outcome.same} were there already.")
     for kind, count in sorted(surveyed.passed.items()):
@@ -158,7 +158,7 @@ def _print_outcome(outcome: _Outcome) -> None:
 
 
 def _print_json(source: Path, into: str, outcome: _Outcome) -> None:
-    surveyed, carried = outcome.found, outcome.carried
+    surveyed, carried = outcome.surveyed, outcome.carried
     facts = {
         "tenant": outcome.tenant,
         "directory": str(source),
@@ -168,10 +168,10 @@ def _print_json(source: Path, into: str, outcome: _Outcome) -> None:
         "imported": carried.landed if carried else 0,
         "folders": len(surveyed.folders),
         "same": outcome.same,
-        "differing": [asdict(one) for one in outcome.differing],
-        "left": [asdict(one) for one in outcome.left],
+        "differing": [asdict(omission) for omission in outcome.differing],
+        "left": [asdict(omission) for omission in outcome.left],
         "passed": dict(surveyed.passed),
-        "copies": [asdict(one) for one in surveyed.copies],
+        "copies": [asdict(copy) for copy in surveyed.copies],
         "taken_in": outcome.taken_in,
     }
     click.echo(json.dumps(facts, indent=2))

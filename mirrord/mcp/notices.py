@@ -75,12 +75,12 @@ class Notices:
         if ctx.method != "subscriptions/listen":
             self._listener_of(ctx.session)
             return await call_next(ctx)
-        wanted = _wanted_uris(ctx)
-        self._stream_counts.update(wanted)
+        subscribed = _wanted_uris(ctx)
+        self._stream_counts.update(subscribed)
         try:
             return await call_next(ctx)
         finally:
-            self._stream_counts.subtract(wanted)
+            self._stream_counts.subtract(subscribed)
             self._stream_counts += Counter()  # drops zero counts
 
     async def subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
@@ -147,9 +147,11 @@ def _wanted_uris(context: Context) -> list[str]:
     return [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
 
 
-def _touched_uris(wanted: Iterable[str], changed: set[str] | None) -> list[str]:
+def _touched_uris(subscribed: Iterable[str], changed: set[str] | None) -> list[str]:
     """URIs of pages that may be among the *changed* paths (None: all)."""
-    return [uri for uri in wanted if (paths := uris.paths_of(uri)) and (changed is None or _is_near(paths, changed))]
+    return [
+        uri for uri in subscribed if (paths := uris.paths_of(uri)) and (changed is None or _is_near(paths, changed))
+    ]
 
 
 def _is_near(paths: Iterable[str], changed: set[str]) -> bool:

@@ -83,8 +83,8 @@ class Server(MCPServer[None]):
             for tool in self._own_tools.values()
             if (caller.may_write or not tool.writes) and tool.is_open(levels[tool.name])
         ]
-        own = [tool.listed(levels[tool.name]) for tool in usable]
-        return [*own, *await super().list_tools()]
+        listed = [tool.listed(levels[tool.name]) for tool in usable]
+        return [*listed, *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
