@@ -47,9 +47,9 @@ def listed(config: Config, tenant: str | None, everything: bool, as_json: bool) 
     for stored in requests:
         _print_summary(stored)
     if not requests:
-        click.echo("Nothing waits for you.", err=True)
+        click.echo("No pending requests.", err=True)
     elif any(stored.state is State.PENDING for stored in requests):
-        click.echo("Look with `mirrord approvals show ID`, then approve or reject.", err=True)
+        click.echo("See `mirrord approvals show ID`, then approve or reject.", err=True)
 
 
 @approvals.command()
@@ -84,12 +84,12 @@ def approve(
 ) -> None:
     """Approve the requests ID; the daemon then executes them."""
     if bool(request_ids) == everything:
-        raise UserError("Name requests, or say --all; `mirrord approvals list` shows what waits.")
+        raise UserError("Name requests, or use --all; `mirrord approvals list` shows pending requests.")
     decided, remaining = run(_decide_requests(config, tenant, request_ids, approve=True, reason=reason))
     for stored in decided:
         click.echo(f"Approved: {harmless(stored.preview['summary'])}")
     for stored in remaining:
-        click.echo(f"Not approved, it has to be named: mirrord approvals approve {stored.id}", err=True)
+        click.echo(f"Not approved, needs to be named: mirrord approvals approve {stored.id}", err=True)
     click.echo("The daemon carries it out within a second." if decided else "Nothing was approved.", err=True)
 
 

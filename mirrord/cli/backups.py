@@ -177,7 +177,7 @@ async def _create_backup(
     try:
         return _CreatedBackup(made, prune(backups, made.manifest.tenant, keep) if keep is not None else [], None)
     except Damaged as error:
-        return _CreatedBackup(made, [], f"{error} So no old objects were removed; `mirrord backup verify` tells more.")
+        return _CreatedBackup(made, [], f"{error} No old objects were removed; see `mirrord backup verify`.")
 
 
 def _find_backup(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> Listed:
@@ -248,7 +248,7 @@ def _created_facts(created: _CreatedBackup) -> dict[str, Any]:
 
 def _format_content(manifest: Manifest | None) -> str:
     if manifest is None:
-        return "its list is damaged; `mirrord backup verify` tells more"
+        return "its list is damaged; see `mirrord backup verify`"
     return f"{manifest.made_at[:19]} UTC  {_format_counts(manifest)}"
 
 
@@ -263,7 +263,7 @@ def _print_created(created: _CreatedBackup) -> None:
     click.echo(f"{manifest.tenant}: backup {manifest.number}, {_format_counts(manifest)}", nl=False)
     click.echo(f"; {made.added} new objects, {megabytes:.1f} MB.")
     if created.removed:
-        click.echo(f"{manifest.tenant}: {len(created.removed)} older let go.")
+        click.echo(f"{manifest.tenant}: {len(created.removed)} older removed.")
     if created.obstacle:
         click.echo(created.obstacle, err=True)
     for path in manifest.unread[:_MAX_PRINTED_FILES]:
@@ -283,9 +283,9 @@ def _print_checked(checked: Sequence[Checked]) -> None:
 
 
 def _print_restored(manifest: Manifest, name: str, restored: Restored) -> None:
-    click.echo(f"{name} is what it was at {manifest.made_at[:19]} UTC: {restored.rows} rows.")
+    click.echo(f"{name} is restored to {manifest.made_at[:19]} UTC: {restored.rows} rows.")
     if restored.into is not None:
-        click.echo(f"{len(restored.files)} files whose bytes no row had are in {restored.into}:")
+        click.echo(f"{len(restored.files)} files with bytes that no row had are in {restored.into}:")
         click.echo("\n".join(f"  {harmless(path)}" for path in restored.files[:_MAX_PRINTED_FILES]))
         if len(restored.files) > _MAX_PRINTED_FILES:
             click.echo(f"  … and {len(restored.files) - _MAX_PRINTED_FILES} more")

@@ -21,10 +21,10 @@ from mirrord.sync.check import check as compare
 
 SUSPENDED = "root"  # problem code of a suspended tenant
 _CAUSES = {
-    Verdict.MISSING: "its row is there; the file was not written. Is its place taken, or the disk full?",
-    Verdict.EXTRA: "no row has been made of it. Does somebody keep it open for writing?",
-    Verdict.STALE: "the newest version has not come to the file. Does somebody keep it open, or write the row again?",
-    Verdict.DIFFERS: "what is in the file has not come to the row. Does somebody keep it open for writing?",
+    Verdict.MISSING: "the row exists, but the file was not written. Is its path taken, or the disk full?",
+    Verdict.EXTRA: "the file has no row yet. Does a program keep it open for writing?",
+    Verdict.STALE: "the file does not have the newest version. Is the file open elsewhere, or the row written again?",
+    Verdict.DIFFERS: "the row does not have the content of the file. Does a program keep it open for writing?",
 }
 
 
@@ -126,7 +126,9 @@ def _ask_daemon(config: Config, timeout: float) -> None:
     try:
         ask_compare(config.mirror, timeout)
     except TimeoutError:
-        click.echo(f"After {timeout:g} s the daemon has not looked at everything yet; this is how it stands.", err=True)
+        click.echo(
+            f"After {timeout:g} s the daemon has not compared everything yet; this is the current state.", err=True
+        )
 
 
 async def _explain_tenant(
@@ -147,7 +149,7 @@ def why(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) ->
         return " ".join(of_path or of_all)
     if halts and finding.verdict in (Verdict.MISSING, Verdict.EXTRA):
         return "Deletions wait for a decision: `mirrord halts` says which, and how to decide."
-    return f"{_CAUSES[finding.verdict]} If it stays so, `mirrord status` and the daemon's log say more."
+    return f"{_CAUSES[finding.verdict]} If it persists, see `mirrord status` and the daemon's log."
 
 
 def _print_findings(results: Mapping[str, Checked], *, everything: bool) -> None:

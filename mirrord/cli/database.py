@@ -54,7 +54,9 @@ def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
     try:
         os.execvp(program, [program, target, *arguments])
     except OSError as error:
-        raise Unavailable(f"psql cannot be run: {error.strerror}. The string is: {shlex.quote(target)}") from error
+        raise Unavailable(
+            f"psql cannot be run: {error.strerror}. The connection string is: {shlex.quote(target)}"
+        ) from error
 
 
 async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:

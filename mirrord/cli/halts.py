@@ -88,7 +88,7 @@ def _print_halt(halt: Halt, paths: list[str]) -> None:
 def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) -> None:
     """Apply or discard a halt. HALT is a number from `mirrord halts`."""
     if apply is None:
-        raise UserError("Say --apply (it was meant) or --discard (bring everything back); `mirrord halts` tells more.")
+        raise UserError("Add --apply (it was intended) or --discard (restore everything); see `mirrord halts`.")
 
     async def work() -> bool:
         async with app.opened(config) as database:
@@ -143,7 +143,7 @@ def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: b
     changes, failed = run(work())
     _print_changes(changes)
     if failed:
-        click.echo(f"{len(failed)} could not be restored: somebody goes on writing them. Run this again.", err=True)
+        click.echo(f"{len(failed)} could not be restored: they are being edited. Run this again.", err=True)
     elif not yes:
         click.echo("Nothing was done yet; add --yes to do it.", err=True)
     else:

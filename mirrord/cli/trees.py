@@ -90,7 +90,7 @@ def import_command(
 
 def _open_source(source: Path, root: Path) -> Tree:
     if source == root or root in source.parents or source in root.parents:
-        raise UserError(f"{source} is in the mirror {root}, or around it: what is in a mirror needs no import.")
+        raise UserError(f"{source} is inside the mirror {root}, or contains it: files of a mirror need no import.")
     try:
         return Tree(source)
     except OSError as error:
@@ -147,7 +147,7 @@ def _print_outcome(outcome: _Outcome) -> None:
         click.echo(f"  passed over: {count} {harmless(reason)}")
     if any(kind.startswith(".") for kind in surveyed.passed):
         click.echo(
-            "  which files are attachments says `attachments` below [mirror] in mirrord.toml: docs/attachments.md"
+            "  `attachments` below [mirror] in mirrord.toml sets which files are attachments: docs/attachments.md"
         )
     for copy in surveyed.copies:
         click.echo(f"  {harmless(copy.path)} has the id of {harmless(copy.elsewhere)}: it becomes a page of its own")
