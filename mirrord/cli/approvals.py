@@ -1,4 +1,4 @@
-"""`approvals`: what agents asked for and a person decides about. `notifications`: what they did without asking."""
+"""`mirrord approvals`: requests of agents that need a decision. `mirrord notifications`: changes made without one."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -19,56 +19,56 @@ from mirrord.domain.entry import TenantId
 from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
-_OPEN = (State.PENDING, State.APPROVED)
-_SHOWN = 200  # characters of an argument
+_OPEN_STATES = (State.PENDING, State.APPROVED)
+_MAX_ARGUMENT_CHARACTERS = 200  # characters of an argument
 
 
 @click.group()
 def approvals() -> None:
-    """What agents ask for: look at it, approve it, reject it."""
+    """List, show, approve and reject requests of agents."""
 
 
 @approvals.command("list")
 @configured
 @tenant_option
-@click.option("--all", "everything", is_flag=True, help="Also what was decided about.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--all", "everything", is_flag=True, help="Include requests that are already decided.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def listed(config: Config, tenant: str | None, everything: bool, as_json: bool) -> None:
-    """What waits for you."""
+    """List the requests that wait for a decision."""
 
     async def work() -> list[Stored]:
-        async with _opened(config, tenant) as (connection, one):
-            return await rows.listed(connection, one, None if everything else _OPEN)
+        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+            return await rows.listed(connection, tenant_id, None if everything else _OPEN_STATES)
 
-    found = run(work())
+    requests = run(work())
     if as_json:
-        click.echo(json.dumps([_as_json(stored) for stored in found], indent=2))
+        click.echo(json.dumps([_request_facts(stored) for stored in requests], indent=2))
         return
-    for stored in found:
-        _line(stored)
-    if not found:
-        click.echo("Nothing waits for you.", err=True)
-    elif any(stored.state is State.PENDING for stored in found):
-        click.echo("Look with `mirrord approvals show ID`, then approve or reject.", err=True)
+    for stored in requests:
+        _print_summary(stored)
+    if not requests:
+        click.echo("No pending requests.", err=True)
+    elif any(stored.state is State.PENDING for stored in requests):
+        click.echo("See `mirrord approvals show ID`, then approve or reject.", err=True)
 
 
 @approvals.command()
 @configured
 @tenant_option
 @click.argument("request_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> None:
-    """What the request ID would do, or what became of it. The beginning of an id is enough."""
+    """Show the effect or outcome of the request ID. The first characters of an id are enough."""
 
     async def work() -> Stored:
-        async with _opened(config, tenant) as (connection, one):
-            return _chosen(await rows.listed(connection, one, None), request_id)
+        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+            return _find_request(await rows.listed(connection, tenant_id, None), request_id)
 
     stored = run(work())
     if as_json:
-        click.echo(json.dumps(_as_json(stored), indent=2))
+        click.echo(json.dumps(_request_facts(stored), indent=2))
     else:
-        _describe(stored)
+        _print_details(stored)
 
 
 @approvals.command()
@@ -76,89 +76,93 @@ def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> 
 @tenant_option
 @click.argument("request_ids", metavar="[ID]...", nargs=-1)
 @click.option(
-    "--all", "everything", is_flag=True, help="All proposals that wait; what needs REQUIRE is never among them."
+    "--all", "everything", is_flag=True, help="Approve all pending proposals, except requests of the level REQUIRE."
 )
-@click.option("--reason", help="Kept with the decision.")
+@click.option("--reason", help="Reason, stored with the decision.")
 def approve(
     config: Config, tenant: str | None, request_ids: Sequence[str], everything: bool, reason: str | None
 ) -> None:
-    """Let the requests ID be carried out."""
+    """Approve the requests ID; the daemon then executes them."""
     if bool(request_ids) == everything:
-        raise UserError("Name requests, or say --all; `mirrord approvals list` shows what waits.")
-    done, left = run(_decided(config, tenant, request_ids, approve=True, reason=reason))
-    for stored in done:
+        raise UserError("Name requests, or use --all; `mirrord approvals list` shows pending requests.")
+    decided, remaining = run(_decide_requests(config, tenant, request_ids, approve=True, reason=reason))
+    for stored in decided:
         click.echo(f"Approved: {harmless(stored.preview['summary'])}")
-    for stored in left:
-        click.echo(f"Not approved, it has to be named: mirrord approvals approve {stored.id}", err=True)
-    click.echo("The daemon carries it out within a second." if done else "Nothing was approved.", err=True)
+    for stored in remaining:
+        click.echo(f"Not approved, needs to be named: mirrord approvals approve {stored.id}", err=True)
+    click.echo("The daemon carries it out within a second." if decided else "Nothing was approved.", err=True)
 
 
 @approvals.command()
 @configured
 @tenant_option
 @click.argument("request_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--reason", help="Told to whoever asked.")
+@click.option("--reason", help="Reason, sent to the requester.")
 def reject(config: Config, tenant: str | None, request_ids: Sequence[str], reason: str | None) -> None:
-    """Refuse the requests ID; whoever asked is told why."""
-    done, _ = run(_decided(config, tenant, request_ids, approve=False, reason=reason))
-    for stored in done:
+    """Reject the requests ID; the requester receives the reason."""
+    decided, _ = run(_decide_requests(config, tenant, request_ids, approve=False, reason=reason))
+    for stored in decided:
         click.echo(f"Rejected: {harmless(stored.preview['summary'])}")
 
 
 @click.command()
 @configured
 @tenant_option
-@click.option("--read", is_flag=True, help="Then let them count as read.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--read", is_flag=True, help="Mark the printed notifications as read.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def notifications(config: Config, tenant: str | None, read: bool, as_json: bool) -> None:
-    """What agents did without asking, and you were not told of yet."""
+    """List unread notifications. They report changes that agents made without approval."""
 
     async def work() -> list[Notice]:
-        async with _opened(config, tenant) as (connection, one):
-            found = await rows.notices(connection, one)
-            if read and found:
-                await rows.read_notices(connection, [notice.id for notice in found])
-            return found
+        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+            notices = await rows.notices(connection, tenant_id)
+            if read and notices:
+                await rows.read_notices(connection, [notice.id for notice in notices])
+            return notices
 
-    found = run(work())
+    notices = run(work())
     if as_json:
-        click.echo(json.dumps([_notice(notice) for notice in found], indent=2))
+        click.echo(json.dumps([_notice_facts(notice) for notice in notices], indent=2))
         return
-    for notice in found:
-        what = notice.data.get("path") or notice.data.get("name") or ""
-        old = f" (was {notice.data['old_path']})" if notice.data.get("old_path") else ""
-        click.echo(harmless(f"{moment(notice.occurred_at)}  {actor_line(notice.actor)}: {notice.type} {what}{old}"))
-    if not found:
+    for notice in notices:
+        subject = notice.data.get("path") or notice.data.get("name") or ""
+        previous = f" (was {notice.data['old_path']})" if notice.data.get("old_path") else ""
+        click.echo(
+            harmless(f"{moment(notice.occurred_at)}  {actor_line(notice.actor)}: {notice.type} {subject}{previous}")
+        )
+    if not notices:
         click.echo("No unread notifications.", err=True)
 
 
-async def _decided(
+async def _decide_requests(
     config: Config, tenant: str | None, names: Sequence[str], *, approve: bool, reason: str | None
 ) -> tuple[list[Stored], list[Stored]]:
-    """What was decided about, and what waits on; without *names* all that may be approved together."""
-    async with _opened(config, tenant) as (connection, one):
-        pending = await rows.listed(connection, one, None if names else [State.PENDING])
-        chosen = [_chosen(pending, name) for name in names] or [one for one in pending if not _is_required(one)]
+    """The decided and the remaining requests; without *names* decide all that can be approved together."""
+    async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+        pending = await rows.listed(connection, tenant_id, None if names else [State.PENDING])
+        chosen = [_find_request(pending, name) for name in names] or [
+            request for request in pending if not _is_required(request)
+        ]
         for stored in chosen:
-            await rows.decide(connection, one, stored.id, approve=approve, reason=reason, channel="cli")
+            await rows.decide(connection, tenant_id, stored.id, approve=approve, reason=reason, channel="cli")
         return chosen, [] if names else [stored for stored in pending if _is_required(stored)]
 
 
 @asynccontextmanager
-async def _opened(config: Config, tenant: str | None) -> AsyncIterator[tuple[Connection, TenantId]]:
-    """A transaction of the tenant's, by whoever runs the command."""
+async def _tenant_transaction(config: Config, tenant: str | None) -> AsyncIterator[tuple[Connection, TenantId]]:
+    """A transaction of the tenant, with the operating person as the actor."""
     async with app.opened(config) as database:
-        _, one = await the_tenant(database, config, tenant)
-        async with database.transaction(one, actor=the_person()) as connection:
-            yield connection, one
+        _, tenant_id = await the_tenant(database, config, tenant)
+        async with database.transaction(tenant_id, actor=the_person()) as connection:
+            yield connection, tenant_id
 
 
-def _chosen(known: Sequence[Stored], name: str) -> Stored:
-    found = [stored for stored in known if str(stored.id).startswith(name.lower())]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UserError(f"{len(found)} requests begin with {name!r}; write more of the id.")
+def _find_request(requests: Sequence[Stored], name: str) -> Stored:
+    matches = [stored for stored in requests if str(stored.id).startswith(name.lower())]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UserError(f"{len(matches)} requests begin with {name!r}; write more of the id.")
     raise UserError(f"There is no request {name!r}; `mirrord approvals list --all` shows all.")
 
 
@@ -166,18 +170,22 @@ def _is_required(stored: Stored) -> bool:
     return stored.level == Trust.REQUIRE.name
 
 
-def _line(stored: Stored) -> None:
+def _print_summary(stored: Stored) -> None:
     state = stored.level if stored.state is State.PENDING else stored.state.upper()
-    asked = f"{actor_line(stored.actor)}, {moment(stored.requested_at)}"
-    click.echo(f"{stored.id}  {state:<8}  {stored.command}  ({harmless(asked)})")
+    origin = f"{actor_line(stored.actor)}, {moment(stored.requested_at)}"
+    click.echo(f"{stored.id}  {state:<8}  {stored.command}  ({harmless(origin)})")
     click.echo(f"    {harmless(stored.preview['summary'])}")
 
 
-def _describe(stored: Stored) -> None:
-    _line(stored)
+def _print_details(stored: Stored) -> None:
+    _print_summary(stored)
     for name, value in stored.arguments.items():
         text = json.dumps(value, ensure_ascii=False)
-        click.echo(harmless(f"    {name}: {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}"))
+        click.echo(
+            harmless(
+                f"    {name}: {text[:_MAX_ARGUMENT_CHARACTERS]}{'…' if len(text) > _MAX_ARGUMENT_CHARACTERS else ''}"
+            )
+        )
     for name, value in stored.preview["facts"].items():
         click.echo(harmless(f"    = {name}: {json.dumps(value, ensure_ascii=False)}"))
     if stored.preview["lines"]:
@@ -196,7 +204,7 @@ def _describe(stored: Stored) -> None:
         click.echo(harmless(f"    {outcome['failure']['sentence']}"))
 
 
-def _as_json(stored: Stored) -> dict[str, Any]:
+def _request_facts(stored: Stored) -> dict[str, Any]:
     return {
         "id": str(stored.id),
         "command": stored.command,
@@ -213,6 +221,6 @@ def _as_json(stored: Stored) -> dict[str, Any]:
     }
 
 
-def _notice(notice: Notice) -> dict[str, Any]:
+def _notice_facts(notice: Notice) -> dict[str, Any]:
     facts = {"id": str(notice.id), "type": notice.type, "occurred_at": notice.occurred_at.isoformat()}
     return {**facts, "actor": notice.actor, "data": notice.data}

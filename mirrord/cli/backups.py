@@ -1,4 +1,4 @@
-"""`mirrord backup`: tenants kept in a directory with their history, compared with what they were, and brought back."""
+"""`mirrord backup`: create, list, verify and restore backups of tenants with their history."""
 
 import json
 from collections.abc import Sequence
@@ -29,138 +29,145 @@ from mirrord.sync.backup_restore import Places, Restored
 from mirrord.sync.backup_restore import restore as bring_back
 
 _DIRECTORY = click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-_SHOWN = 20  # files, for people
+_MAX_PRINTED_FILES = 20  # files, for people
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
-    """A new backup, and those that were let go for it; obstacle: why old objects stay, None: they went, too."""
+class _CreatedBackup:
+    """A new backup and the old ones removed for it. obstacle: why old objects stay; None: they were removed."""
 
     made: Made
-    gone: Sequence[Listed]
+    removed: Sequence[Listed]
     obstacle: str | None
 
 
 @click.group()
 def backup() -> None:
-    """Tenants with their whole history in a directory: create, list, verify, restore."""
+    """Create, list, verify and restore backups of tenants."""
 
 
 @backup.command()
 @configured
 @tenant_option
 @_DIRECTORY
-@click.option("--keep", type=click.IntRange(1), help="Afterwards let all but the newest N of each tenant go.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--keep", type=click.IntRange(1), help="Remove all but the newest N backups of each tenant.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def create(config: Config, tenant: str | None, directory: Path, keep: int | None, as_json: bool) -> int:
     """
-    Keep every tenant, or one, in DIR as it is now; what earlier backups have is not stored again.
+    Back up every tenant, or one, to DIR. Objects of earlier backups are not stored again.
 
-    Exit code 1: files of the mirror could not be read, or old objects not be removed; all else is kept.
+    Exit code 1: some files of the mirror could not be read, or old objects not removed; the backup has the rest.
     """
     backups = Backups(directory.absolute())
 
     if backups.directory.is_relative_to(config.mirror):
         raise UserError(f"{directory} is below {config.mirror}, so a backup would hold itself. Name one elsewhere.")
 
-    async def work() -> list[_Done]:
+    async def work() -> list[_CreatedBackup]:
         with backups.writing():
             async with app.opened(config) as database:
                 return [
-                    await _create(database, backups, config, name, one, keep)
-                    for name, one in (await _chosen(database, config, tenant)).items()
+                    await _create_backup(database, backups, config, name, backup_, keep)
+                    for name, backup_ in (await _chosen_tenants(database, config, tenant)).items()
                 ]
 
-    found = run(work())
+    created = run(work())
     if as_json:
-        click.echo(json.dumps([_facts_made(one) for one in found], indent=2))
+        click.echo(json.dumps([_created_facts(backup_) for backup_ in created], indent=2))
     else:
-        for one in found:
-            _tell_made(one)
-    return DIFFERENT if any(one.made.manifest.unread or one.obstacle for one in found) else 0
+        for backup_ in created:
+            _print_created(backup_)
+    return DIFFERENT if any(backup_.made.manifest.unread or backup_.obstacle for backup_ in created) else 0
 
 
 @backup.command("list")
 @_DIRECTORY
 @click.option("--tenant", help="Only those of this tenant.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_backups(directory: Path, tenant: str | None, as_json: bool) -> None:
-    """The backups in DIR, the oldest of each tenant first."""
+    """List the backups in DIR, the oldest of each tenant first."""
     backups = Backups(directory.absolute())
     with backups.reading():
-        found = backups.listed(tenant)
+        listed = backups.listed(tenant)
     if as_json:
-        click.echo(json.dumps([_facts(one) for one in found], indent=2))
+        click.echo(json.dumps([_backup_facts(backup_) for backup_ in listed], indent=2))
         return
-    for one in found:
-        click.echo(f"{one.number:>6}  {one.tenant:<20} {_content_line(one.manifest)}")
+    for backup_ in listed:
+        click.echo(f"{backup_.number:>6}  {backup_.tenant:<20} {_format_content(backup_.manifest)}")
 
 
 @backup.command()
 @_DIRECTORY
 @click.option("--tenant", help="Only those of this tenant.")
-@click.option("--number", type=int, help="Only the one of this number.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--number", type=int, help="Verify only the backup of this number.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(directory: Path, tenant: str | None, number: int | None, as_json: bool) -> int:
-    """Read all that the backups in DIR are made of. Exit code 1 if anything is damaged or gone."""
+    """Read all objects of the backups in DIR. Exit code 1 if an object is damaged or missing."""
     backups = Backups(directory.absolute())
     with backups.reading(), bar("Reading") as progress:
-        chosen = [one for one in backups.listed(tenant) if number in (None, one.number)]
+        chosen = [backup_ for backup_ in backups.listed(tenant) if number in (None, backup_.number)]
         reader = Reader(backups)
-        found = [reader.check(one, progress) for one in chosen]
-    if not found:
+        checked = [reader.check(backup_, progress) for backup_ in chosen]
+    if not checked:
         raise UserError(f"There is no such backup in {directory}; `mirrord backup list {directory}` shows all.")
     if as_json:
-        click.echo(json.dumps([_facts(one.backup) | {"damages": one.damages} for one in found], indent=2))
+        click.echo(
+            json.dumps([_backup_facts(backup_.backup) | {"damages": backup_.damages} for backup_ in checked], indent=2)
+        )
     else:
-        _tell_checked(found)
-    return DIFFERENT if any(one.damages for one in found) else 0
+        _print_checked(checked)
+    return DIFFERENT if any(backup_.damages for backup_ in checked) else 0
 
 
 @backup.command()
 @configured
 @_DIRECTORY
-@click.option("--tenant", help="Which, if DIR holds backups of several.")
-@click.option("--number", type=int, help="Which backup; default: the newest.")
-@click.option("--as", "name", help="As a new tenant of this name, with an id of its own.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--tenant", help="Tenant to restore; required if DIR holds backups of several.")
+@click.option("--number", type=int, help="Number of the backup; default: the newest.")
+@click.option("--as", "name", help="Restore as a new tenant of this name, with a new id.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def restore(
     config: Config, directory: Path, tenant: str | None, number: int | None, name: str | None, as_json: bool
 ) -> None:
     """
-    Bring a tenant back from DIR, with its history, into a database that does not have it.
+    Restore a tenant with its history from DIR.
 
-    The next `mirrord up` writes its tree. Nothing is stored unless every object of the backup is whole.
+    The database must not contain it. The next `mirrord up` writes its tree. Nothing is restored if any object of the
+    backup is damaged.
     """
     backups = Backups(directory.absolute())
 
     async def work() -> tuple[Manifest, Restored]:
         with backups.reading():
-            manifest = _whole(backups, _one(backups, directory, tenant, number))
+            manifest = _verified_manifest(backups, _find_backup(backups, directory, tenant, number))
             async with app.opened(config) as database:
-                return manifest, await _restore(database, backups, config, manifest, name)
+                return manifest, await _restore_tenant(database, backups, config, manifest, name)
 
-    manifest, done = run(work())
+    manifest, restored = run(work())
     if as_json:
-        facts = {"tenant": name or manifest.tenant, "number": manifest.number, "rows": done.rows}
-        click.echo(json.dumps(facts | {"files": done.files, "into": str(done.into) if done.into else None}, indent=2))
+        facts = {"tenant": name or manifest.tenant, "number": manifest.number, "rows": restored.rows}
+        click.echo(
+            json.dumps(
+                facts | {"files": restored.files, "into": str(restored.into) if restored.into else None}, indent=2
+            )
+        )
     else:
-        _tell_restored(manifest, name or manifest.tenant, done)
+        _print_restored(manifest, name or manifest.tenant, restored)
 
 
-async def _chosen(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
-    named = (tenant,) if tenant is not None else config.tenants
-    if named:
-        return dict([await the_tenant(database, config, name) for name in named])
-    known = await tenants.names(database)
-    if not known:
+async def _chosen_tenants(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
+    names = (tenant,) if tenant is not None else config.tenants
+    if names:
+        return dict([await the_tenant(database, config, name) for name in names])
+    ids = await tenants.names(database)
+    if not ids:
         raise UserError("There is no tenant yet, so there is nothing to keep.")
-    return known
+    return ids
 
 
-async def _create(
+async def _create_backup(
     database: Database, backups: Backups, config: Config, name: str, tenant: TenantId, keep: int | None
-) -> _Done:
+) -> _CreatedBackup:
     root = config.mirror / name
     with ExitStack() as opened:
         tree = Tree(root) if root.is_dir() else None
@@ -168,23 +175,23 @@ async def _create(
             opened.callback(tree.close)
         made = await make(database, backups, tenant, tree, opened.enter_context(bar(f"Keeping {name}")))
     try:
-        return _Done(made, prune(backups, made.manifest.tenant, keep) if keep is not None else [], None)
+        return _CreatedBackup(made, prune(backups, made.manifest.tenant, keep) if keep is not None else [], None)
     except Damaged as error:
-        return _Done(made, [], f"{error} So no old objects were removed; `mirrord backup verify` tells more.")
+        return _CreatedBackup(made, [], f"{error} No old objects were removed; see `mirrord backup verify`.")
 
 
-def _one(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> Listed:
-    """The backup that is meant. Raises UserError if there is none, or several tenants might be meant."""
-    found = [one for one in backups.listed(tenant) if number in (None, one.number)]
-    names = sorted({one.tenant for one in found})
-    if not found:
+def _find_backup(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> Listed:
+    """The newest matching backup. Raises UserError if none matches, or backups of several tenants do."""
+    matches = [backup_ for backup_ in backups.listed(tenant) if number in (None, backup_.number)]
+    names = sorted({backup_.tenant for backup_ in matches})
+    if not matches:
         raise UserError(f"There is no such backup in {directory}; `mirrord backup list {directory}` shows all.")
     if len(names) > 1:
         raise UserError(f"Which tenant? Add --tenant with one of {', '.join(names)}.")
-    return found[-1]
+    return matches[-1]
 
 
-def _whole(backups: Backups, chosen: Listed) -> Manifest:
+def _verified_manifest(backups: Backups, chosen: Listed) -> Manifest:
     with bar("Reading") as progress:
         checked = Reader(backups).check(chosen, progress)
     if checked.damages or chosen.manifest is None:
@@ -196,7 +203,7 @@ def _whole(backups: Backups, chosen: Listed) -> Manifest:
     return chosen.manifest
 
 
-async def _restore(
+async def _restore_tenant(
     database: Database, backups: Backups, config: Config, manifest: Manifest, name: str | None
 ) -> Restored:
     tenant = tenant_of(manifest.tenant_id)
@@ -204,20 +211,20 @@ async def _restore(
         tenant = (await tenants.names(database)).get(name, TenantId(new_id()))
     name = tenants.checked(name or manifest.tenant)
     app.make_directory(config.mirror)
-    beside = config.mirror / f"{name}.from-backup-{manifest.number}"
-    places = Places(config.mirror / name, beside, config.mode)
+    fallback = config.mirror / f"{name}.from-backup-{manifest.number}"
+    places = Places(config.mirror / name, fallback, config.mode)
     with bar(f"Restoring {name}") as progress:
         return await bring_back(database, backups, manifest, tenant, name, places, progress)
 
 
-def _facts(one: Listed) -> dict[str, Any]:
-    facts: dict[str, Any] = {"tenant": one.tenant, "number": one.number, "path": str(one.path)}
-    if one.manifest is None:
+def _backup_facts(backup_: Listed) -> dict[str, Any]:
+    facts: dict[str, Any] = {"tenant": backup_.tenant, "number": backup_.number, "path": str(backup_.path)}
+    if backup_.manifest is None:
         return facts | {"is_readable": False}
-    return facts | {"is_readable": True} | _facts_of(one.manifest)
+    return facts | {"is_readable": True} | _manifest_facts(backup_.manifest)
 
 
-def _facts_of(manifest: Manifest) -> dict[str, Any]:
+def _manifest_facts(manifest: Manifest) -> dict[str, Any]:
     return {
         "tenant_id": manifest.tenant_id,
         "made_at": manifest.made_at,
@@ -228,54 +235,58 @@ def _facts_of(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _facts_made(done: _Done) -> dict[str, Any]:
-    manifest, made = done.made.manifest, done.made
-    about = {"tenant": manifest.tenant, "number": manifest.number} | _facts_of(manifest)
-    about |= {"added": made.added, "added_bytes": made.added_bytes, "removed": [one.number for one in done.gone]}
-    return about | {"obstacle": done.obstacle}
+def _created_facts(created: _CreatedBackup) -> dict[str, Any]:
+    manifest, made = created.made.manifest, created.made
+    facts = {"tenant": manifest.tenant, "number": manifest.number} | _manifest_facts(manifest)
+    facts |= {
+        "added": made.added,
+        "added_bytes": made.added_bytes,
+        "removed": [backup_.number for backup_ in created.removed],
+    }
+    return facts | {"obstacle": created.obstacle}
 
 
-def _content_line(manifest: Manifest | None) -> str:
+def _format_content(manifest: Manifest | None) -> str:
     if manifest is None:
-        return "its list is damaged; `mirrord backup verify` tells more"
-    return f"{manifest.made_at[:19]} UTC  {_counts(manifest)}"
+        return "its list is damaged; see `mirrord backup verify`"
+    return f"{manifest.made_at[:19]} UTC  {_format_counts(manifest)}"
 
 
-def _counts(manifest: Manifest) -> str:
+def _format_counts(manifest: Manifest) -> str:
     pages, versions = manifest.tables["page"].rows, manifest.tables["page_revision"].rows
     return f"{pages} pages, {versions} versions, {manifest.files.rows} files that no row has"
 
 
-def _tell_made(done: _Done) -> None:
-    manifest, made = done.made.manifest, done.made
+def _print_created(created: _CreatedBackup) -> None:
+    manifest, made = created.made.manifest, created.made
     megabytes = made.added_bytes / 1e6
-    click.echo(f"{manifest.tenant}: backup {manifest.number}, {_counts(manifest)}", nl=False)
+    click.echo(f"{manifest.tenant}: backup {manifest.number}, {_format_counts(manifest)}", nl=False)
     click.echo(f"; {made.added} new objects, {megabytes:.1f} MB.")
-    if done.gone:
-        click.echo(f"{manifest.tenant}: {len(done.gone)} older let go.")
-    if done.obstacle:
-        click.echo(done.obstacle, err=True)
-    for path in manifest.unread[:_SHOWN]:
+    if created.removed:
+        click.echo(f"{manifest.tenant}: {len(created.removed)} older removed.")
+    if created.obstacle:
+        click.echo(created.obstacle, err=True)
+    for path in manifest.unread[:_MAX_PRINTED_FILES]:
         click.echo(f"{manifest.tenant}/{harmless(path)} cannot be read, and is not in the backup.", err=True)
-    if len(manifest.unread) > _SHOWN:
-        click.echo(f"… and {len(manifest.unread) - _SHOWN} more.", err=True)
+    if len(manifest.unread) > _MAX_PRINTED_FILES:
+        click.echo(f"… and {len(manifest.unread) - _MAX_PRINTED_FILES} more.", err=True)
 
 
-def _tell_checked(found: Sequence[Checked]) -> None:
-    for one in found:
-        verdict = "damaged" if one.damages else "whole"
-        click.echo(f"{verdict:<8} {one.backup.number:>6}  {one.backup.tenant}")
-        for damage in one.damages:
+def _print_checked(checked: Sequence[Checked]) -> None:
+    for backup_ in checked:
+        verdict = "damaged" if backup_.damages else "whole"
+        click.echo(f"{verdict:<8} {backup_.backup.number:>6}  {backup_.backup.tenant}")
+        for damage in backup_.damages:
             click.echo(f"         {damage}")
-    if any(one.damages for one in found):
-        click.echo("Remove damaged objects: the next `mirrord backup create` stores anew what it finds again.")
+    if any(backup_.damages for backup_ in checked):
+        click.echo("Remove damaged objects: the next `mirrord backup create` stores what it finds again.")
 
 
-def _tell_restored(manifest: Manifest, name: str, done: Restored) -> None:
-    click.echo(f"{name} is what it was at {manifest.made_at[:19]} UTC: {done.rows} rows.")
-    if done.into is not None:
-        click.echo(f"{len(done.files)} files whose bytes no row had are in {done.into}:")
-        click.echo("\n".join(f"  {harmless(path)}" for path in done.files[:_SHOWN]))
-        if len(done.files) > _SHOWN:
-            click.echo(f"  … and {len(done.files) - _SHOWN} more")
+def _print_restored(manifest: Manifest, name: str, restored: Restored) -> None:
+    click.echo(f"{name} is restored to {manifest.made_at[:19]} UTC: {restored.rows} rows.")
+    if restored.into is not None:
+        click.echo(f"{len(restored.files)} files with bytes that no row had are in {restored.into}:")
+        click.echo("\n".join(f"  {harmless(path)}" for path in restored.files[:_MAX_PRINTED_FILES]))
+        if len(restored.files) > _MAX_PRINTED_FILES:
+            click.echo(f"  … and {len(restored.files) - _MAX_PRINTED_FILES} more")
     click.echo("The next start of the daemon writes its tree.")

@@ -1,4 +1,4 @@
-"""The console inside the daemon: as long as it runs, at its port, whatever becomes of the console."""
+"""The console inside the daemon. The daemon runs on if the console fails."""
 
 import sys
 
@@ -13,7 +13,7 @@ from mirrord.web.serving import Place, link, serve_console
 
 
 class Beside:
-    """A console at work. line: what a person is told of it; "" until it is served."""
+    """A running console. line: its address for a person; "" until it is served."""
 
     def __init__(self, daemon: Daemon, *, plain: bool) -> None:
         self._daemon = daemon
@@ -23,9 +23,9 @@ class Beside:
 
     async def serve(self) -> None:
         """
-        Answer until the daemon stops.
+        Serve until the daemon stops.
 
-        A port that somebody else has keeps no page from being synced: it is told as a reason, and that is all.
+        A port in use does not stop the sync: it is only reported as a reason of degradation.
         """
         daemon, settings = self._daemon, self._daemon.config.console
         await pause(daemon.stop, None, daemon.reached)
@@ -34,24 +34,24 @@ class Beside:
         try:
             gate = self._gate = Gate(daemon.config.data)
             place = Place(settings.port, daemon.config.data, settings.hosts)
-            await serve_console(place, daemon.postgres.working_dsn, gate, daemon.stop, self._told)
+            await serve_console(place, daemon.postgres.working_dsn, gate, daemon.stop, self._announce)
         except MirrordError as error:
             daemon.degraded["console"] = f"The console is not served: {error} Choose another port: `--console PORT`."
 
     def line(self) -> str:
-        """A link that works once; after that, how to get another one."""
+        """A link that works once; after its use, the command that prints another one."""
         if self._gate is None or not self._url:
             return ""
         if self._gate.is_open(self._token):
             return f"Console: {link(self._url, self._token)}"
         return f"Console: {self._url}   another way in: mirrord console link"
 
-    def _told(self, url: str) -> None:
+    def _announce(self, url: str) -> None:
         assert self._gate is not None
         self._url = url
         if not self._plain:
             self._token = self._gate.invite(the_person().name, None)
-        elif not sys.stdout.isatty():  # whoever reads a log is not let in by it
+        elif not sys.stdout.isatty():  # a log must not contain a working link
             click.echo(f"Console: {url}   a way in: mirrord console link")
         else:
             click.echo(f"Console: {link(url, self._gate.invite(the_person().name, None))}")

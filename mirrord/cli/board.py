@@ -1,4 +1,4 @@
-"""What a person sees of a mirrord at work: one picture for `mirrord up` and `mirrord status`."""
+"""The status board of `mirrord up` and `mirrord status`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from mirrord.domain.untaken import describe, remedy
 Found = Mapping[str, Any]
 
 WIDE = 160  # columns of a terminal; all of a tenant fits into a line
-MOST_TENANTS = 20  # shown live; those first of which something waits
-LATELY = 6
+MOST_TENANTS = 20  # in the live view; those with pending changes first
+LATELY = 6  # recent changes shown
 _COLOURS = {
     "in sync": "green",
     "working": "cyan",
@@ -31,16 +31,18 @@ _WORK = {
     "derive": "making documents",
     "command": "carrying out what was approved",
 }
-_COUNTS = ("conflicts", "problems", "halts")
+_URGENT_COUNTS = ("conflicts", "problems", "halts")
 
 
 def told(pulse: Found) -> dict[str, Any]:
-    """What the heartbeat says of a tenant, with times in ISO 8601; None where it says nothing."""
-    same = ("files", "pending", "derived", "file_to_row", "row_to_file")
-    lately = [{"at": moment(at), "direction": way, "path": path} for at, way, path in pulse.get("lately", ())]
-    last = {name: moment(pulse.get(name)) for name in ("last_file_to_row", "last_row_to_file")}
-    rest = {"lately": lately, "work": pulse.get("work", []), "not_synced": not_synced(pulse.get("untaken"))}
-    return {**{name: pulse.get(name) for name in same}, **last, **rest}
+    """The heartbeat's facts about a tenant, with times in ISO 8601; None: not reported."""
+    copied_names = ("files", "pending", "derived", "file_to_row", "row_to_file")
+    recent = [
+        {"at": moment(at), "direction": direction, "path": path} for at, direction, path in pulse.get("lately", ())
+    ]
+    last_changes = {name: moment(pulse.get(name)) for name in ("last_file_to_row", "last_row_to_file")}
+    activity = {"lately": recent, "work": pulse.get("work", []), "not_synced": not_synced(pulse.get("untaken"))}
+    return {**{name: pulse.get(name) for name in copied_names}, **last_changes, **activity}
 
 
 def not_synced(untaken: Found | None) -> dict[str, Any] | None:
@@ -60,33 +62,33 @@ def moment(seconds: float | None) -> str | None:
 
 def board(found: Found, *, width: int, most: int | None = None, lately: bool = True) -> RenderableType:
     """
-    Everything, the most urgent where it is seen first.
+    Render the whole status, the most urgent part first.
 
-    found: as `gather` of `mirrord status` gives it; what is None there is shown as "–". width: of the
-    terminal. most: tenants, lines about long work, and about what needs a person, None: all. lately: whether to
-    show what was done last.
+    found: the result of `gather` of `mirrord status`; None in it is shown as "–". width: columns of the terminal.
+    most: maximum of tenants, of lines about long work and of lines about pending decisions; None: no maximum.
+    lately: include the most recent changes.
     """
     parts: list[RenderableType] = [headline(found)]
     if found["tenants"]:
         parts += [Text(), tenant_table(found["tenants"], most, width)]
-    work = list(_work(found["tenants"]))
+    work = list(_progress_lines(found["tenants"]))
     parts += [Text(), *work[:most]] if work else []
     reasons = [Text(f"! {harmless(sentence)}", style="yellow") for sentence in found["degraded"]]
     parts += [Text(), *reasons] if reasons else []
-    needs = list(_needs(found))
+    needs = list(_decision_lines(found))
     if needs:
         parts += [Text(), *needs[:most]]
     if most is not None and len(needs) > most:
         parts.append(Text(f"… and {len(needs) - most} more: `mirrord status`", style="dim"))
-    strangers = list(_strangers(found["tenants"]))
+    strangers = list(_unsynced_lines(found["tenants"]))
     parts += [Text(), *strangers[:most]] if strangers else []
-    if lately and (done := list(islice(_lately(found["tenants"]), LATELY))):
+    if lately and (done := list(islice(_recent_lines(found["tenants"]), LATELY))):
         parts += [Text(), *done]
     return Group(*parts)
 
 
 def headline(found: Found) -> Text:
-    """How it is, in a line."""
+    """The overall state in one line."""
     daemon, database = found["daemon"], found["database"]
     state = state_of(found)
     version = f" {database['server_version']}" if database["server_version"] else ""
@@ -97,115 +99,121 @@ def headline(found: Found) -> Text:
 
 
 def state_of(found: Found) -> str:
-    """In a word or two. It is in sync only where nothing waits, is refused or halted, and every tree was looked at."""
+    """The overall state. "in sync": nothing is pending, refused or halted, and every tree was scanned."""
     tenants = found["tenants"]
     if not found["daemon"]["alive"]:
         return "not running"
     if not found["daemon"]["ready"]:
         return "starting"
-    if any(one["pending"] or one["derived"] is False or one["work"] for one in tenants):
+    if any(tenant["pending"] or tenant["derived"] is False or tenant["work"] for tenant in tenants):
         return "working"
-    needs_person = any(one["problems"] or one["halts"] or one["files"] is None for one in tenants)
+    needs_person = any(tenant["problems"] or tenant["halts"] or tenant["files"] is None for tenant in tenants)
     return "needs you" if needs_person or found["database"]["outage"] is not None else "in sync"
 
 
 def tenant_table(tenants: list[dict[str, Any]], most: int | None, width: int) -> Table:
-    """One line a tenant, those first that something waits for, with as many columns as *width* has room for."""
+    """One line for each tenant, those that need a person first, with the columns that fit into *width*."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("tenant", overflow="ellipsis", min_width=6)
-    shown = sorted(tenants, key=_urgency)[:most]
-    columns = [(one, [one.cell(tenant) for tenant in shown]) for one in _COLUMNS if width >= one.least]
-    columns = [(one, cells) for one, cells in columns if not one.least or any(cell.plain != "–" for cell in cells)]
+    visible = sorted(tenants, key=_urgency)[:most]
+    columns = [
+        (column, [column.cell(tenant) for tenant in visible]) for column in _COLUMNS if width >= column.min_width
+    ]
+    columns = [
+        (column, cells) for column, cells in columns if not column.min_width or any(cell.plain != "–" for cell in cells)
+    ]
     for column, _ in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
-    for number, tenant in enumerate(shown):
+    for number, tenant in enumerate(visible):
         table.add_row(tenant["name"], *(cells[number] for _, cells in columns))
-    if len(tenants) > len(shown):
-        table.add_row(Text(f"… {len(tenants) - len(shown)} more", style="dim"))
+    if len(tenants) > len(visible):
+        table.add_row(Text(f"… {len(tenants) - len(visible)} more", style="dim"))
     return table
 
 
 def _urgency(tenant: Found) -> tuple[bool, int, str]:
-    """Sorts tenants: those that need a person, then those with most to do, then by name."""
-    is_well = not any(tenant[count] for count in _COUNTS)
+    """Sort key: tenants that need a person, then those with most pending changes, then by name."""
+    is_well = not any(tenant[count] for count in _URGENT_COUNTS)
     return is_well, -(tenant["pending"] or 0), tenant["name"]
 
 
-def _number(count: int | None, style: str = "") -> Text:
-    """Zero and what is not known recede."""
+def _count_cell(count: int | None, style: str = "") -> Text:
+    """A count; zero and unknown counts are dimmed."""
     return Text("–" if count is None else f"{count:,}", style=style if count else "dim")
 
 
-def _spread(recent: Found | None) -> Text:
+def _latency_cell(recent: Found | None) -> Text:
     if recent is None:
         return Text("–", style="dim")
-    return Text(f"{_milliseconds(recent['median'])} · {_milliseconds(recent['p99'])}")
+    return Text(f"{_format_milliseconds(recent['median'])} · {_format_milliseconds(recent['p99'])}")
 
 
-def _milliseconds(seconds: float) -> str:
+def _format_milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:,.0f}" if seconds >= 0.0095 else f"{seconds * 1000:.1f}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """least: how wide the terminal must be; 0: it is always shown, otherwise only where anything is known."""
+    """min_width: minimum width of the terminal; 0: always shown. Other columns are hidden if all cells are unknown."""
 
     heading: str
     cell: Callable[[Found], Text]
-    least: int = 0
+    min_width: int = 0
 
 
 _COLUMNS = (
-    _Column("files", lambda one: _number(one["files"])),
-    _Column("pages", lambda one: _number(one["pages"]), 125),
-    _Column("assets", lambda one: _number(one["attachments"]), 125),
-    _Column("records", lambda one: _number(one["records"]), 125),
-    _Column("trash", lambda one: _number((one["trash"] or {}).get("files")), 125),
-    _Column("waiting", lambda one: _number(one["pending"], "cyan")),
-    _Column("conflicts", lambda one: _number(one["conflicts"], "bold yellow")),
-    _Column("problems", lambda one: _number(one["problems"], "bold yellow")),
-    _Column("halts", lambda one: _number(one["halts"], "bold red")),
-    _Column("file → row", lambda one: Text(ago(one["last_file_to_row"]))),
-    _Column("p50 · p99 ms", lambda one: _spread(one["file_to_row"]), 95),
-    _Column("row → file", lambda one: Text(ago(one["last_row_to_file"]))),
-    _Column("p50 · p99 ms", lambda one: _spread(one["row_to_file"]), 95),
+    _Column("files", lambda tenant: _count_cell(tenant["files"])),
+    _Column("pages", lambda tenant: _count_cell(tenant["pages"]), 125),
+    _Column("assets", lambda tenant: _count_cell(tenant["attachments"]), 125),
+    _Column("records", lambda tenant: _count_cell(tenant["records"]), 125),
+    _Column("trash", lambda tenant: _count_cell((tenant["trash"] or {}).get("files")), 125),
+    _Column("waiting", lambda tenant: _count_cell(tenant["pending"], "cyan")),
+    _Column("conflicts", lambda tenant: _count_cell(tenant["conflicts"], "bold yellow")),
+    _Column("problems", lambda tenant: _count_cell(tenant["problems"], "bold yellow")),
+    _Column("halts", lambda tenant: _count_cell(tenant["halts"], "bold red")),
+    _Column("file → row", lambda tenant: Text(ago(tenant["last_file_to_row"]))),
+    _Column("p50 · p99 ms", lambda tenant: _latency_cell(tenant["file_to_row"]), 95),
+    _Column("row → file", lambda tenant: Text(ago(tenant["last_row_to_file"]))),
+    _Column("p50 · p99 ms", lambda tenant: _latency_cell(tenant["row_to_file"]), 95),
 )
 
 
-def _needs(found: Found) -> Iterator[Text]:
-    """What a person is to do, with the command; halts come first."""
+def _decision_lines(facts: Found) -> Iterator[Text]:
+    """Lines about pending decisions with the command for each; halts come first."""
     order = {"halt": 0, "conflict": 1, "approval": 2, "problem": 3}
-    for one in sorted(found["attention"], key=lambda one: order[one["kind"]]):
-        style = "bold red" if one["kind"] == "halt" else "bold yellow"
-        line = Text.assemble((one["kind"], style), f" in {one['tenant']}: {harmless(one['sentence'])}")
-        if one["remedy"]:
-            line.append(f" → {one['remedy']}", style="cyan")
+    for need in sorted(facts["attention"], key=lambda need: order[need["kind"]]):
+        style = "bold red" if need["kind"] == "halt" else "bold yellow"
+        line = Text.assemble((need["kind"], style), f" in {need['tenant']}: {harmless(need['sentence'])}")
+        if need["remedy"]:
+            line.append(f" → {need['remedy']}", style="cyan")
         yield line
 
 
-def _work(tenants: list[dict[str, Any]]) -> Iterator[Text]:
-    """What takes long now, and how far it is."""
+def _progress_lines(tenants: list[dict[str, Any]]) -> Iterator[Text]:
+    """Lines about the progress of long work."""
     for tenant in tenants:
-        for one in tenant["work"]:
-            done, total = one["done"], one["total"]
-            far = f"{done:,} of {total:,} ({done / total:.0%})" if total else f"{done:,}"
-            yield Text(f"{tenant['name']}: {_WORK[one['what']]}: {far}", style="cyan")
+        for job in tenant["work"]:
+            done, total = job["done"], job["total"]
+            progress = f"{done:,} of {total:,} ({done / total:.0%})" if total else f"{done:,}"
+            yield Text(f"{tenant['name']}: {_WORK[job['what']]}: {progress}", style="cyan")
 
 
-def _strangers(tenants: list[dict[str, Any]]) -> Iterator[Text]:
-    """Which files are not synced, and what would take them in; nobody has to do anything about it."""
+def _unsynced_lines(tenants: list[dict[str, Any]]) -> Iterator[Text]:
+    """Lines about files that are not synced, and the setting that would include them. No action is required."""
     for tenant in tenants:
-        found = tenant["not_synced"]
-        if found is not None and found["files"]:
-            yield Text(f"{tenant['name']}: {harmless(found['sentence'])} → {harmless(found['remedy'])}", style="dim")
+        unsynced = tenant["not_synced"]
+        if unsynced is not None and unsynced["files"]:
+            yield Text(
+                f"{tenant['name']}: {harmless(unsynced['sentence'])} → {harmless(unsynced['remedy'])}", style="dim"
+            )
 
 
-def _lately(tenants: list[dict[str, Any]]) -> Iterator[Text]:
-    """What was done last, in all tenants, the newest first."""
-    done = [(one["at"], tenant["name"], one) for tenant in tenants for one in tenant["lately"]]
-    for at, name, one in sorted(done, key=lambda each: each[0], reverse=True):
+def _recent_lines(tenants: list[dict[str, Any]]) -> Iterator[Text]:
+    """The most recent changes of all tenants, the newest first."""
+    changes = [(change["at"], tenant["name"], change) for tenant in tenants for change in tenant["lately"]]
+    for at, name, change in sorted(changes, key=lambda entry: entry[0], reverse=True):
         clock = datetime.fromisoformat(at).astimezone().strftime("%H:%M:%S")
-        yield Text.assemble((f"{clock}  {name}  {one['direction']}  ", "dim"), harmless(one["path"]))
+        yield Text.assemble((f"{clock}  {name}  {change['direction']}  ", "dim"), harmless(change["path"]))
 
 
 def ago(at: str | None) -> str:

@@ -1,4 +1,4 @@
-"""`mirrord check`: every file with its row, byte for byte; with `--fix` the daemon mends what it can."""
+"""`mirrord check`: compare every file with its row, byte for byte; with `--fix` the daemon repairs what it can."""
 
 import asyncio
 import json
@@ -19,20 +19,20 @@ from mirrord.mirror.tree import Tree
 from mirrord.sync.check import Finding, Verdict
 from mirrord.sync.check import check as compare
 
-SUSPENDED = "root"  # the code of the problem of a tenant that stands still
-_WHY = {
-    Verdict.MISSING: "its row is there; the file was not written. Is its place taken, or the disk full?",
-    Verdict.EXTRA: "no row has been made of it. Does somebody keep it open for writing?",
-    Verdict.STALE: "the newest version has not come to the file. Does somebody keep it open, or write the row again?",
-    Verdict.DIFFERS: "what is in the file has not come to the row. Does somebody keep it open for writing?",
+SUSPENDED = "root"  # problem code of a suspended tenant
+_CAUSES = {
+    Verdict.MISSING: "the row exists, but the file was not written. Is its path taken, or the disk full?",
+    Verdict.EXTRA: "the file has no row yet. Does a program keep it open for writing?",
+    Verdict.STALE: "the file does not have the newest version. Is the file open elsewhere, or the row written again?",
+    Verdict.DIFFERS: "the row does not have the content of the file. Does a program keep it open for writing?",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """
-    One tenant's comparison. findings: how every path stands; before: how the odd ones stood before they were mended,
-    by path; why: what hinders those that are odd still, by path.
+    One tenant's comparison. findings: the verdict of every path. before: the verdicts of differing paths before the
+    repair. why: the obstacle of each path that still differs.
     """
 
     findings: list[Finding]
@@ -41,52 +41,54 @@ class Checked:
 
     @property
     def odd(self) -> list[Finding]:
-        """What differs now."""
-        return _odd(self.findings)
+        """Findings that differ now."""
+        return _differing(self.findings)
 
     @property
     def mended(self) -> dict[str, Verdict]:
-        """What is equal now, or gone from both sides, and how it stood."""
-        still = {one.path for one in self.odd}
-        return {path: verdict for path, verdict in self.before.items() if path not in still}
+        """The former verdict of each path that is equal now, or absent on both sides."""
+        still_differing = {finding.path for finding in self.odd}
+        return {path: verdict for path, verdict in self.before.items() if path not in still_differing}
 
 
 @click.command()
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--all", "everything", is_flag=True, help="Also what is equal.")
-@click.option("--fix", is_flag=True, help="Let the daemon look at everything again, and explain what stays.")
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for the daemon, with --fix.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--all", "everything", is_flag=True, help="Print equal paths too.")
+@click.option("--fix", is_flag=True, help="Let the daemon compare everything again, and explain remaining differences.")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for the daemon (with --fix).")
 def check(config: Config, tenant: str | None, as_json: bool, everything: bool, fix: bool, timeout: float) -> int:
     """
     Compare every file with its row, byte for byte. Exit code 1 if anything differs.
 
-    With --fix the daemon reads every file and row again, as it does every day by itself, and carries over what it
-    missed, by its ordinary rules: nothing is overwritten, and losses of many pages wait for a decision.
+    With --fix the daemon reads every file and row again, as it does once a day, and syncs missed changes by its
+    ordinary rules: nothing is overwritten, and losses of many pages wait for a decision.
     """
 
     async def work() -> dict[str, Checked]:
         async with app.opened(config) as database:
-            chosen = await _chosen(database, config, tenant)
-            first = {name: await _compared(database, config, name, one) for name, one in chosen.items()}
-            odd = {name: {one.path: one.verdict for one in _odd(first[name])} for name in first}
+            chosen = await _chosen_tenants(database, config, tenant)
+            first = {
+                name: await _compare_tenant(database, config, name, tenant_id) for name, tenant_id in chosen.items()
+            }
+            odd = {name: {finding.path: finding.verdict for finding in _differing(first[name])} for name in first}
             if not fix or not any(odd.values()):
                 return {name: Checked(first[name], {}, {}) for name in first}
             if not await _is_suspended(database, chosen):
-                await asyncio.to_thread(_ask, config, timeout)
-            return {name: await _explained(database, config, name, one, odd[name]) for name, one in chosen.items()}
+                await asyncio.to_thread(_ask_daemon, config, timeout)
+            return {name: await _explain_tenant(database, config, name, one, odd[name]) for name, one in chosen.items()}
 
-    found = run(work())
+    results = run(work())
     if as_json:
-        _print_json(found, everything=everything)
+        _print_json(results, everything=everything)
     else:
-        _print(found, everything=everything)
-    return DIFFERENT if any(one.odd for one in found.values()) else 0
+        _print_findings(results, everything=everything)
+    return DIFFERENT if any(checked.odd for checked in results.values()) else 0
 
 
-async def _chosen(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
-    """The tenants that have a tree here; of one that was named, whether or not it has."""
+async def _chosen_tenants(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
+    """The tenants that have a tree here; a named tenant is included without a tree."""
     if tenant or config.tenants:
         chosen = dict([await the_tenant(database, config, tenant)])
     else:
@@ -98,7 +100,7 @@ async def _chosen(database: Database, config: Config, tenant: str | None) -> dic
     return chosen
 
 
-async def _compared(database: Database, config: Config, name: str, tenant: TenantId) -> list[Finding]:
+async def _compare_tenant(database: Database, config: Config, name: str, tenant: TenantId) -> list[Finding]:
     tree = Tree(config.mirror / name, config.attachments)
     try:
         return await compare(database, tenant, tree)
@@ -106,68 +108,72 @@ async def _compared(database: Database, config: Config, name: str, tenant: Tenan
         tree.close()
 
 
-def _odd(findings: Sequence[Finding]) -> list[Finding]:
-    return [one for one in findings if one.verdict is not Verdict.OK]
+def _differing(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.verdict is not Verdict.OK]
 
 
 async def _is_suspended(database: Database, chosen: Mapping[str, TenantId]) -> bool:
-    """Whether a whole tenant stands still: the daemon would look at nothing, and the list of problems says why."""
+    """Whether a whole tenant is suspended: the daemon compares nothing then, and the list of problems says why."""
     for tenant in chosen.values():
         async with database.transaction(tenant) as connection:
-            if any(one.code == SUSPENDED for one in await attention.problems(connection, tenant)):
+            if any(problem.code == SUSPENDED for problem in await attention.problems(connection, tenant)):
                 return True
     return False
 
 
-def _ask(config: Config, timeout: float) -> None:
-    """What the daemon did not come to in time is explained like the rest."""
+def _ask_daemon(config: Config, timeout: float) -> None:
+    """Ask the daemon for a comparison; paths it does not reach in time are explained like the others."""
     try:
         ask_compare(config.mirror, timeout)
     except TimeoutError:
-        click.echo(f"After {timeout:g} s the daemon has not looked at everything yet; this is how it stands.", err=True)
+        click.echo(
+            f"After {timeout:g} s the daemon has not compared everything yet; this is the current state.", err=True
+        )
 
 
-async def _explained(
+async def _explain_tenant(
     database: Database, config: Config, name: str, tenant: TenantId, before: Mapping[str, Verdict]
 ) -> Checked:
-    findings = await _compared(database, config, name, tenant)
+    findings = await _compare_tenant(database, config, name, tenant)
     async with database.transaction(tenant) as connection:
         problems = await attention.problems(connection, tenant)
         halts = await attention.halts(connection, tenant)
-    return Checked(findings, before, {one.path: why(one, problems, halts) for one in _odd(findings)})
+    return Checked(findings, before, {finding.path: why(finding, problems, halts) for finding in _differing(findings)})
 
 
 def why(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) -> str:
-    """What hinders a path that differs after everything was looked at, and what helps."""
-    of_path = [one.sentence for one in problems if one.path == finding.path]
-    of_all = [one.sentence for one in problems if one.path == ""]
+    """The obstacle and the cure of a path that still differs after a full comparison."""
+    of_path = [problem.sentence for problem in problems if problem.path == finding.path]
+    of_all = [problem.sentence for problem in problems if problem.path == ""]
     if of_path or of_all:
         return " ".join(of_path or of_all)
     if halts and finding.verdict in (Verdict.MISSING, Verdict.EXTRA):
         return "Deletions wait for a decision: `mirrord halts` says which, and how to decide."
-    return f"{_WHY[finding.verdict]} If it stays so, `mirrord status` and the daemon's log say more."
+    return f"{_CAUSES[finding.verdict]} If it persists, see `mirrord status` and the daemon's log."
 
 
-def _print(found: Mapping[str, Checked], *, everything: bool) -> None:
-    for name, checked in found.items():
+def _print_findings(results: Mapping[str, Checked], *, everything: bool) -> None:
+    for name, checked in results.items():
         for path, verdict in checked.mended.items():
             click.echo(f"mended   {name}/{path} (was {verdict})")
-        for one in checked.findings if everything else checked.odd:
-            click.echo(f"{one.verdict:8} {name}/{one.path}")
-            if (reason := checked.why.get(one.path)) is not None:
+        for finding in checked.findings if everything else checked.odd:
+            click.echo(f"{finding.verdict:8} {name}/{finding.path}")
+            if (reason := checked.why.get(finding.path)) is not None:
                 click.echo(f"         {reason}")
-    for name, checked in found.items():
-        all_of_them = len(checked.findings)
-        click.echo(f"{name}: {all_of_them - len(checked.odd)} of {all_of_them} equal", err=True)
+    for name, checked in results.items():
+        total = len(checked.findings)
+        click.echo(f"{name}: {total - len(checked.odd)} of {total} equal", err=True)
 
 
-def _print_json(found: Mapping[str, Checked], *, everything: bool) -> None:
-    """{tenant: [{path, verdict, why where it stays, was where it was mended}]}."""
-    listed: dict[str, list[dict[str, str]]] = {}
-    for name, checked in found.items():
-        listed[name] = [{"path": path, "verdict": "OK", "was": was} for path, was in checked.mended.items()]
-        for one in checked.findings if everything else checked.odd:
-            reason = checked.why.get(one.path)
-            if one.path not in checked.mended:
-                listed[name].append({"path": one.path, "verdict": one.verdict} | ({"why": reason} if reason else {}))
-    click.echo(json.dumps(listed, indent=2))
+def _print_json(results: Mapping[str, Checked], *, everything: bool) -> None:
+    """{tenant: [{path, verdict, why (if it still differs), was (if it was repaired)}]}."""
+    facts: dict[str, list[dict[str, str]]] = {}
+    for name, checked in results.items():
+        facts[name] = [{"path": path, "verdict": "OK", "was": former} for path, former in checked.mended.items()]
+        for finding in checked.findings if everything else checked.odd:
+            reason = checked.why.get(finding.path)
+            if finding.path not in checked.mended:
+                facts[name].append(
+                    {"path": finding.path, "verdict": finding.verdict} | ({"why": reason} if reason else {})
+                )
+    click.echo(json.dumps(facts, indent=2))

@@ -1,4 +1,4 @@
-"""`mirrord collections` and `mirrord categories`: which pages belong together, for people as for agents."""
+"""`mirrord collections` and `mirrord categories`: groups of pages, with the same commands that agents have."""
 
 import json
 from collections.abc import Sequence
@@ -28,50 +28,52 @@ from mirrord.commands.drafts import Done, Listed
 from mirrord.commands.session import Session
 from mirrord.config import Config
 
-_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
-_description = click.option("--description", help='At most 500 characters, no quotes; "" clears it.')
-_new_name = click.option("--name", "new_name", metavar="NEW", help="What it is to be called.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_description_option = click.option(
+    "--description", help='Description of at most 500 characters, without quotes; "" clears it.'
+)
+_new_name_option = click.option("--name", "new_name", metavar="NEW", help="New name.")
 
 
 @click.group()
 def collections() -> None:
-    """Ordered lists of categories."""
+    """Manage collections of pages. A collection is an ordered list of categories."""
 
 
 @click.group()
 def categories() -> None:
-    """Directories with patterns over the pages below them."""
+    """Manage categories of pages. A category is a directory with patterns for the pages below it."""
 
 
 @collections.command("list")
 @configured
 @tenant_option
-@_json
+@_json_option
 def list_collections_command(config: Config, tenant: str | None, as_json: bool) -> None:
-    """Every collection with its categories, the oldest first."""
+    """List collections with their categories, oldest first."""
     with session_of(config, tenant) as session:
-        _show(list_collections(session, verbose=True, most=None), "categories", as_json=as_json)
+        _print_list(list_collections(session, verbose=True, most=None), "categories", as_json=as_json)
 
 
 @categories.command("list")
 @configured
 @tenant_option
-@_json
+@_json_option
 def list_categories_command(config: Config, tenant: str | None, as_json: bool) -> None:
-    """Every category with its directory and patterns, the oldest first."""
+    """List categories, oldest first, with their directories and patterns."""
     with session_of(config, tenant) as session:
-        _show(list_categories(session, verbose=True, most=None), "dir", "patterns", as_json=as_json)
+        _print_list(list_categories(session, verbose=True, most=None), "dir", "patterns", as_json=as_json)
 
 
 @collections.command("content")
 @configured
 @tenant_option
 @click.argument("name")
-@_json
+@_json_option
 def content_command(config: Config, tenant: str | None, name: str, as_json: bool) -> None:
-    """The pages that the collection NAME means, in order."""
+    """List the pages of the collection NAME in order."""
     with session_of(config, tenant) as session:
-        pages, problems = _content(session, name)
+        pages, problems = _read_content(session, name)
     if as_json:
         click.echo(json.dumps([asdict(page) for page in pages], indent=2))
     else:
@@ -86,13 +88,13 @@ def content_command(config: Config, tenant: str | None, name: str, as_json: bool
 @tenant_option
 @click.argument("name")
 @click.argument("categories", metavar="[CATEGORY]...", nargs=-1)
-@_description
+@_description_option
 def add_collection_command(
     config: Config, tenant: str | None, name: str, categories: Sequence[str], description: str | None
 ) -> None:
-    """Make the collection NAME of categories there are."""
+    """Create the collection NAME of existing categories."""
     with session_of(config, tenant) as session:
-        _tell(add_collection(session, name, description, categories))
+        _print_done(add_collection(session, name, description, categories))
 
 
 @categories.command("add")
@@ -100,14 +102,14 @@ def add_collection_command(
 @tenant_option
 @click.argument("name")
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
-@click.option("--dir", "directory", default="", help="Where its pages are; default: the root.")
-@_description
+@click.option("--dir", "directory", default="", help="Directory of its pages; default: the root.")
+@_description_option
 def add_category_command(
     config: Config, tenant: str | None, name: str, patterns: Sequence[str], directory: str, description: str | None
 ) -> None:
-    """Make the category NAME; without a PATTERN it means all pages there."""
+    """Create the category NAME. Without a PATTERN it contains all pages of its directory."""
     with session_of(config, tenant) as session:
-        _tell(add_category(session, name, directory, patterns, description))
+        _print_done(add_category(session, name, directory, patterns, description))
 
 
 @collections.command("remove")
@@ -115,9 +117,9 @@ def add_category_command(
 @tenant_option
 @click.argument("name")
 def remove_collection_command(config: Config, tenant: str | None, name: str) -> None:
-    """Move the collection NAME to the trash; its categories stay."""
+    """Move the collection NAME to the trash. Its categories remain."""
     with session_of(config, tenant) as session:
-        _tell(remove_collection(session, name))
+        _print_done(remove_collection(session, name))
 
 
 @categories.command("remove")
@@ -125,19 +127,19 @@ def remove_collection_command(config: Config, tenant: str | None, name: str) -> 
 @tenant_option
 @click.argument("name")
 def remove_category_command(config: Config, tenant: str | None, name: str) -> None:
-    """Move the category NAME to the trash, and take it out of all collections."""
+    """Move the category NAME to the trash. All collections lose it."""
     with session_of(config, tenant) as session:
-        _tell(remove_category(session, name))
+        _print_done(remove_category(session, name))
 
 
 @collections.command("change")
 @configured
 @tenant_option
 @click.argument("name")
-@_new_name
-@_description
-@click.option("--category", "categories", multiple=True, help="Instead of all it has; more than once for several.")
-@click.option("--no-categories", "emptied", is_flag=True, help="It has none afterwards.")
+@_new_name_option
+@_description_option
+@click.option("--category", "categories", multiple=True, help="Replace all categories; repeat for several.")
+@click.option("--no-categories", "emptied", is_flag=True, help="Remove all categories.")
 def change_collection_command(
     config: Config,
     tenant: str | None,
@@ -147,20 +149,22 @@ def change_collection_command(
     categories: Sequence[str],
     emptied: bool,
 ) -> None:
-    """Replace what the collection NAME is called, says or holds; what is not given stays."""
+    """Change the collection NAME. Options replace its name, description or all categories."""
     with session_of(config, tenant) as session:
-        _tell(change_collection(session, name, new_name, description, _instead(categories, emptied=emptied)))
+        _print_done(change_collection(session, name, new_name, description, _replacement(categories, emptied=emptied)))
 
 
 @categories.command("change")
 @configured
 @tenant_option
 @click.argument("name")
-@_new_name
-@click.option("--dir", "directory", help="Where its pages are.")
-@_description
-@click.option("--pattern", "patterns", multiple=True, help="Instead of all it has; more than once for several.")
-@click.option("--no-patterns", "emptied", is_flag=True, help="It means all pages there afterwards.")
+@_new_name_option
+@click.option("--dir", "directory", help="Directory of its pages.")
+@_description_option
+@click.option("--pattern", "patterns", multiple=True, help="Replace all patterns; repeat for several.")
+@click.option(
+    "--no-patterns", "emptied", is_flag=True, help="Remove all patterns: it then contains all pages of its directory."
+)
 def change_category_command(
     config: Config,
     tenant: str | None,
@@ -171,70 +175,72 @@ def change_category_command(
     patterns: Sequence[str],
     emptied: bool,
 ) -> None:
-    """Replace what the category NAME is called, says or means; collections follow to its new name."""
+    """Change the category NAME. Collections follow a new name."""
     with session_of(config, tenant) as session:
-        instead = _instead(patterns, emptied=emptied)
-        _tell(change_category(session, name, new_name, directory, instead, description))
+        replacement = _replacement(patterns, emptied=emptied)
+        _print_done(change_category(session, name, new_name, directory, replacement, description))
 
 
 @collections.command("update")
 @configured
 @tenant_option
 @click.argument("name")
-@click.option("--remove", multiple=True, metavar="CATEGORY", help="Taken out first.")
-@click.option("--add", multiple=True, metavar="CATEGORY", help="Put at the end then.")
+@click.option("--remove", multiple=True, metavar="CATEGORY", help="Remove this category; repeat for several.")
+@click.option("--add", multiple=True, metavar="CATEGORY", help="Append this category; repeat for several.")
 def update_collection_command(
     config: Config, tenant: str | None, name: str, remove: Sequence[str], add: Sequence[str]
 ) -> None:
-    """Take categories out of the collection NAME, and put others in."""
+    """Add and remove categories of the collection NAME. Removals come first."""
     with session_of(config, tenant) as session:
-        _tell(update_collection(session, name, add or None, remove or None))
+        _print_done(update_collection(session, name, add or None, remove or None))
 
 
 @categories.command("update")
 @configured
 @tenant_option
 @click.argument("name")
-@click.option("--remove", multiple=True, metavar="PATTERN", help="Taken out first.")
-@click.option("--add", multiple=True, metavar="PATTERN", help="Put at the end then, where it decides.")
+@click.option("--remove", multiple=True, metavar="PATTERN", help="Remove this pattern; repeat for several.")
+@click.option("--add", multiple=True, metavar="PATTERN", help="Append this pattern (the last match wins).")
 def update_category_command(
     config: Config, tenant: str | None, name: str, remove: Sequence[str], add: Sequence[str]
 ) -> None:
-    """Take patterns out of the category NAME, and put others in."""
+    """Add and remove patterns of the category NAME. Removals come first."""
     with session_of(config, tenant) as session:
-        _tell(update_category(session, name, add or None, remove or None))
+        _print_done(update_category(session, name, add or None, remove or None))
 
 
-def _instead(given: Sequence[str], *, emptied: bool) -> Sequence[str] | None:
-    return given or (() if emptied else None)
+def _replacement(values: Sequence[str], *, emptied: bool) -> Sequence[str] | None:
+    return values or (() if emptied else None)
 
 
-def _content(session: Session, name: str) -> tuple[list[Meant], list[str]]:
-    """All answers to the question, one after the other."""
-    found = collection_content(session, name)
-    pages = list(found.pages)
-    while found.next_cursor is not None:
-        found = collection_content(session, name, found.next_cursor)
-        pages += found.pages
-    return pages, found.problems
+def _read_content(session: Session, name: str) -> tuple[list[Meant], list[str]]:
+    """The pages and problems of all parts of the answer."""
+    content = collection_content(session, name)
+    pages = list(content.pages)
+    while content.next_cursor is not None:
+        content = collection_content(session, name, content.next_cursor)
+        pages += content.pages
+    return pages, content.problems
 
 
-def _show(found: Listed, *keys: str, as_json: bool) -> None:
+def _print_list(listed: Listed, *keys: str, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(found.values, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(listed.values, indent=2, ensure_ascii=False))
     else:
-        for value in found.values:
-            click.echo(harmless("  ".join([f"{value['name']:30}", *(_said(value[key]) for key in keys)])).rstrip())
-    for problem in found.problems:
+        for value in listed.values:
+            click.echo(
+                harmless("  ".join([f"{value['name']:30}", *(_format_value(value[key]) for key in keys)])).rstrip()
+            )
+    for problem in listed.problems:
         click.echo(harmless(problem), err=True)
 
 
-def _tell(done: Done) -> None:
-    value = {key: said for key, said in done.value.items() if key != "name" and said}
-    click.echo(harmless("  ".join([str(done.value["name"]), *map(_said, value.values())])))
+def _print_done(done: Done) -> None:
+    value = {key: entry for key, entry in done.value.items() if key != "name" and entry}
+    click.echo(harmless("  ".join([str(done.value["name"]), *map(_format_value, value.values())])))
     if done.message:
         click.echo(harmless(done.message), err=True)
 
 
-def _said(value: object) -> str:
+def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value or "/")

@@ -1,4 +1,4 @@
-"""The commands of `mirrord`: where each is. Loaded is only the one that is asked for."""
+"""The commands of `mirrord` and their modules. Only the requested command is loaded."""
 
 import gc
 
@@ -47,7 +47,7 @@ _COMMANDS = {
     cls=Group,
     elsewhere=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="`mirrord mcp` serves agents; `mirrord mcp --help` says how.",
+    epilog="`mirrord mcp` serves agents; see `mirrord mcp --help`.",
 )
 @click.version_option(__version__, prog_name="mirrord")
 def cli() -> None:

@@ -1,4 +1,4 @@
-"""`mirrord conflicts`: list, show, and settle what both sides changed."""
+"""`mirrord conflicts`: list, show and resolve entries that both sides changed."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ from mirrord.sync.threeway import difference, is_marked, marked
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A conflict, and the paths of the entry and of its sibling now; None: purged, or a record's."""
+    """A conflict with the current paths of its entry and sibling; None: purged, or of a record."""
 
     conflict: Conflict
     path: str | None
@@ -35,10 +35,10 @@ class Listed:
 @configured
 @tenant_option
 def conflicts(config: Config, tenant: str | None) -> None:
-    """Entries of which two contents are kept, side by side."""
+    """List, show and resolve conflicts. A conflict is an entry that both sides changed."""
     context = click.get_current_context()
     if context.invoked_subcommand is None:
-        _list(config, tenant, as_json=False)
+        _print_conflicts(config, tenant, as_json=False)
     elif any(value is not None for value in context.params.values()):
         raise UserError(f"Put options after the subcommand: `mirrord conflicts {context.invoked_subcommand} …`.")
 
@@ -46,48 +46,48 @@ def conflicts(config: Config, tenant: str | None) -> None:
 @conflicts.command("list")
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_them(config: Config, tenant: str | None, as_json: bool) -> None:
-    """The open conflicts, oldest first."""
-    _list(config, tenant, as_json=as_json)
+    """List the open conflicts, oldest first."""
+    _print_conflicts(config, tenant, as_json=as_json)
 
 
 @conflicts.command()
 @configured
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--json", "as_json", is_flag=True, help="For programs: all three texts.")
-@click.option("--markers", is_flag=True, help="One text with conflict markers, to be edited for take-merged.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with all three texts.")
+@click.option("--markers", is_flag=True, help="Print one text with conflict markers, to edit for take-merged.")
 def show(config: Config, tenant: str | None, number: int, as_json: bool, markers: bool) -> None:
-    """What each side changed in conflict NUMBER."""
-    dispute, listed = _load(config, tenant, number)
+    """Show the changes of each side in conflict NUMBER."""
+    dispute, listed = _load_dispute(config, tenant, number)
     if as_json:
-        click.echo(json.dumps(_facts(listed) | _details(dispute), indent=2))
+        click.echo(json.dumps(_conflict_facts(listed) | _dispute_facts(dispute), indent=2))
     elif markers:
         text = _with_markers(dispute)
         click.echo(harmless(text) if sys.stdout.isatty() else text, nl=False)
     else:
-        _describe(dispute, listed)
+        _print_dispute(dispute, listed)
 
 
 @conflicts.command("take-file")
 @configured
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
 def take_file(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
-    """The file's content becomes the page's; the sibling goes."""
-    _settle(config, tenant, number, Choice.FILE, seen, None)
+    """Resolve a conflict with the file's content. The sibling is moved to the trash."""
+    _resolve(config, tenant, number, Choice.FILE, seen, None)
 
 
 @conflicts.command("take-row")
 @configured
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
 def take_row(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
-    """The page stays as it is; the sibling goes."""
-    _settle(config, tenant, number, Choice.ROW, seen, None)
+    """Resolve a conflict with the current page. The sibling is moved to the trash."""
+    _resolve(config, tenant, number, Choice.ROW, seen, None)
 
 
 @conflicts.command("take-merged")
@@ -100,30 +100,30 @@ def take_row(config: Config, tenant: str | None, number: int, seen: str | None) 
     required=False,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
-@click.option("--seen", help="The versions you looked at, as `show` prints them: 5/2.")
+@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
 def take_merged(config: Config, tenant: str | None, number: int, merged: Path | None, seen: str | None) -> None:
-    """FILE (- is standard input) becomes the page's content; the sibling goes. Without FILE an editor opens."""
+    """Resolve a conflict with a merged text. FILE has the text (-: standard input); default: open an editor."""
     if merged is not None:
         data = sys.stdin.buffer.read() if str(merged) == "-" else merged.read_bytes()
     elif sys.stdin.isatty():
-        dispute, _ = _load(config, tenant, number)
+        dispute, _ = _load_dispute(config, tenant, number)
         seen = seen or dispute.seen
-        data = _edited(dispute)
+        data = _edit_text(dispute)
     else:
-        raise UserError("Say which file has the merged text, or - for standard input.")
-    _settle(config, tenant, number, Choice.MERGED, seen, data)
+        raise UserError("Name the file with the merged text, or - for standard input.")
+    _resolve(config, tenant, number, Choice.MERGED, seen, data)
 
 
-def _list(config: Config, tenant: str | None, *, as_json: bool) -> None:
-    found = run(_gather(config, tenant))
+def _print_conflicts(config: Config, tenant: str | None, *, as_json: bool) -> None:
+    conflicts_ = run(_list_conflicts(config, tenant))
     if as_json:
-        click.echo(json.dumps([_facts(one) for one in found], indent=2))
+        click.echo(json.dumps([_conflict_facts(listed) for listed in conflicts_], indent=2))
         return
-    for one in found:
-        when = moment(one.conflict.created_at) if one.conflict.created_at else ""
-        click.echo(f"{one.conflict.id:>4}  {when}  {harmless(one.path or one.conflict.path)}")
-        click.echo(f"      the file's content: {_kept_in(one)}")
-    if found:
+    for listed in conflicts_:
+        created_at = moment(listed.conflict.created_at) if listed.conflict.created_at else ""
+        click.echo(f"{listed.conflict.id:>4}  {created_at}  {harmless(listed.path or listed.conflict.path)}")
+        click.echo(f"      the file's content: {_place_of_file_text(listed)}")
+    if conflicts_:
         click.echo(
             "`mirrord conflicts show NUMBER` shows both; `take-file`, `take-row` or `take-merged` settles it, "
             "and so does deleting the sibling, or giving it a name of its own.",
@@ -133,97 +133,97 @@ def _list(config: Config, tenant: str | None, *, as_json: bool) -> None:
         click.echo("No conflicts.", err=True)
 
 
-async def _gather(config: Config, tenant: str | None) -> list[Listed]:
+async def _list_conflicts(config: Config, tenant: str | None) -> list[Listed]:
     async with app.opened(config) as database:
-        _, one = await the_tenant(database, config, tenant)
-        async with database.transaction(one) as connection:
-            found = await store.listed(connection, one)
-            paths = await paths_of(connection, one, [entry for each in found for entry in _entries(each)])
-    return [_listed(conflict, paths) for conflict in found]
+        _, tenant_id = await the_tenant(database, config, tenant)
+        async with database.transaction(tenant_id) as connection:
+            conflicts_ = await store.listed(connection, tenant_id)
+            paths = await paths_of(connection, tenant_id, [entry for each in conflicts_ for entry in _entries_of(each)])
+    return [_to_listed(conflict, paths) for conflict in conflicts_]
 
 
-def _listed(conflict: Conflict, paths: dict[EntryId, str]) -> Listed:
+def _to_listed(conflict: Conflict, paths: dict[EntryId, str]) -> Listed:
     sibling = paths.get(conflict.sibling) if conflict.sibling is not None else None
     return Listed(conflict, paths.get(conflict.entry, conflict.path if conflict.sibling is None else None), sibling)
 
 
-def _entries(conflict: Conflict) -> list[EntryId]:
-    return [one for one in (conflict.entry, conflict.sibling) if one is not None]
+def _entries_of(conflict: Conflict) -> list[EntryId]:
+    return [entry for entry in (conflict.entry, conflict.sibling) if entry is not None]
 
 
-def _kept_in(listed: Listed) -> str:
-    """Where the file's content is, for people."""
+def _place_of_file_text(listed: Listed) -> str:
+    """The place of the file's content, for people."""
     if listed.conflict.sibling is None:
         return f"in this conflict; `mirrord conflicts show {listed.conflict.id}` shows it"
     return harmless(listed.sibling or "(gone)")
 
 
-def _load(config: Config, tenant: str | None, number: int) -> tuple[Dispute, Listed]:
+def _load_dispute(config: Config, tenant: str | None, number: int) -> tuple[Dispute, Listed]:
     async def work() -> tuple[Dispute, Listed]:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                dispute = await settling.load(connection, one, number)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                dispute = await settling.load(connection, tenant_id, number)
                 conflict = dispute.conflict
-                return dispute, _listed(conflict, await paths_of(connection, one, _entries(conflict)))
+                return dispute, _to_listed(conflict, await paths_of(connection, tenant_id, _entries_of(conflict)))
 
     return run(work())
 
 
-def _settle(
+def _resolve(
     config: Config, tenant: str | None, number: int, choice: Choice, seen: str | None, data: bytes | None
 ) -> None:
     async def work() -> Dispute:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            return await settling.settle(database, one, number, choice, the_person(), data=data, seen=seen)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            return await settling.settle(database, tenant_id, number, choice, the_person(), data=data, seen=seen)
 
     conflict = run(work()).conflict
-    what = "stays as it is" if choice is Choice.ROW else "has the content you chose, as a new version"
+    outcome = "stays as it is" if choice is Choice.ROW else "has the content you chose, as a new version"
     click.echo(
-        f"Settled: {harmless(conflict.path)} {what}{'; the sibling goes to the trash' if conflict.sibling else ''}."
+        f"Settled: {harmless(conflict.path)} {outcome}{'; the sibling goes to the trash' if conflict.sibling else ''}."
     )
 
 
-def _facts(one: Listed) -> dict[str, Any]:
-    conflict = one.conflict
+def _conflict_facts(listed: Listed) -> dict[str, Any]:
+    conflict = listed.conflict
     return {
         "number": conflict.id,
         "kind": conflict.kind,
         "page": str(conflict.entry),
-        "path": one.path,
+        "path": listed.path,
         "sibling": str(conflict.sibling) if conflict.sibling is not None else None,
-        "sibling_path": one.sibling,
+        "sibling_path": listed.sibling,
         "since": conflict.created_at.isoformat() if conflict.created_at else None,
     }
 
 
-def _details(dispute: Dispute) -> dict[str, Any]:
+def _dispute_facts(dispute: Dispute) -> dict[str, Any]:
     conflict, entry, sibling = dispute.conflict, dispute.entry, dispute.sibling
     facts = {"seen": dispute.seen, "page_changed": dispute.entry_changed, "sibling_changed": dispute.sibling_changed}
     if conflict.kind is Kind.ATTACHMENT:
         digests = {"base": conflict.base_digest, "file": conflict.file_digest, "row": conflict.row_digest}
         return facts | {name: digest.hex() if digest else None for name, digest in digests.items()}
-    now = {"row_now": entry.text if entry else None, "sibling_now": sibling.text if sibling else None}
-    return facts | {"base": conflict.base_text, "file": conflict.file_text, "row": conflict.row_text} | now
+    current = {"row_now": entry.text if entry else None, "sibling_now": sibling.text if sibling else None}
+    return facts | {"base": conflict.base_text, "file": conflict.file_text, "row": conflict.row_text} | current
 
 
-def _describe(dispute: Dispute, listed: Listed) -> None:
+def _print_dispute(dispute: Dispute, listed: Listed) -> None:
     conflict = dispute.conflict
     path = listed.path or conflict.path
     click.echo(f"Conflict {conflict.id}: {harmless(path)}")
-    where = "here" if conflict.sibling is None else f"in {harmless(listed.sibling or '(gone)')}"
-    click.echo(f"The file's content is kept {where}; versions seen: {dispute.seen}")
-    for changed, what in ((dispute.entry_changed, "page"), (dispute.sibling_changed, "sibling")):
+    place = "here" if conflict.sibling is None else f"in {harmless(listed.sibling or '(gone)')}"
+    click.echo(f"The file's content is kept {place}; versions seen: {dispute.seen}")
+    for changed, side in ((dispute.entry_changed, "page"), (dispute.sibling_changed, "sibling")):
         if changed:
-            click.echo(f"The {what} changed since; below is how it is now.")
+            click.echo(f"The {side} changed since; below is how it is now.")
     click.echo()
     if conflict.kind is Kind.ATTACHMENT:
-        _describe_bytes(dispute)
+        _print_sizes(dispute)
         return
-    row, file = _texts(dispute)
+    row, file = _texts_of(dispute)
     if conflict.base_text is None:
-        click.echo("What both come from is not known. From the row's text to the file's:")
+        click.echo("The common base is not known. From the row's text to the file's:")
         echo_difference(difference(row, file, "the row's text", "the file's text"))
         return
     click.echo("What the row changed:")
@@ -232,27 +232,27 @@ def _describe(dispute: Dispute, listed: Listed) -> None:
     echo_difference(difference(conflict.base_text, file, "both came from", "the file's text"))
 
 
-def _describe_bytes(dispute: Dispute) -> None:
-    for what, entry in (("the row's", dispute.entry), ("the file's", dispute.sibling)):
+def _print_sizes(dispute: Dispute) -> None:
+    for side, entry in (("the row's", dispute.entry), ("the file's", dispute.sibling)):
         if entry is not None and entry.digest is not None:
-            click.echo(f"{what:<10} {entry.size} bytes  {entry.digest.hex()[:12]}")
+            click.echo(f"{side:<10} {entry.size} bytes  {entry.digest.hex()[:12]}")
 
 
-def _texts(dispute: Dispute) -> tuple[str, str]:
-    """The row's text now, and the one take-file would give it."""
+def _texts_of(dispute: Dispute) -> tuple[str, str]:
+    """The row's current text, and its text after take-file."""
     row = dispute.entry.text if dispute.entry is not None else None
     return row or "", settling.file_text(dispute)
 
 
 def _with_markers(dispute: Dispute) -> str:
     if dispute.conflict.kind is Kind.ATTACHMENT:
-        raise UserError("Of an attachment there is no text; merge the two files with a program that knows them.")
-    row, file = _texts(dispute)
+        raise UserError("An attachment has no text; merge the two files with a program for their format.")
+    row, file = _texts_of(dispute)
     return marked(dispute.conflict.base_text, file, row)
 
 
-def _edited(dispute: Dispute) -> bytes:
-    """What the person made of the marked text in an editor."""
+def _edit_text(dispute: Dispute) -> bytes:
+    """The marked text as edited by the person."""
     text = click.edit(_with_markers(dispute), extension=".md")
     if text is None:
         raise UserError("The text was not saved in the editor; nothing was changed.")

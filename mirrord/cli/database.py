@@ -1,4 +1,4 @@
-"""`mirrord migrate`, `dsn` and `psql`: the database's schema, and ways in."""
+"""`mirrord migrate`, `dsn` and `psql`: the database's schema and connections to it."""
 
 import os
 import shlex
@@ -37,10 +37,10 @@ def migrate(config: Config) -> None:
 @click.command()
 @configured
 @tenant_option
-@click.option("--daemon", is_flag=True, help="As the daemon's role instead of the app's.")
+@click.option("--daemon", is_flag=True, help="Use the daemon's role instead of the app's.")
 def dsn(config: Config, tenant: str | None, daemon: bool) -> None:
-    """Print the libpq string for an app of the tenant."""
-    click.echo(run(_dsn(config, tenant, daemon=daemon)))
+    """Print the libpq connection string for an app."""
+    click.echo(run(_find_dsn(config, tenant, daemon=daemon)))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -48,17 +48,19 @@ def dsn(config: Config, tenant: str | None, daemon: bool) -> None:
 @tenant_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
-    """Open psql as an app of the tenant; further ARGUMENTS go to psql."""
-    target = run(_dsn(config, tenant, daemon=False))
+    """Open psql as an app of the tenant. ARGUMENTS are passed to psql."""
+    target = run(_find_dsn(config, tenant, daemon=False))
     program = str(Embedded.binary("psql")) if config.dsn is None else "psql"
     try:
         os.execvp(program, [program, target, *arguments])
     except OSError as error:
-        raise Unavailable(f"psql cannot be run: {error.strerror}. The string is: {shlex.quote(target)}") from error
+        raise Unavailable(
+            f"psql cannot be run: {error.strerror}. The connection string is: {shlex.quote(target)}"
+        ) from error
 
 
-async def _dsn(config: Config, name: str | None, *, daemon: bool) -> str:
-    """The string is of use only while Postgres runs."""
+async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:
+    """The connection string. Raises Unavailable while Postgres is stopped."""
     postgres = app.Postgres(config)
     if postgres.embedded is not None and not postgres.embedded.running:
         raise Unavailable("The embedded Postgres runs only while the daemon does. Start it with `mirrord up`.")

@@ -1,4 +1,4 @@
-"""PURE: what facts about an installation mean: for each check a verdict, a sentence, and what helps."""
+"""PURE: the diagnosis of an installation: for each check a verdict, a sentence and a remedy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,16 +8,28 @@ from mirrord.domain.health import Directory, Facts, Host, Running, Server, Stand
 from mirrord.sync.guard import check_space
 
 OLDEST, NEWEST = 15, 18  # versions of Postgres
-SKEW = 5.0  # seconds between clocks
+SKEW = 5.0  # seconds between two clocks
 SLOW = 0.5  # seconds from a save to its report, from a commit to its notification
 WAITING = 60.0  # seconds that a change may wait while a daemon runs
-SPARE = 1.2  # of watches: other programs of the user need some
-_REMOTE = {"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "glusterfs", "vboxsf", "virtiofs", "fuse.sshfs"}
-_VOLATILE = {"tmpfs", "ramfs"}
+SPARE = 1.2  # factor for watches: other programs of the user need some
+_REMOTE_FILE_SYSTEMS = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "9p",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "vboxsf",
+    "virtiofs",
+    "fuse.sshfs",
+}
+_VOLATILE_FILE_SYSTEMS = {"tmpfs", "ramfs"}
 
 
 class Verdict(StrEnum):
-    """What a check found. NOTE: worth knowing, and nothing is wrong. UNAVAILABLE: it could not be looked at."""
+    """Result of a check. NOTE: worth knowing, nothing is wrong. UNAVAILABLE: the check could not be made."""
 
     OK = "ok"
     NOTE = "note"
@@ -27,7 +39,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line. remedy: what helps; None: nothing is to be done."""
+    """One line of the report. remedy: the cure; None: no action is required."""
 
     check: str
     verdict: Verdict
@@ -36,13 +48,19 @@ class Finding:
 
 
 def diagnose(facts: Facts) -> list[Finding]:
-    """Every check, in the order in which one would mend them."""
+    """All findings, in the order of repair."""
     host = facts.host
-    found = [*_directories(host), _permissions(host), *_kernel(host), *_watching(host), *_programs(host)]
-    found += [_daemon(facts.daemon)]
+    findings = [
+        *_check_directories(host),
+        _check_permissions(host),
+        *_check_kernel(host),
+        *_check_watching(host),
+        *_check_programs(host),
+    ]
+    findings += [_check_daemon(facts.daemon)]
     if facts.server is None:
-        return [*found, _no_server(facts.outage)]
-    return [*found, *_server(facts.server), *_tenants(facts.server, facts.daemon)]
+        return [*findings, _report_no_server(facts.outage)]
+    return [*findings, *_check_server(facts.server), *_check_tenants(facts.server, facts.daemon)]
 
 
 def _ok(check: str, sentence: str) -> Finding:
@@ -53,7 +71,7 @@ def _wrong(check: str, sentence: str, remedy: str) -> Finding:
     return Finding(check, Verdict.WRONG, sentence, remedy)
 
 
-def _directories(host: Host) -> Iterator[Finding]:
+def _check_directories(host: Host) -> Iterator[Finding]:
     for check, directory in (("mirror", host.mirror), ("data", host.data)):
         if directory.error is not None:
             remedy = "Give it to the user that runs mirrord, mount it writable, or name another one with "
@@ -61,74 +79,78 @@ def _directories(host: Host) -> Iterator[Finding]:
             yield Finding(check, Verdict.UNAVAILABLE, sentence, f"{remedy}--{check}.")
             continue
         yield _ok(check, f"{directory.path} can be written.")
-        yield _space(check, directory)
-        yield _file_system(check, directory)
+        yield _check_free_space(check, directory)
+        yield _check_file_system(check, directory)
     for tree in host.trees:
         if tree.error is not None:
             remedy = "Give it to the user that runs mirrord, or mount it writable; `mirrord status` says what waits."
             yield Finding("tree", Verdict.UNAVAILABLE, f"{tree.path} cannot be written: {tree.error}.", remedy)
 
 
-def _space(check: str, directory: Directory) -> Finding:
+def _check_free_space(check: str, directory: Directory) -> Finding:
     if check_space(directory.free, directory.total) is None:
-        return _ok(f"{check} space", f"{_size(directory.free)} of {_size(directory.total)} are free.")
+        return _ok(f"{check} space", f"{_format_size(directory.free)} of {_format_size(directory.total)} are free.")
     return _wrong(
         f"{check} space",
-        f"Only {_size(directory.free)} of {_size(directory.total)} are free at {directory.path}.",
+        f"Only {_format_size(directory.free)} of {_format_size(directory.total)} are free at {directory.path}.",
         "Free some: below 1 GiB (or 5 %) rows are no longer written into files.",
     )
 
 
-def _size(size_bytes: int) -> str:
+def _format_size(size_bytes: int) -> str:
     return f"{size_bytes / (1 << 30):.1f} GiB"
 
 
-def _file_system(check: str, directory: Directory) -> Finding:
+def _check_file_system(check: str, directory: Directory) -> Finding:
     kind = directory.file_system
-    if kind in _REMOTE:
+    if kind in _REMOTE_FILE_SYSTEMS:
         remedy = "Use a local disk, and a mirror of its own on each host: they meet in Postgres."
         return _wrong(f"{check} file system", f"{kind} does not report what other hosts change.", remedy)
-    if kind in _VOLATILE:
+    if kind in _VOLATILE_FILE_SYSTEMS:
         remedy = "Use a disk, unless you are only trying mirrord."
         return Finding(f"{check} file system", Verdict.NOTE, f"{kind} is gone with the next start.", remedy)
     return _ok(f"{check} file system", f"{kind or 'unknown'}, local.")
 
 
-def _permissions(host: Host) -> Finding:
-    open_to_all = [one.path for one in (host.mirror, *host.trees) if one.error is None and one.mode & 0o002]
+def _check_permissions(host: Host) -> Finding:
+    open_to_all = [
+        directory.path for directory in (host.mirror, *host.trees) if directory.error is None and directory.mode & 0o002
+    ]
     if open_to_all:
         listed = ", ".join(open_to_all)
         return _wrong("permissions", f"Everybody on this machine may write to {listed}.", f"Run `chmod o-w {listed}`.")
     if host.readable:
         listed = ", ".join(host.readable)
         return _wrong("permissions", f"Others may read the private key {listed}.", f"Run `chmod 600 {listed}`.")
-    strange = [one.path for one in host.trees if one.error is None and one.owner != host.mirror.owner]
-    if strange and host.mirror.error is None:
+    foreign = [
+        directory.path for directory in host.trees if directory.error is None and directory.owner != host.mirror.owner
+    ]
+    if foreign and host.mirror.error is None:
         remedy = "Give them to one user: what mirrord may not write waits as a problem."
-        return _wrong("permissions", f"{', '.join(strange)} and {host.mirror.path} belong to different users.", remedy)
+        return _wrong("permissions", f"{', '.join(foreign)} and {host.mirror.path} belong to different users.", remedy)
     if host.mirror.error is None and host.mirror.owner != host.user:
         remedy = "Ask again as that user: what it may do is not what you may do."
         return Finding("permissions", Verdict.NOTE, f"The mirror belongs to the user {host.mirror.owner}.", remedy)
     return _ok("permissions", "Trees and keys belong to one user, and others cannot write to them.")
 
 
-def _kernel(host: Host) -> Iterator[Finding]:
+def _check_kernel(host: Host) -> Iterator[Finding]:
     if host.calls is None:
         return
-    lacking = {
+    features = {
         "openat2": (host.calls.openat2, "paths are walked step by step; Linux 5.6 has it"),
         "renameat2 with RENAME_EXCHANGE": (host.calls.exchange, "a file being replaced is absent for a moment"),
         "leases": (host.calls.leases, "reading a file takes 0.3 s longer"),
     }
-    missing = [f"no {call}: {effect}" for call, (is_there, effect) in lacking.items() if not is_there]
+    missing = [f"no {call}: {effect}" for call, (is_available, effect) in features.items() if not is_available]
     if not missing:
-        yield _ok("kernel calls", f"{', '.join(lacking)} work.")
+        yield _ok("kernel calls", f"{', '.join(features)} work.")
         return
     remedy = "It works, less well. ext4, XFS and Btrfs on a current kernel have all of them."
     yield Finding("kernel calls", Verdict.NOTE, f"{'; '.join(missing)}.", remedy)
 
 
-def _watching(host: Host) -> Iterator[Finding]:
+def _check_watching(host: Host) -> Iterator[Finding]:
     watching = host.watching
     if watching is None:
         return
@@ -142,23 +164,21 @@ def _watching(host: Host) -> Iterator[Finding]:
         remedy = "Changes are found by looking every minute. Does another file system or container keep reports away?"
         yield _wrong("watch latency", "A save was not reported.", remedy)
     else:
-        yield _latency("watch latency", "A save was reported", watching.latency)
+        yield _check_latency("watch latency", "A save was reported", watching.latency)
 
 
-def _latency(check: str, what: str, seconds: float) -> Finding:
-    sentence = f"{what} after {seconds * 1000:.0f} ms."
+def _check_latency(check: str, event: str, seconds: float) -> Finding:
+    sentence = f"{event} after {seconds * 1000:.0f} ms."
     if seconds <= SLOW:
         return _ok(check, sentence)
     return _wrong(check, sentence, "The machine or the disk is overloaded; see what else runs.")
 
 
-def _programs(host: Host) -> Iterator[Finding]:
+def _check_programs(host: Host) -> Iterator[Finding]:
     if host.can_search:
         yield _ok("search", "ripgrep is there.")
     else:
-        yield _wrong(
-            "search", "ripgrep is not installed: agents cannot search.", "Install mirrord's dependencies anew."
-        )
+        yield _wrong("search", "ripgrep is not installed: agents cannot search.", "Reinstall mirrord's dependencies.")
     if host.missing_converters:
         sentence = f"{' and '.join(host.missing_converters)} are not installed: some documents cannot be imported."
         yield Finding("converters", Verdict.NOTE, sentence, "Install `mirrord[documents]` to import them.")
@@ -166,7 +186,7 @@ def _programs(host: Host) -> Iterator[Finding]:
         yield _ok("converters", "Documents of all kinds can be imported.")
 
 
-def _daemon(daemon: Running) -> Finding:
+def _check_daemon(daemon: Running) -> Finding:
     if not daemon.alive:
         remedy = "Start it: `mirrord up`, or `systemctl start mirrord`."
         return _wrong("daemon", "No daemon is running: changes wait where they were made.", remedy)
@@ -175,14 +195,14 @@ def _daemon(daemon: Running) -> Finding:
     return _ok("daemon", f"It runs; {sum(daemon.pending.values()) or 'no'} changes are waiting.")
 
 
-def _no_server(outage: str | None) -> Finding:
+def _report_no_server(outage: str | None) -> Finding:
     if outage is None:
         return Finding("Postgres", Verdict.NOTE, "There is no database yet.", "`mirrord up` makes one.")
     remedy = "Start Postgres, or mend the DSN. Until then changes wait in the files, and nothing is lost."
     return Finding("Postgres", Verdict.UNAVAILABLE, outage, remedy)
 
 
-def _server(server: Server) -> Iterator[Finding]:
+def _check_server(server: Server) -> Iterator[Finding]:
     major = server.version // 10000
     if OLDEST <= major <= NEWEST:
         yield _ok("Postgres", f"Version {major}.{server.version % 10000}.")
@@ -196,27 +216,27 @@ def _server(server: Server) -> Iterator[Finding]:
         remedy = "Let both hosts keep time (NTP). Sync is not affected; times in histories and of tokens are."
         yield _wrong("clock", sentence, remedy)
     if server.schema != server.newest_schema:
-        yield _schema(server)
+        yield _check_schema(server)
         return
     yield _ok("schema", f"{server.schema}, the newest.")
-    yield _roles(server)
-    yield _walls(server)
-    yield _rights(server)
+    yield _check_roles(server)
+    yield _check_isolation(server)
+    yield _check_rights(server)
     if server.bell is None:
         remedy = "Rows are polled every second instead. A pooler in between has to pool sessions, not transactions."
         yield _wrong("feed latency", "A commit was not notified.", remedy)
     else:
-        yield _latency("feed latency", "A commit was notified", server.bell)
+        yield _check_latency("feed latency", "A commit was notified", server.bell)
 
 
-def _schema(server: Server) -> Finding:
+def _check_schema(server: Server) -> Finding:
     sentence = f"The database has schema {server.schema}, this mirrord needs {server.newest_schema}."
     if server.schema > server.newest_schema:
         return _wrong("schema", sentence, "Install a newer mirrord.")
     return _wrong("schema", sentence, "Run `mirrord migrate` as a role that may create roles and schemas.")
 
 
-def _roles(server: Server) -> Finding:
+def _check_roles(server: Server) -> Finding:
     if server.missing_roles:
         return _wrong("roles", f"There is no {', '.join(server.missing_roles)}.", "Run `mirrord migrate`.")
     if server.mighty_roles:
@@ -230,50 +250,50 @@ def _roles(server: Server) -> Finding:
     return _ok("roles", "Owner, daemon and app are there; row-level security holds them.")
 
 
-def _walls(server: Server) -> Finding:
+def _check_isolation(server: Server) -> Finding:
     leaks = list(server.wall.leaks) if server.wall is not None else []
     leaks += [f"Row-level security is not forced on {table}." for table in server.unguarded]
     if leaks:
         return _wrong("tenants apart", " ".join(leaks), "Stop apps, and restore the policies: `mirrord migrate`'s SQL.")
-    how = "as mirrord and as an app" if server.wall is not None and server.wall.as_app else "as mirrord"
-    return _ok("tenants apart", f"Tried {how} with two tenants, and rolled back: neither reaches the other.")
+    roles = "as mirrord and as an app" if server.wall is not None and server.wall.as_app else "as mirrord"
+    return _ok("tenants apart", f"Tried {roles} with two tenants, and rolled back: neither reaches the other.")
 
 
-def _rights(server: Server) -> Finding:
+def _check_rights(server: Server) -> Finding:
     if server.open_walls:
         remedy = "`mirrord migrate --dsn …` as the owner of the database takes it from them."
         return _wrong("rights of apps", " ".join(server.open_walls), remedy)
     return _ok("rights of apps", "Their rows, and nothing else: no temporary objects, no schemas, no functions.")
 
 
-def _tenants(server: Server, daemon: Running) -> Iterator[Finding]:
+def _check_tenants(server: Server, daemon: Running) -> Iterator[Finding]:
     if server.schema == server.newest_schema and not server.tenants:
         yield Finding("tenants", Verdict.NOTE, "There is no tenant yet.", "Make one: `mirrord init NAME`.")
     for standing in server.tenants:
-        yield from _tenant(standing, daemon)
+        yield from _check_tenant(standing, daemon)
 
 
-def _tenant(standing: Standing, daemon: Running) -> Iterator[Finding]:
+def _check_tenant(standing: Standing, daemon: Running) -> Iterator[Finding]:
     check = f"tenant {standing.tenant}"
-    found = []
+    findings = []
     if daemon.alive and standing.is_leased is False:
         remedy = "`mirrord status` says why; another daemon, or a database that was out of reach, ends with time."
-        found.append(_wrong(check, "Nobody holds the lease of its mirror: nothing is written.", remedy))
+        findings.append(_wrong(check, "The lease of its mirror is not held: nothing is written.", remedy))
     if daemon.alive and standing.oldest is not None and standing.oldest > WAITING:
         sentence = f"A change has been waiting for {standing.oldest:.0f} s."
-        found.append(_wrong(check, sentence, "`mirrord status` says what hinders it; `mirrord check` what differs."))
+        findings.append(_wrong(check, sentence, "`mirrord status` says what hinders it; `mirrord check` what differs."))
     if standing.halts:
-        found.append(_wrong(check, f"{standing.halts} halts wait for a decision.", "`mirrord halts` shows them."))
+        findings.append(_wrong(check, f"{standing.halts} halts wait for a decision.", "`mirrord halts` shows them."))
     if standing.problems:
         sentence = f"{standing.problems} paths do not sync, or not as they are."
-        found.append(_wrong(check, sentence, "`mirrord status` lists them."))
+        findings.append(_wrong(check, sentence, "`mirrord status` lists them."))
     if standing.conflicts:
         sentence = f"{standing.conflicts} conflicts are open; both sides are kept."
-        found.append(Finding(check, Verdict.NOTE, sentence, "`mirrord conflicts` shows them."))
-    yield from found or [_ok(check, _quiet(standing))]
+        findings.append(Finding(check, Verdict.NOTE, sentence, "`mirrord conflicts` shows them."))
+    yield from findings or [_ok(check, _describe_idle(standing))]
 
 
-def _quiet(standing: Standing) -> str:
+def _describe_idle(standing: Standing) -> str:
     if standing.is_leased is None:
         return "It is not mirrored here."
     if standing.oldest is not None:

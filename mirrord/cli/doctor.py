@@ -1,4 +1,4 @@
-"""`mirrord doctor`: looks at everything an installation stands on, a line a check, with what helps."""
+"""`mirrord doctor`: check an installation; one line for each check, with a remedy."""
 
 import json
 import socket
@@ -23,65 +23,68 @@ _COLOURS = {Verdict.OK: "green", Verdict.NOTE: "cyan", Verdict.WRONG: "yellow", 
 
 @click.command()
 @configured
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(config: Config, as_json: bool) -> int:
     """
-    Look at what this installation stands on, and say what helps.
+    Check this installation and suggest remedies.
 
-    Exit code 0: nothing is wrong; 1: something is; 3: Postgres or a directory is out of reach.
+    Exit code 0: no problem; 1: a check failed; 3: Postgres or a directory cannot be reached.
     """
     findings = diagnose(run(gather(config)))
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in findings], indent=2))
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        _describe(findings)
+        _print_findings(findings)
     return exit_code(findings)
 
 
 def exit_code(findings: list[Finding]) -> int:
-    """What the worst of them means to a program."""
-    verdicts = {one.verdict for one in findings}
+    """The exit code of the worst finding."""
+    verdicts = {finding.verdict for finding in findings}
     return UNAVAILABLE if Verdict.UNAVAILABLE in verdicts else DIFFERENT if Verdict.WRONG in verdicts else 0
 
 
-def _describe(findings: list[Finding]) -> None:
-    width = max(len(one.check) for one in findings)
-    for one in findings:
-        verdict = click.style(f"{one.verdict:11}", fg=_COLOURS[one.verdict])
-        click.echo(f"{verdict} {one.check:{width}}  {one.sentence}" + (f" → {one.remedy}" if one.remedy else ""))
+def _print_findings(findings: list[Finding]) -> None:
+    width = max(len(finding.check) for finding in findings)
+    for finding in findings:
+        verdict = click.style(f"{finding.verdict:11}", fg=_COLOURS[finding.verdict])
+        click.echo(
+            f"{verdict} {finding.check:{width}}  {finding.sentence}"
+            + (f" → {finding.remedy}" if finding.remedy else "")
+        )
 
 
 async def gather(config: Config) -> Facts:
-    """All facts that can be had; whatever is out of reach does not hinder the rest."""
+    """All available facts; unreachable parts do not prevent the others."""
     host = await probe_host(config.mirror, config.data)
     heartbeat = Heartbeat(config.mirror)
-    told = (heartbeat.read() or {}) if heartbeat.alive() else {}
-    pending = {name: int(one["pending"]) for name, one in told.get("tenants", {}).items()}
-    daemon = Running(bool(told), tuple(told.get("degraded", ())), pending)
+    beat = (heartbeat.read() or {}) if heartbeat.alive() else {}
+    pending = {name: int(pulse["pending"]) for name, pulse in beat.get("tenants", {}).items()}
+    daemon = Running(bool(beat), tuple(beat.get("degraded", ())), pending)
     try:
-        server, outage = await _ask(config), None
+        server, outage = await _examine_server(config), None
     except (MirrordError, OSError) as error:
         server, outage = None, str(error)
     return Facts(host, daemon, server, outage)
 
 
-async def _ask(config: Config) -> Server | None:
-    """None: there is no cluster yet, and asking is no reason to make one."""
+async def _examine_server(config: Config) -> Server | None:
+    """Facts about Postgres; None: there is no cluster yet, and a check must not create one."""
     postgres = app.Postgres(config)
     if postgres.embedded is not None and not postgres.embedded.cluster.exists():
         return None
     async with app.served(config) as running:
-        server = await _look(running)
+        server = await _probe_server(running)
         if server.schema != server.newest_schema or server.missing_roles:
             return server
         async with Database(running.working_dsn, size=2) as database:
             wall, bell = await probe.try_wall(database), await probe.bell(database)
-            known = await tenants.names(database)
-            standing = [await _standing(database, config, name, tenant) for name, tenant in known.items()]
+            ids = await tenants.names(database)
+            standing = [await _standing_of(database, config, name, tenant) for name, tenant in ids.items()]
             return replace(server, wall=wall, bell=bell, tenants=tuple(standing))
 
 
-async def _look(running: app.Postgres) -> Server:
+async def _probe_server(running: app.Postgres) -> Server:
     try:
         await running.log_in()
         return await probe.look(running.working_dsn)
@@ -89,9 +92,9 @@ async def _look(running: app.Postgres) -> Server:
         return await probe.look(running.dsn)
 
 
-async def _standing(database: Database, config: Config, name: str, tenant: TenantId) -> Standing:
-    here = (socket.gethostname(), str(config.mirror / name))
+async def _standing_of(database: Database, config: Config, name: str, tenant: TenantId) -> Standing:
+    place = (socket.gethostname(), str(config.mirror / name))
     mirrors = await leases.known_mirrors(database, tenant)
-    mine = next(((mirror, is_leased) for mirror, host, root, is_leased in mirrors if (host, root) == here), None)
-    mirror, is_leased = mine or (None, None)
+    current = next(((mirror, is_leased) for mirror, host, root, is_leased in mirrors if (host, root) == place), None)
+    mirror, is_leased = current or (None, None)
     return await probe.standing(database, name, tenant, mirror, is_leased=is_leased)

@@ -1,4 +1,4 @@
-"""`mirrord export`: what rows say, as files anywhere."""
+"""`mirrord export`: write the rows of a tenant as files into any directory."""
 
 import json
 from dataclasses import asdict
@@ -20,34 +20,35 @@ from mirrord.sync.export import export as export_rows
 @configured
 @tenant_option
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Also into a directory that holds other things; they stay as they are.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--force", is_flag=True, help="Allow a directory with other files; these are not changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def export(config: Config, tenant: str | None, directory: Path, force: bool, as_json: bool) -> int:
     """
-    Write all pages, attachments and records of a tenant into DIR, as a mirror would hold them at this moment.
+    Export the rows of a tenant as files to DIR.
 
-    Needs only Postgres. Run again with the same DIR it goes on, or brings what has changed since. It never replaces
-    what it did not write: exit code 1 if something of that is in the way, or cannot be exported.
+    Writes pages, attachments and records in the form of a mirror. Needs only Postgres. A second run with the same DIR
+    resumes the export, or adds later changes. Files of other origin are never replaced. Exit code 1: such a file is in
+    the way, or an entry cannot be exported.
     """
     root = Path.cwd() / directory
 
     async def work(report: Progress) -> Exported:
         async with app.opened(config) as database:
-            name, one = await the_tenant(database, config, tenant)
-            return await export_rows(database, name, one, root, report, force=force)
+            name, tenant_id = await the_tenant(database, config, tenant)
+            return await export_rows(database, name, tenant_id, root, report, force=force)
 
     with bar("Exporting") as report:
-        done = run(work(report))
+        exported = run(work(report))
     if as_json:
-        facts = {key: value for key, value in asdict(done.facts).items() if key != "folders"}
-        click.echo(json.dumps(facts | {"directory": str(root)} | asdict(done.tally), indent=2))
+        facts = {key: value for key, value in asdict(exported.facts).items() if key != "folders"}
+        click.echo(json.dumps(facts | {"directory": str(root)} | asdict(exported.tally), indent=2))
     else:
-        _print(root, done)
-    return DIFFERENT if done.tally.left else 0
+        _print_result(root, exported)
+    return DIFFERENT if exported.tally.left else 0
 
 
-def _print(root: Path, done: Exported) -> None:
-    facts, tally = done.facts, done.tally
+def _print_result(root: Path, exported: Exported) -> None:
+    facts, tally = exported.facts, exported.tally
     counts = ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in sorted(facts.counts.items()))
     click.echo(f"{facts.tenant} at {facts.begun}: {counts or 'nothing'} in {harmless(str(root))}.")
     click.echo(f"{tally.written} files written, {tally.same} were there already, {tally.removed} removed.")

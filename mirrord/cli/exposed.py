@@ -1,4 +1,4 @@
-"""What monitoring hears of the daemon: its engines' measurements, and whether it is ready."""
+"""Monitoring of the daemon: metrics of its engines, and its readiness."""
 
 import asyncio
 from contextlib import suppress
@@ -12,18 +12,18 @@ from mirrord.telemetry.exposition import answering, serve
 from mirrord.telemetry.metrics import Measured, registry_of
 from mirrord.telemetry.pulses import measures_of
 
-AGAIN = 5.0  # seconds between tries to have the port or socket
-COUNT = 15.0  # seconds between counts of what waits for a person
-ONCE = 50  # tenants counted each time: of hundreds each has its turn within minutes
-ANSWER = 2.0  # seconds in which Postgres has to answer whoever asks whether we are ready
-SOON = 0.2  # seconds between looks for tenants that are to be counted first
+AGAIN = 5.0  # seconds between attempts to open the port or socket
+COUNT = 15.0  # seconds between counts of pending decisions
+ONCE = 50  # tenants per count: with hundreds each has its turn within minutes
+ANSWER = 2.0  # seconds for the answer of Postgres to a readiness check
+SOON = 0.2  # seconds between checks for the first tenants to count
 
 
 async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
     """
-    Serve measurements until the daemon stops.
+    Serve metrics until the daemon stops.
 
-    A port that somebody else has keeps no page from being synced: it is told as a reason, and tried again.
+    A port in use does not stop the sync: it is reported as a reason of degradation, and tried again.
     """
     counts: dict[str, Waiting] = {}
     measured = Measured(
@@ -31,8 +31,8 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
         daemon.ready.is_set,
         lambda: len(daemon.reasons()),
     )
-    application = answering(registry_of(measured), lambda: _unready(daemon), endpoint)
-    counting = asyncio.ensure_future(_count(daemon, counts))
+    application = answering(registry_of(measured), lambda: _reasons_unready(daemon), endpoint)
+    counting = asyncio.ensure_future(_keep_counting(daemon, counts))
     while not daemon.stop.is_set():
         try:
             daemon.degraded.pop("metrics", None)
@@ -43,26 +43,26 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
     await counting
 
 
-async def _unready(daemon: Daemon) -> list[str]:
-    """Why the daemon is not ready, as sentences without paths: whoever has a login on this machine may ask."""
-    found = []
+async def _reasons_unready(daemon: Daemon) -> list[str]:
+    """Why the daemon is not ready; sentences without paths, because every local user may ask."""
+    reasons = []
     if not daemon.ready.is_set():
-        found.append("Not every tenant has been compared yet.")
-    found += [f"{name}: stands still for a decision." for name in _halted(daemon)]
-    found += [
+        reasons.append("Not every tenant has been compared yet.")
+    reasons += [f"{name}: stands still for a decision." for name in _halted_tenants(daemon)]
+    reasons += [
         f"{name}: the lease is not held." for name, worked in daemon.worked.items() if worked.opened.sides.lease is None
     ]
-    if not await _answers(daemon):
-        found.append("Postgres does not answer.")
-    return found
+    if not await _postgres_answers(daemon):
+        reasons.append("Postgres does not answer.")
+    return reasons
 
 
-def _halted(daemon: Daemon) -> list[str]:
+def _halted_tenants(daemon: Daemon) -> list[str]:
     return [key.removeprefix("halted ") for key in daemon.degraded if key.startswith("halted ")]
 
 
-async def _answers(daemon: Daemon) -> bool:
-    """Whether Postgres does; before any tree is open nobody has asked it yet."""
+async def _postgres_answers(daemon: Daemon) -> bool:
+    """Whether Postgres answers; without an open tree the last known state counts."""
     worked = next(iter(daemon.worked.values()), None)
     if worked is None:
         return "postgres" not in daemon.degraded
@@ -73,27 +73,27 @@ async def _answers(daemon: Daemon) -> bool:
     return False
 
 
-async def _count(daemon: Daemon, counts: dict[str, Waiting]) -> None:
-    """Keep *counts* of every tenant, each in its turn."""
+async def _keep_counting(daemon: Daemon, counts: dict[str, Waiting]) -> None:
+    """Update *counts* of every tenant, in turn."""
     while not daemon.stop.is_set():
         if not daemon.ready.is_set():
             await pause(daemon.stop, SOON)
             continue
-        for name in _longest_ago(list(daemon.worked), counts):
-            await _count_one(daemon, name, counts)
+        for name in _next_to_count(list(daemon.worked), counts):
+            await _count_tenant(daemon, name, counts)
         await pause(daemon.stop, COUNT)
 
 
-def _longest_ago(names: list[str], counts: dict[str, Waiting]) -> list[str]:
-    """ONCE of *names* at most: new ones, then those whose count is oldest; *counts* is in the order of counting."""
-    known = [name for name in counts if name in names]
-    return [*(name for name in names if name not in counts), *known][:ONCE]
+def _next_to_count(names: list[str], counts: dict[str, Waiting]) -> list[str]:
+    """At most ONCE of *names*: new ones, then those with the oldest count; *counts* is in the order of counting."""
+    counted = [name for name in counts if name in names]
+    return [*(name for name in names if name not in counts), *counted][:ONCE]
 
 
-async def _count_one(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> None:
+async def _count_tenant(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> None:
     sides = daemon.worked[name].opened.sides
     with suppress(Unavailable):
         async with sides.database.transaction(sides.tenant) as connection:
-            found = await overview.waiting(connection, sides.tenant)
+            waiting = await overview.waiting(connection, sides.tenant)
         counts.pop(name, None)
-        counts[name] = found
+        counts[name] = waiting

@@ -1,4 +1,4 @@
-"""`mirrord flush`: wait until both sides are equal. Asks the daemon through a file, and so needs no database."""
+"""`mirrord flush`: wait until both sides are equal. It asks the daemon through a file and needs no database."""
 
 import click
 
@@ -12,7 +12,7 @@ from mirrord.mirror.heartbeat import ask_flush
 @configured
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait.")
 def flush(config: Config, timeout: float) -> None:
-    """Return when every change known now is on both sides."""
+    """Wait until all current changes are on both sides."""
     try:
         ask_flush(config.mirror, timeout)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""`mirrord folders`: the directories in which sources are ordered."""
+"""`mirrord folders`: the directories of sources."""
 
 import json
 from dataclasses import asdict
@@ -16,33 +16,33 @@ from mirrord.config import Config
 
 @click.group()
 def folders() -> None:
-    """Folders of sources. FOLDER is an id, or a path below the directory of sources; `/` is none."""
+    """Manage the folders of sources. FOLDER is an id, or a path below the directory of sources; `/` means none."""
 
 
 def meant(session: Session, text: str) -> Reference:
-    """The folder somebody means on the command line, by its id or by its path; what is neither is refused later."""
+    """The folder that an id or a path on the command line names; other text is refused later."""
     path = text.strip("/")
     if not path:
         return None
     root = top(session)
-    found = [one for one in holdings(session).folders if one.path in (path, f"{root}/{path}")]
-    return str(found[0].entry) if found else text
+    matches = [folder for folder in holdings(session).folders if folder.path in (path, f"{root}/{path}")]
+    return str(matches[0].entry) if matches else text
 
 
 @folders.command("list")
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
-    """Every folder, with its id."""
+    """List the folders with their ids."""
     with session_of(config, tenant) as session:
-        found = list_folders(session, most=None).folders
+        listed = list_folders(session, most=None).folders
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        click.echo(json.dumps([asdict(folder) for folder in listed], indent=2))
         return
-    for one in found:
-        click.echo(f"{one.id:>16}  {harmless(one.path)}")
-    if not found:
+    for folder in listed:
+        click.echo(f"{folder.id:>16}  {harmless(folder.path)}")
+    if not listed:
         click.echo("No folders.", err=True)
 
 
@@ -50,12 +50,12 @@ def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
 @configured
 @tenant_option
 @click.argument("name")
-@click.option("--in", "parent", default="/", metavar="FOLDER", help="Where; default: at the top level.")
+@click.option("--in", "parent", default="/", metavar="FOLDER", help="Parent folder; default: the top level.")
 def create_command(config: Config, tenant: str | None, name: str, parent: str) -> None:
-    """Make the folder NAME."""
+    """Create the folder NAME."""
     with session_of(config, tenant) as session:
-        done = create_folder(session, name, meant(session, parent))
-    click.echo(f"{done.folder_id}  {harmless(done.path)}")
+        created = create_folder(session, name, meant(session, parent))
+    click.echo(f"{created.folder_id}  {harmless(created.path)}")
 
 
 @folders.command("rename")
@@ -64,10 +64,10 @@ def create_command(config: Config, tenant: str | None, name: str, parent: str) -
 @click.argument("folder")
 @click.argument("name")
 def rename_command(config: Config, tenant: str | None, folder: str, name: str) -> None:
-    """Give FOLDER another NAME; links follow."""
+    """Rename FOLDER to NAME; links are updated."""
     with session_of(config, tenant) as session:
-        done = rename_folder(session, meant(session, folder), name)
-    click.echo(f"{harmless(done.old_name)} is called {harmless(done.name)}.")
+        renamed = rename_folder(session, meant(session, folder), name)
+    click.echo(f"{harmless(renamed.old_name)} is called {harmless(renamed.name)}.")
 
 
 @folders.command("delete")
@@ -75,7 +75,7 @@ def rename_command(config: Config, tenant: str | None, folder: str, name: str) -
 @tenant_option
 @click.argument("folder")
 def delete_command(config: Config, tenant: str | None, folder: str) -> None:
-    """Delete FOLDER, in which nothing may be."""
+    """Delete the empty folder FOLDER."""
     with session_of(config, tenant) as session:
-        done = delete_folder(session, meant(session, folder))
-    click.echo(f"{harmless(done.name)} is deleted.")
+        deleted = delete_folder(session, meant(session, folder))
+    click.echo(f"{harmless(deleted.name)} is deleted.")

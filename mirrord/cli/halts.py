@@ -1,4 +1,4 @@
-"""What stopped, what would happen, and deciding: `halts`, `resume`, `adopt`, `restore-all`."""
+"""`mirrord halts`, `resume`, `adopt` and `restore-all`: halted changes and decisions about them."""
 
 import json
 from collections import Counter
@@ -25,29 +25,32 @@ LISTED = 40  # changes a restore
 @click.command()
 @configured
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def halts(config: Config, tenant: str | None, as_json: bool) -> None:
-    """What waits for your decision, and what each decision would do."""
+    """List halts that wait for a decision. Shows the effect of each choice."""
 
     async def work() -> list[tuple[Halt, list[str]]]:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                found = await attention.halts(connection, one)
-                most = ALL if as_json else SHOWN
-                return [(halt, await attention.paths_of(connection, one, halt.entries, most)) for halt in found]
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                open_halts = await attention.halts(connection, tenant_id)
+                max_paths = ALL if as_json else SHOWN
+                return [
+                    (halt, await attention.paths_of(connection, tenant_id, halt.entries, max_paths))
+                    for halt in open_halts
+                ]
 
-    found = run(work())
+    listed = run(work())
     if as_json:
-        click.echo(json.dumps([_as_json(*one) for one in found], indent=2))
+        click.echo(json.dumps([_halt_facts(halt, paths) for halt, paths in listed], indent=2))
         return
-    for halt, paths in found:
-        _describe(halt, paths)
-    if not found:
+    for halt, paths in listed:
+        _print_halt(halt, paths)
+    if not listed:
         click.echo("No halts.", err=True)
 
 
-def _as_json(halt: Halt, paths: list[str]) -> dict[str, Any]:
+def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
     apply, discard = outlook(halt.side, len(halt.entries))
     return {
         "id": halt.id,
@@ -63,13 +66,13 @@ def _as_json(halt: Halt, paths: list[str]) -> dict[str, Any]:
     }
 
 
-def _describe(halt: Halt, paths: list[str]) -> None:
+def _print_halt(halt: Halt, paths: list[str]) -> None:
     apply, discard = outlook(halt.side, len(halt.entries))
-    when = halt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    click.echo(f"{halt.id:>4}  {when}  {halt.sentence}")
+    created_at = halt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    click.echo(f"{halt.id:>4}  {created_at}  {halt.sentence}")
     if paths:
-        more = len(halt.entries) - len(paths)
-        click.echo(f"      {', '.join(paths)}" + (f" and {more} more" if more > 0 else ""))
+        unlisted = len(halt.entries) - len(paths)
+        click.echo(f"      {', '.join(paths)}" + (f" and {unlisted} more" if unlisted > 0 else ""))
     if halt.decision is not None:
         click.echo(f"      decided: {halt.decision}; the daemon carries it out")
         return
@@ -81,16 +84,16 @@ def _describe(halt: Halt, paths: list[str]) -> None:
 @configured
 @tenant_option
 @click.argument("halt", type=int)
-@click.option("--apply/--discard", "apply", default=None, help="Let it happen, or bring everything back.")
+@click.option("--apply/--discard", "apply", default=None, help="Apply the halted changes, or restore everything.")
 def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) -> None:
-    """Decide about HALT (its number from `mirrord halts`)."""
+    """Apply or discard a halt. HALT is a number from `mirrord halts`."""
     if apply is None:
-        raise UserError("Say --apply (it was meant) or --discard (bring everything back); `mirrord halts` tells more.")
+        raise UserError("Add --apply (it was intended) or --discard (restore everything); see `mirrord halts`.")
 
     async def work() -> bool:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one, actor=the_person()) as connection:
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id, actor=the_person()) as connection:
                 return await attention.decide_halt(connection, halt, "apply" if apply else "discard")
 
     if not run(work()):
@@ -103,15 +106,15 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
 @tenant_option
 def adopt(config: Config, tenant: str | None) -> None:
     """
-    Take a tree that is not recognised as it is: as a new mirror, in which nothing is deleted.
+    Adopt an unrecognised tree as a new mirror.
 
-    What is only in its files becomes pages, what is only in rows is written into it.
+    Nothing is deleted: files without a row become pages; rows without a file are written into the tree.
     """
 
     async def work() -> str:
         async with app.opened(config) as database:
-            name, one = await the_tenant(database, config, tenant)
-            app.adopt(config, name, one)
+            name, tenant_id = await the_tenant(database, config, tenant)
+            app.adopt(config, name, tenant_id)
             return name
 
     click.echo(f"The tree of {run(work())} is a new mirror now. Start the daemon: `mirrord up`.")
@@ -120,32 +123,34 @@ def adopt(config: Config, tenant: str | None) -> None:
 @click.command("restore-all")
 @configured
 @tenant_option
-@click.option("--at", "moment", required=True, help="As of when: `2026-01-31 18:00`, local unless it names a zone.")
-@click.option("--delete-newer", is_flag=True, help="Also delete what was made since.")
-@click.option("--yes", is_flag=True, help="Do it; without this it is only shown.")
+@click.option(
+    "--at", "moment", required=True, help="Moment to restore: `2026-01-31 18:00`, in local time without a zone."
+)
+@click.option("--delete-newer", is_flag=True, help="Delete pages and attachments that were created later.")
+@click.option("--yes", is_flag=True, help="Restore; without it the changes are only listed.")
 def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: bool, yes: bool) -> None:
-    """Let every page and attachment of a tenant be what it was at a moment, as new versions."""
-    at = _moment(moment)
+    """Restore a whole tenant to an earlier moment. Pages and attachments get new versions."""
+    at = _parse_moment(moment)
 
     async def work() -> tuple[list[Change], list[Change]]:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            changes = await look(database, one, at, delete_newer=delete_newer)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            changes = await look(database, tenant_id, at, delete_newer=delete_newer)
             if not yes:
                 return changes, []
-            return changes, await restore_tenant(database, one, at, the_person(), delete_newer=delete_newer)
+            return changes, await restore_tenant(database, tenant_id, at, the_person(), delete_newer=delete_newer)
 
-    changes, left = run(work())
-    _list(changes)
-    if left:
-        click.echo(f"{len(left)} could not be restored: somebody goes on writing them. Run this again.", err=True)
+    changes, failed = run(work())
+    _print_changes(changes)
+    if failed:
+        click.echo(f"{len(failed)} could not be restored: they are being edited. Run this again.", err=True)
     elif not yes:
         click.echo("Nothing was done yet; add --yes to do it.", err=True)
     else:
         click.echo("Done. The files follow; `mirrord flush` waits for it.", err=True)
 
 
-def _list(changes: list[Change]) -> None:
+def _print_changes(changes: list[Change]) -> None:
     for change in changes[:LISTED]:
         click.echo(f"{change.then.kind:<10} {change.then.then_name or change.then.name}: {change.act}")
     if len(changes) > LISTED:
@@ -154,7 +159,7 @@ def _list(changes: list[Change]) -> None:
     click.echo(", ".join(f"{counts[act]} {act.name.lower()}" for act in Act if counts[act]) or "Nothing differs.")
 
 
-def _moment(text: str) -> datetime:
+def _parse_moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`mirrord history`, `diff` and `restore`: the versions of a page, what one changed, and back to one."""
+"""`mirrord history`, `diff` and `restore`: list, compare and restore the versions of a page."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from mirrord.sync.whereabouts import directories_of, find_page
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The versions of one page, the oldest first, and the directories its versions were in."""
+    """The versions of one page, the oldest first, and the directories of its versions by id."""
 
     page: EntryId
     path: str
@@ -32,14 +32,14 @@ class History:
     directories: dict[EntryId | None, str]
 
     def place(self, one: Revision) -> str:
-        """Where a version was, for people: the folder as it is called now."""
-        above = self.directories.get(one.parent, "(a folder that is gone)")
-        return f"{above}/{one.name}" if above else one.name
+        """The place of a version, for people; the folder has its current name."""
+        directory = self.directories.get(one.parent, "(a folder that is gone)")
+        return f"{directory}/{one.name}" if directory else one.name
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two versions of a page and how their texts differ."""
+    """Two versions of a page and the difference of their texts."""
 
     history: History
     before: Revision
@@ -48,37 +48,37 @@ class Difference:
 
     @property
     def facts(self) -> dict[str, tuple[Any, Any]]:
-        """What else differs: {place, title, deleted: (before, after)}."""
+        """Other differences: {place, title, deleted: (before, after)}."""
         pairs = {
             "place": (self.history.place(self.before), self.history.place(self.after)),
             "title": (self.before.title, self.after.title),
             "deleted": (self.before.deleted, self.after.deleted),
         }
-        return {what: pair for what, pair in pairs.items() if pair[0] != pair[1]}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 @click.command()
 @configured
 @tenant_option
 @click.argument("page")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(config: Config, tenant: str | None, page: str, as_json: bool) -> None:
-    """The versions of PAGE (a path, a title or an id), the newest first."""
+    """List the versions of PAGE, newest first. PAGE is a path, a title or an id."""
 
     async def work() -> History:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                return await _load(connection, one, page)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                return await _load_history(connection, tenant_id, page)
 
-    found = run(work())
+    loaded = run(work())
     if as_json:
-        versions = [_facts(found, one) for one in reversed(found.revisions)]
-        click.echo(json.dumps({"page": str(found.page), "path": found.path, "versions": versions}, indent=2))
+        versions = [_revision_facts(loaded, revision) for revision in reversed(loaded.revisions)]
+        click.echo(json.dumps({"page": str(loaded.page), "path": loaded.path, "versions": versions}, indent=2))
         return
-    click.echo(f"{harmless(found.path)}  {found.page}", err=True)
-    for one in reversed(found.revisions):
-        click.echo(_line(found, one))
+    click.echo(f"{harmless(loaded.path)}  {loaded.page}", err=True)
+    for revision in reversed(loaded.revisions):
+        click.echo(_format_revision(loaded, revision))
 
 
 @click.command()
@@ -87,107 +87,117 @@ def history(config: Config, tenant: str | None, page: str, as_json: bool) -> Non
 @click.argument("page")
 @click.argument("before", required=False, type=int)
 @click.argument("after", required=False, type=int)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def diff(config: Config, tenant: str | None, page: str, before: int | None, after: int | None, as_json: bool) -> int:
     """
-    What changed in PAGE from version BEFORE to version AFTER. Exit code 1 if anything did.
+    Show changes between two versions of PAGE.
 
-    Without AFTER: up to the newest version. Without both: what the newest version changed.
+    Exit code 1 if there are any. AFTER defaults to the newest version, BEFORE to the version before the newest.
     """
 
     async def work() -> Difference:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                return await _compare(connection, one, await _load(connection, one, page), before, after)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                return await _compare_versions(
+                    connection, tenant_id, await _load_history(connection, tenant_id, page), before, after
+                )
 
-    found = run(work())
+    difference_ = run(work())
     if as_json:
-        about = {"page": str(found.history.page), "before": found.before.version, "after": found.after.version}
-        click.echo(json.dumps(about | found.facts | {"diff": list(found.lines)}, indent=2))
+        facts = {
+            "page": str(difference_.history.page),
+            "before": difference_.before.version,
+            "after": difference_.after.version,
+        }
+        click.echo(json.dumps(facts | difference_.facts | {"diff": list(difference_.lines)}, indent=2))
     else:
-        for what, (old, new) in found.facts.items():
-            click.echo(f"{what}: {harmless(str(old))} → {harmless(str(new))}")
-        echo_difference(found.lines)
-    return DIFFERENT if found.lines or found.facts else 0
+        for name, (old, new) in difference_.facts.items():
+            click.echo(f"{name}: {harmless(str(old))} → {harmless(str(new))}")
+        echo_difference(difference_.lines)
+    return DIFFERENT if difference_.lines or difference_.facts else 0
 
 
 @click.command()
 @configured
 @tenant_option
 @click.argument("page")
-@click.option("--version", required=True, type=int, help="Its number from `mirrord history PAGE`.")
-@click.option("--place", is_flag=True, help="Also put the page where it was then.")
+@click.option("--version", required=True, type=int, help="Number of the version, from `mirrord history PAGE`.")
+@click.option("--place", is_flag=True, help="Restore the place of the page too.")
 def restore(config: Config, tenant: str | None, page: str, version: int, place: bool) -> None:
     """
-    Give PAGE the text of an earlier version, as a new version; a deleted page lives again.
+    Restore an earlier version of PAGE.
 
-    To undo it restore the version before it.
+    Its text becomes a new version; a deleted page is undeleted. To undo it, restore the previous version.
     """
 
     async def work() -> str:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                found = await find_page(connection, one, page)
-            done = await restore_version(database, one, found, version, the_person(), place=place)
-            async with database.transaction(one) as connection:
-                path = harmless((await paths_of(connection, one, [found]))[found])
-        if not done.changed:
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                entry = await find_page(connection, tenant_id, page)
+            restored = await restore_version(database, tenant_id, entry, version, the_person(), place=place)
+            async with database.transaction(tenant_id) as connection:
+                path = harmless((await paths_of(connection, tenant_id, [entry]))[entry])
+        if not restored.changed:
             return f"{path} is as it was in version {version} already."
-        revived = " and lives again" if done.revived else ""
-        return f"{path} has the text of version {version} as version {done.version}{revived}."
+        revived = " and lives again" if restored.revived else ""
+        return f"{path} has the text of version {version} as version {restored.version}{revived}."
 
     click.echo(run(work()))
 
 
-async def _load(connection: Connection, tenant: TenantId, said: str) -> History:
-    page = await find_page(connection, tenant, said)
-    found = await revisions.history(connection, tenant, page)
-    directories = await directories_of(connection, tenant, {one.parent for one in found})
+async def _load_history(connection: Connection, tenant: TenantId, reference: str) -> History:
+    page = await find_page(connection, tenant, reference)
+    versions = await revisions.history(connection, tenant, page)
+    directories = await directories_of(connection, tenant, {revision.parent for revision in versions})
     path = (await paths_of(connection, tenant, [page]))[page]
-    return History(page, path, found, directories)
+    return History(page, path, versions, directories)
 
 
-async def _compare(
-    connection: Connection, tenant: TenantId, found: History, before: int | None, after: int | None
+async def _compare_versions(
+    connection: Connection, tenant: TenantId, loaded: History, before: int | None, after: int | None
 ) -> Difference:
-    newest = found.revisions[-1].version
+    newest = loaded.revisions[-1].version
     second = after if after is not None else newest
-    first = before if before is not None else max(newest - 1, found.revisions[0].version)
-    old, new = _version(found, first), _version(found, second)
-    texts = [await revisions.text_of(connection, tenant, found.page, one.version) or "" for one in (old, new)]
-    return Difference(found, old, new, difference(texts[0], texts[1], f"version {first}", f"version {second}"))
+    first = before if before is not None else max(newest - 1, loaded.revisions[0].version)
+    old, new = _find_revision(loaded, first), _find_revision(loaded, second)
+    texts = [
+        await revisions.text_of(connection, tenant, loaded.page, revision.version) or "" for revision in (old, new)
+    ]
+    return Difference(loaded, old, new, difference(texts[0], texts[1], f"version {first}", f"version {second}"))
 
 
-def _version(found: History, number: int) -> Revision:
-    for one in found.revisions:
-        if one.version == number:
-            return one
-    numbers = f"{found.revisions[0].version} to {found.revisions[-1].version}"
-    raise UserError(f"{found.path} has no version {number}; it has {numbers}.")
+def _find_revision(loaded: History, number: int) -> Revision:
+    for revision in loaded.revisions:
+        if revision.version == number:
+            return revision
+    numbers = f"{loaded.revisions[0].version} to {loaded.revisions[-1].version}"
+    raise UserError(f"{loaded.path} has no version {number}; it has {numbers}.")
 
 
-def _facts(found: History, one: Revision) -> dict[str, Any]:
+def _revision_facts(loaded: History, revision: Revision) -> dict[str, Any]:
     return {
-        "version": one.version,
-        "at": one.created_at.isoformat(),
-        "actor": one.actor,
-        "changed": list(one.changed),
-        "digest": one.digest.hex() if one.digest else None,
-        "size": one.size,
-        "place": found.place(one),
-        "title": one.title,
-        "deleted": one.deleted,
-        "parents": list(one.parents),
+        "version": revision.version,
+        "at": revision.created_at.isoformat(),
+        "actor": revision.actor,
+        "changed": list(revision.changed),
+        "digest": revision.digest.hex() if revision.digest else None,
+        "size": revision.size,
+        "place": loaded.place(revision),
+        "title": revision.title,
+        "deleted": revision.deleted,
+        "parents": list(revision.parents),
     }
 
 
-def _line(found: History, one: Revision) -> str:
-    size = f"{one.size} characters" if one.size is not None else "no text"
-    digest = one.digest.hex()[:12] if one.digest else "-" * 12
-    what = ", ".join(one.changed) or "form"
-    who = harmless(actor_line(one.actor))
-    extra = f"  {harmless(found.place(one))}" if {"place", "created"} & set(one.changed) else ""
-    extra += f"  «{harmless(one.title)}»" if "title" in one.changed else ""
-    return f"{one.version:>5}  {moment(one.created_at)}  {digest}  {who:<20} {what:<18} {size:<18}{extra}"
+def _format_revision(loaded: History, revision: Revision) -> str:
+    size = f"{revision.size} characters" if revision.size is not None else "no text"
+    digest = revision.digest.hex()[:12] if revision.digest else "-" * 12
+    changed = ", ".join(revision.changed) or "form"
+    actor = harmless(actor_line(revision.actor))
+    notes = f"  {harmless(loaded.place(revision))}" if {"place", "created"} & set(revision.changed) else ""
+    notes += f"  «{harmless(revision.title)}»" if "title" in revision.changed else ""
+    return (
+        f"{revision.version:>5}  {moment(revision.created_at)}  {digest}  {actor:<20} {changed:<18} {size:<18}{notes}"
+    )

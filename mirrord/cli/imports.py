@@ -1,4 +1,4 @@
-"""`mirrord sources import` and `mirrord sources survey`: files become sources."""
+"""`mirrord sources import` and `mirrord sources survey`: import files as sources."""
 
 import json
 from dataclasses import asdict
@@ -20,19 +20,19 @@ from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.config import Config
 from mirrord.errors import UserError
 
-_COLLATION = click.Choice([one.value for one in Collation])
-_TAB = "\\t"  # as a shell hands it on
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_COLLATION = click.Choice([collation.value for collation in Collation])
+_TAB_ESCAPE = "\\t"  # as typed in a shell
+_FILE_TYPE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
 @configured
 @tenant_option
-@click.argument("files", nargs=-1, required=True, type=_FILE)
-@click.option("--folder", help="The folder they go into; default: none.")
-@click.option("--name", help="What the source is called, of one file; default: as the file.")
-@click.option("--link", is_flag=True, help="Leave the files where they are, and link to them.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.argument("files", nargs=-1, required=True, type=_FILE_TYPE)
+@click.option("--folder", help="Folder of the new sources; default: none.")
+@click.option("--name", help="Name of the source (for one file); default: the name of the file.")
+@click.option("--link", is_flag=True, help="Link to the files instead of copying them.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def import_command(
     config: Config,
     tenant: str | None,
@@ -42,23 +42,23 @@ def import_command(
     link: bool,
     as_json: bool,
 ) -> None:
-    """Make sources of FILES: texts, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
+    """Import FILES as sources. Types: text, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
     if name is not None and len(files) > 1:
         raise UserError("--name is for one file.")
-    done, failed = [], []
+    imported, failed = [], []
     with session_of(config, tenant) as session, bar("Importing", len(files)) as report:
         inside = folders.meant(session, folder) if folder is not None else None
         for number, file in enumerate(files, 1):
             try:
-                done.append(import_file(session, str(file.absolute()), not link, inside, name))
+                imported.append(import_file(session, str(file.absolute()), not link, inside, name))
             except Failed as error:
                 failed.append(error)
             report(number, len(files))
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in done], indent=2))
-    for one in done if not as_json else ():
-        click.echo(f"{one.source_id:>16}  {harmless(one.path)}")
-        for warning in one.warnings:
+        click.echo(json.dumps([asdict(source) for source in imported], indent=2))
+    for source in imported if not as_json else ():
+        click.echo(f"{source.source_id:>16}  {harmless(source.path)}")
+        for warning in source.warnings:
             click.echo(f"{'':>18}{harmless(warning)}", err=True)
     for failure in failed[1:]:
         click.echo(harmless(f"{failure} {failure.instruction}"), err=True)
@@ -69,20 +69,26 @@ def import_command(
 @click.command("survey")
 @configured
 @tenant_option
-@click.argument("table", type=_FILE, metavar="FILE")
-@click.option("--map", "maps", multiple=True, metavar="COLUMN=TARGET[:TYPE[:NAME]]", help="Once for each column.")
+@click.argument("table", type=_FILE_TYPE, metavar="FILE")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="COLUMN=TARGET[:TYPE[:NAME]]",
+    help="Meaning of a column; repeat for several.",
+)
 @click.option(
     *("--delimiter", "delimiter"),
-    type=click.Choice(["auto", *DELIMITERS, *DELIMITERS.values(), _TAB]),
+    type=click.Choice(["auto", *DELIMITERS, *DELIMITERS.values(), _TAB_ESCAPE]),
     default="auto",
     show_default=True,
     metavar="auto|comma|tab|semicolon|pipe|SIGN",
 )
-@click.option("--no-header", is_flag=True, help="The first row is an answer already.")
+@click.option("--no-header", is_flag=True, help="Treat the first row as data.")
 @click.option(
-    "--collation", type=click.Choice([one.value for one in Collation]), default="per_column", show_default=True
+    "--collation", type=click.Choice([mapping.value for mapping in Collation]), default="per_column", show_default=True
 )
-@click.option("--dry-run", is_flag=True, help="Look at all rows, and show the first.")
+@click.option("--dry-run", is_flag=True, help="Check all rows and show the first ones, without importing.")
 def survey_command(
     config: Config,
     tenant: str | None,
@@ -94,13 +100,15 @@ def survey_command(
     dry_run: bool,
 ) -> None:
     """
-    Make cases and sources of FILE, a table of text; all of it, or nothing.
+    Import a table of text as cases and sources.
+
+    Imports all rows of FILE or none.
 
     COLUMN is a header or a number (0 is the first); TARGET is source_text, case_attribute, identifier or skip; TYPE, of
     an attribute, is text, number, date or boolean.
     """
-    mappings = [_mapping(one) for one in maps]
-    delimiter = "tab" if delimiter == _TAB else delimiter
+    mappings = [_parse_mapping(mapping) for mapping in maps]
+    delimiter = "tab" if delimiter == _TAB_ESCAPE else delimiter
     with session_of(config, tenant) as session:
         path = str(table.absolute())
         if dry_run:
@@ -108,17 +116,19 @@ def survey_command(
             click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
             return
         with bar("Importing") as report:
-            done = import_survey(session, path, delimiter, not no_header, mappings, collation, progress=report)
-    click.echo(f"{done.rows_processed} rows: {done.sources_created} sources in {harmless(done.path)}", nl=False)
-    click.echo(f", {done.cases_created} cases in {harmless(done.cases_path)}." if done.cases_path else ".")
-    for warning in done.warnings:
+            imported = import_survey(session, path, delimiter, not no_header, mappings, collation, progress=report)
+    click.echo(
+        f"{imported.rows_processed} rows: {imported.sources_created} sources in {harmless(imported.path)}", nl=False
+    )
+    click.echo(f", {imported.cases_created} cases in {harmless(imported.cases_path)}." if imported.cases_path else ".")
+    for warning in imported.warnings:
         click.echo(warning, err=True)
 
 
-def _mapping(text: str) -> dict[str, object]:
+def _parse_mapping(text: str) -> dict[str, object]:
     column, sign, meaning = text.rpartition("=")
-    target, _, rest = meaning.partition(":")
-    kind, _, name = rest.partition(":")
+    target, _, type_and_name = meaning.partition(":")
+    kind, _, name = type_and_name.partition(":")
     if not sign or target not in list(Target) or (kind and kind not in list(ValueType)):
         raise UserError(f"--map {text!r} is not COLUMN=TARGET[:TYPE[:NAME]], such as Age=case_attribute:number.")
     return {"column": column, "target": target, "attribute_type": kind or None, "attribute_name": name or None}

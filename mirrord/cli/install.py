@@ -1,4 +1,4 @@
-"""`mirrord install-service`: writes the units of systemd, and says what comes next."""
+"""`mirrord install-service`: write systemd units and print the next commands."""
 
 import difflib
 import os
@@ -18,16 +18,16 @@ _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl 
 
 
 @click.command("install-service")
-@click.option("--user/--system", "for_user", default=None, help="For yourself, or for the machine (as root).")
-@click.option("--dry-run", is_flag=True, help="Print the units and the next commands; write nothing.")
-@click.option("--force", is_flag=True, help="Overwrite units that somebody changed.")
-@click.option("--mirror", type=click.Path(path_type=Path), help="Directory that holds one tree a tenant.")
+@click.option("--user/--system", "for_user", default=None, help="Install for yourself, or for the machine (as root).")
+@click.option("--dry-run", is_flag=True, help="Print the units and the next commands without writing.")
+@click.option("--force", is_flag=True, help="Overwrite modified units.")
+@click.option("--mirror", type=click.Path(path_type=Path), help="Directory with one tree for each tenant.")
 @click.option("--data", type=click.Path(path_type=Path), help="Directory of the embedded Postgres.")
 @click.option(
-    "--backup", type=click.Path(path_type=Path), help="Directory of the nightly backups: best on another disk."
+    "--backup", type=click.Path(path_type=Path), help="Directory of the nightly backups, best on another disk."
 )
-@click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file whose directories are meant.")
-@click.option("--into", type=click.Path(path_type=Path), help="Directory of units; default: where systemd looks.")
+@click.option("--config", "file", type=click.Path(path_type=Path), help="TOML file that names the directories.")
+@click.option("--into", type=click.Path(path_type=Path), help="Directory of the units; default: that of systemd.")
 def install_service(
     for_user: bool | None,
     dry_run: bool,
@@ -38,39 +38,39 @@ def install_service(
     file: Path | None,
     into: Path | None,
 ) -> None:
-    """Write the units that let systemd run the daemon, watch it, and compare and back up every night."""
+    """Write systemd units for the daemon. They run and watch it, and check and back up every night."""
     if for_user is None:
         raise UserError("Say --user (it runs as you) or --system (it runs as the user mirrord).")
     layout = layout_of(Flags(mirror, data, file=file), backup, is_system=not for_user)
     directory = into or (_home("XDG_CONFIG_HOME", ".config") / "systemd/user" if for_user else SYSTEM)
-    written = {directory / name: _marked(text) for name, text in units(layout).items()}
+    texts = {directory / name: _with_mark(text) for name, text in units(layout).items()}
     if dry_run:
-        for path, text in written.items():
+        for path, text in texts.items():
             click.echo(f"# {path}\n{text}")
     else:
-        _write(written, force=force)
-        click.echo("\n".join(f"wrote {path}" for path in written))
+        _write_units(texts, force=force)
+        click.echo("\n".join(f"wrote {path}" for path in texts))
     click.echo("\nNext:\n" + "\n".join(f"  {line}" for line in next_commands(layout)), err=dry_run)
 
 
 def layout_of(flags: Flags, backup: Path | None, *, is_system: bool) -> Layout:
     """
-    The installation that *flags* describe. Directories that nobody names are below the machine's or the person's state.
+    The installation that *flags* describe. Directories without a name are below the state of the machine or the user.
 
-    Those of a configuration file are written into the units, because systemd has to open its sandbox for them.
+    Directories of a configuration file are written into the units: systemd has to open its sandbox for them.
     """
-    named = load(flags, {}) if flags.file is not None else None
-    mirror = named.mirror if named else flags.mirror
-    data = named.data if named else flags.data
+    configured = load(flags, {}) if flags.file is not None else None
+    mirror = configured.mirror if configured else flags.mirror
+    data = configured.data if configured else flags.data
     if not is_system:
         data = data or _home("XDG_STATE_HOME", ".local/state") / NAME
         mirror = mirror or data / "mirror"
         backup = backup or data / "backup"
-    return Layout(is_system, program(), _absolute(mirror), _absolute(data), _absolute(backup))
+    return Layout(is_system, program(), _absolute_text(mirror), _absolute_text(data), _absolute_text(backup))
 
 
 def next_commands(layout: Layout) -> list[str]:
-    """What a person does after the units are written."""
+    """The commands to run after the units are written."""
     command = " ".join(layout.program)
     data = layout.data or f"/var/lib/{NAME}"
     enabled = f"{NAME}.service {NAME}-check.timer {NAME}-backup.timer"
@@ -94,7 +94,7 @@ def next_commands(layout: Layout) -> list[str]:
     ]
 
 
-def _absolute(path: Path | None) -> str | None:
+def _absolute_text(path: Path | None) -> str | None:
     return str(path.expanduser().absolute()) if path is not None else None
 
 
@@ -102,8 +102,8 @@ def _home(variable: str, default: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / default)
 
 
-def _marked(text: str) -> str:
-    """With a first line by which a later `install-service` sees whether somebody changed the rest."""
+def _with_mark(text: str) -> str:
+    """*text* with a first line by which a later `install-service` recognises changes."""
     return f"{_MARK}{_digest(text)}\n{text}"
 
 
@@ -112,25 +112,25 @@ def _digest(text: str) -> str:
 
 
 def _is_changed(text: str) -> bool:
-    """Whether a unit is not as some mirrord wrote it."""
-    first, _, rest = text.partition("\n")
-    return first != f"{_MARK}{_digest(rest)}"
+    """Whether a unit differs from its text as written by mirrord."""
+    first, _, body = text.partition("\n")
+    return first != f"{_MARK}{_digest(body)}"
 
 
-def _write(written: Mapping[Path, str], *, force: bool) -> None:
-    """All or none. Raises Refused where somebody's changes would go, UserError where that is not possible."""
+def _write_units(texts: Mapping[Path, str], *, force: bool) -> None:
+    """Write all units or none. Raises Refused if changes would be lost, UserError if a file cannot be written."""
     try:
-        for path, text in written.items():
-            if path.exists() and not force and _is_changed(found := path.read_text(encoding="utf-8")):
-                changes = "\n".join(difflib.unified_diff(text.splitlines(), found.splitlines(), "new", "yours", n=0))
+        for path, text in texts.items():
+            if path.exists() and not force and _is_changed(current := path.read_text(encoding="utf-8")):
+                changes = "\n".join(difflib.unified_diff(text.splitlines(), current.splitlines(), "new", "yours", n=0))
                 raise Refused(
                     f"{path} was changed, and stays. Move your changes into `systemctl edit {path.name}` and run this "
                     f"again, or overwrite it with --force:\n{changes}"
                 )
-        for path, text in written.items():
+        for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = path.with_name(f".{path.name}.new")
-            fresh.write_text(text, encoding="utf-8")
-            fresh.replace(path)
+            temporary = path.with_name(f".{path.name}.new")
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
     except OSError as error:
         raise UserError(f"{error.filename} cannot be written: {error.strerror}. As root, or with --user?") from error

@@ -1,4 +1,4 @@
-"""`mirrord links`: what pages link to, what links to a page, and what means nothing."""
+"""`mirrord links`: outgoing, incoming and unresolved links of pages."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from mirrord.sync.whereabouts import find_page
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What was asked for. incoming: None where no page was named. paths: of every page and attachment in them."""
+    """The requested links. incoming: None if no page was named. paths: by id, of every page and attachment in them."""
 
     outgoing: list[Listed]
     incoming: list[Listed] | None
@@ -31,66 +31,66 @@ class Links:
 @configured
 @tenant_option
 @click.argument("page", required=False)
-@click.option("--unresolved", is_flag=True, help="Only links that mean nothing, or several pages equally well.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--unresolved", is_flag=True, help="List only unresolved and ambiguous links.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
-    """The links in PAGE (a path, a title or an id) and those that lead to it; without PAGE, all links."""
+    """List links from and to PAGE. PAGE is a path, a title or an id; without PAGE, list all links."""
 
     async def work() -> Links:
         async with app.opened(config) as database:
-            _, one = await the_tenant(database, config, tenant)
-            async with database.transaction(one) as connection:
-                return await gather(connection, one, page, unresolved=unresolved)
+            _, tenant_id = await the_tenant(database, config, tenant)
+            async with database.transaction(tenant_id) as connection:
+                return await gather(connection, tenant_id, page, unresolved=unresolved)
 
-    found = run(work())
+    gathered = run(work())
     if as_json:
-        click.echo(json.dumps(values_of(found), indent=2))
+        click.echo(json.dumps(values_of(gathered), indent=2))
     else:
-        describe(found)
+        describe(gathered)
 
 
 async def gather(connection: Connection, tenant: TenantId, page: str | None, *, unresolved: bool) -> Links:
     """The links of a page (a path, a title or an id), or of all. Raises UserError if there is no such page."""
-    found = await find_page(connection, tenant, page) if page is not None else None
-    outgoing = await store.listed(connection, tenant, source=found, unresolved=unresolved)
-    incoming = await store.listed(connection, tenant, target=found) if found and not unresolved else None
-    everything = [*outgoing, *(incoming or ())]
-    named = {entry for one in everything for entry in (one.source, one.target_id) if entry is not None}
-    return Links(outgoing, incoming, await paths_of(connection, tenant, named))
+    entry = await find_page(connection, tenant, page) if page is not None else None
+    outgoing = await store.listed(connection, tenant, source=entry, unresolved=unresolved)
+    incoming = await store.listed(connection, tenant, target=entry) if entry and not unresolved else None
+    listed = [*outgoing, *(incoming or ())]
+    ids = {entry_id for link in listed for entry_id in (link.source, link.target_id) if entry_id is not None}
+    return Links(outgoing, incoming, await paths_of(connection, tenant, ids))
 
 
 def values_of(found: Links) -> dict[str, Any]:
-    """{outgoing [{from, to, kind, written, alias, state}], incoming [...] where a page was named}."""
-    result = {"outgoing": [_facts(one, found.paths) for one in found.outgoing]}
+    """{outgoing [{from, to, kind, written, alias, state}], incoming [...] (if a page was named)}."""
+    result = {"outgoing": [_link_facts(link, found.paths) for link in found.outgoing]}
     if found.incoming is not None:
-        result["incoming"] = [_facts(one, found.paths) for one in found.incoming]
+        result["incoming"] = [_link_facts(link, found.paths) for link in found.incoming]
     return result
 
 
-def _facts(link: Listed, paths: Mapping[EntryId, str]) -> dict[str, Any]:
+def _link_facts(link: Listed, paths: Mapping[EntryId, str]) -> dict[str, Any]:
     return {
         "from": paths.get(link.source),
         "to": paths.get(link.target_id) if link.target_id else None,
         "kind": link.kind,
         "written": link.target if link.heading is None else f"{link.target}#{link.heading}",
         "alias": link.alias,
-        "state": _state(link),
+        "state": _state_of(link),
     }
 
 
-def _state(link: Listed) -> str:
+def _state_of(link: Listed) -> str:
     if link.target_id is not None:
         return "resolved"
     return "ambiguous" if link.ambiguous else "unresolved"
 
 
 def describe(found: Links) -> None:
-    """Show it to a person: a line a link."""
-    for one in [*found.outgoing, *(found.incoming or ())]:
-        facts = _facts(one, found.paths)
+    """Print the links, one a line."""
+    for link in [*found.outgoing, *(found.incoming or ())]:
+        facts = _link_facts(link, found.paths)
         click.echo(
             f"{facts['state']:10}  {facts['from']} → {facts['to'] or '?'}  ({facts['kind']} {facts['written']!r})"
         )
-    broken = sum(one.target_id is None for one in found.outgoing)
+    broken = sum(link.target_id is None for link in found.outgoing)
     incoming = "" if found.incoming is None else f", {len(found.incoming)} incoming"
     click.echo(f"{len(found.outgoing)} links{incoming}, {broken} of them unresolved or ambiguous", err=True)

@@ -1,4 +1,4 @@
-"""The flags every command shares, and how errors become exit codes."""
+"""Options common to all commands, and the exit codes of errors."""
 
 import functools
 import sys
@@ -40,10 +40,12 @@ _EXIT_CODES_OF_COMMANDS = {
 def configured(command: Command) -> Command:
     """Give a command --mirror, --data, --dsn and --config, and hand it a Config as its first argument."""
 
-    @click.option("--mirror", type=click.Path(path_type=Path), help="Directory that holds one tree a tenant.")
+    @click.option("--mirror", type=click.Path(path_type=Path), help="Directory with one tree for each tenant.")
     @click.option("--data", type=click.Path(path_type=Path), help="Directory of the embedded Postgres and the log.")
-    @click.option("--dsn", help="Postgres to use instead of the embedded one.")
-    @click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file; default: ./mirrord.toml.")
+    @click.option("--dsn", help="Connection string of Postgres; default: the embedded one.")
+    @click.option(
+        "--config", "file", type=click.Path(path_type=Path), help="TOML configuration file; default: ./mirrord.toml."
+    )
     @functools.wraps(command)
     def with_config(
         mirror: Path | None, data: Path | None, dsn: str | None, file: Path | None, **arguments: Any
@@ -55,26 +57,26 @@ def configured(command: Command) -> Command:
 
 
 def tenant_option(command: Command) -> Command:
-    """Give a command --tenant; with one tenant it may be left out."""
-    return click.option("--tenant", help="Which tenant; may be left out if there is only one.")(command)
+    """Give a command --tenant, which is optional if there is only one tenant."""
+    return click.option("--tenant", help="Name or id of the tenant; optional if there is only one.")(command)
 
 
 async def the_tenant(database: "Database", config: Config, name: str | None) -> "tuple[str, TenantId]":
-    """The tenant a command is about. Raises UserError if there is none of that name, or a choice is needed."""
+    """Name and id of the command's tenant. Raises UserError if it does not exist, or *name* is needed to choose one."""
     from mirrord.db import tenants  # noqa: PLC0415  (commands that need no database start in a fifth of the time)
 
-    known = await tenants.names(database)
-    wanted = name or (config.tenants[0] if len(config.tenants) == 1 else None)
-    if wanted is None:
-        if len(known) == 1:
-            return next(iter(known.items()))
-        if not known:
+    ids = await tenants.names(database)
+    reference = name or (config.tenants[0] if len(config.tenants) == 1 else None)
+    if reference is None:
+        if len(ids) == 1:
+            return next(iter(ids.items()))
+        if not ids:
             raise UserError("There is no tenant yet. Make one with `mirrord init NAME`.")
-        raise UserError(f"Which tenant? Add --tenant with one of {', '.join(known)}.")
-    for label, tenant in known.items():
-        if wanted in (label, str(tenant)):
+        raise UserError(f"Which tenant? Add --tenant with one of {', '.join(ids)}.")
+    for label, tenant in ids.items():
+        if reference in (label, str(tenant)):
             return label, tenant
-    raise UserError(f"There is no tenant {wanted!r}. There are: {', '.join(known) or 'none'}.")
+    raise UserError(f"There is no tenant {reference!r}. There are: {', '.join(ids) or 'none'}.")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -85,8 +87,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def exit_code(error: MirrordError) -> int:
-    """The exit code of DESIGN §8 for an error."""
-    from mirrord.commands.failure import Failed  # noqa: PLC0415  (as above; of most errors it is not one)
+    """The exit code for an error (docs/commands.md)."""
+    from mirrord.commands.failure import Failed  # noqa: PLC0415  (as above; most errors are of other types)
 
     if isinstance(error, Failed):
         return _EXIT_CODES_OF_COMMANDS.get(error.kind, REFUSED)
@@ -95,29 +97,29 @@ def exit_code(error: MirrordError) -> int:
 
 class Group(click.Group):
     """
-    Errors are sentences on standard error; a traceback means that mirrord itself failed.
+    A group that prints errors as sentences on standard error; a traceback means a bug in mirrord.
 
-    Commands are imported when they are asked for: together they need nearly all that mirrord is made of.
+    Commands are imported on demand: together they need nearly all of mirrord.
     """
 
     def __init__(self, *args: Any, elsewhere: Mapping[str, str], **extra: Any) -> None:
-        """elsewhere: where each command is, as `module:name`."""
+        """elsewhere: the place of each command, as `module:name`."""
         super().__init__(*args, **extra)
         self._elsewhere = elsewhere
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """Those that are not loaded, too."""
+        """Names of all commands, loaded or not."""
         return sorted({*super().list_commands(context), *self._elsewhere})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """None: there is none of that name."""
+        """The command, loaded on demand; None: it does not exist."""
         if name in self._elsewhere and name not in self.commands:
             module, _, attribute = self._elsewhere[name].partition(":")
             self.add_command(getattr(import_module(module), attribute))
         return super().get_command(context, name)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run, and turn errors into exit codes."""
+        """Run, and convert errors to exit codes."""
         try:
             return super().main(*args, **extra)
         except MirrordError as error:

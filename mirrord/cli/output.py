@@ -1,4 +1,4 @@
-"""What commands that show texts and versions have in common."""
+"""Output shared by the commands: times, actors, differences."""
 
 import os
 import re
@@ -12,17 +12,17 @@ from mirrord.domain.entry import Actor
 from mirrord.domain.omission import Omission
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_MOST = 50  # of what was left out; programs get all
+_MAX_OMISSIONS = 50  # omissions shown; --json lists all
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def the_person() -> Actor:
-    """Who runs the command."""
+    """The person who runs the command."""
     return Actor("human", os.environ.get("USER", "operator"))
 
 
 def moment(when: datetime) -> str:
-    """A time for people, in their time zone."""
+    """A time in the local time zone."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -32,7 +32,7 @@ def actor_line(actor: Mapping[str, Any]) -> str:
 
 
 def harmless(text: str) -> str:
-    """*text* without what a terminal would obey: pages are other people's words."""
+    """*text* without terminal control characters: pages are written by others."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -44,11 +44,11 @@ def echo_difference(lines: Iterable[str]) -> None:
 
 
 def echo_omissions(left: Sequence[Omission], what: str) -> None:
-    """What long work left out, and why; *what*: the end of a sentence that begins with how many."""
+    """Print the omissions of long work with their reasons. what: end of a sentence that begins with their number."""
     if not left:
         return
     click.echo(f"{len(left)} {what}:", err=True)
-    for one in left[:_MOST]:
-        click.echo(f"  {harmless(one.sentence)}", err=True)
-    if len(left) > _MOST:
-        click.echo(f"  and {len(left) - _MOST} more; --json lists them all", err=True)
+    for omission in left[:_MAX_OMISSIONS]:
+        click.echo(f"  {harmless(omission.sentence)}", err=True)
+    if len(left) > _MAX_OMISSIONS:
+        click.echo(f"  and {len(left) - _MAX_OMISSIONS} more; --json lists them all", err=True)

@@ -1,4 +1,4 @@
-"""How commands show how far long work is."""
+"""Progress bars of long commands."""
 
 import sys
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from mirrord.domain.progress import Progress, unobserved
 
 @contextmanager
 def bar(title: str, total: int | None = None) -> Iterator[Progress]:
-    """A bar on a terminal, for the length of a `with`; nothing in a pipe. total: None: not known before."""
+    """A bar on a terminal during a `with`; nothing in a pipe. total: None: not known in advance."""
     console = Console(file=sys.stderr)
     if not console.is_terminal:
         yield unobserved
         return
-    with Bar(console=console, transient=True) as shown:
-        task = shown.add_task(title, total=total)
-        yield lambda done, of: shown.update(task, completed=done, total=of)
+    with Bar(console=console, transient=True) as display:
+        task = display.add_task(title, total=total)
+        yield lambda done, of: display.update(task, completed=done, total=of)

@@ -1,4 +1,4 @@
-"""`mirrord schema`: what documents are made of."""
+"""`mirrord schema`: the JSON Schema of documents."""
 
 import json
 
@@ -9,5 +9,5 @@ from mirrord.codec.json_schema import json_schema
 
 @click.command()
 def schema() -> None:
-    """Print the JSON Schema of `page.content`, the document an editor reads and writes."""
+    """Print the JSON Schema of `page.content`. This is the document that an editor reads and writes."""
     click.echo(json.dumps(json_schema(), indent=2))

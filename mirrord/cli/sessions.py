@@ -1,4 +1,4 @@
-"""A person's session: the commands agents have, with the person as who acts, and nobody to ask."""
+"""A person's session: the commands of agents, with the person as the actor and without approval."""
 
 import secrets
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from mirrord.mirror.process import prepare_process
 @contextmanager
 def session_of(config: Config, tenant: str | None) -> Iterator[Session]:
     """
-    The tree of a tenant, for the length of a `with`; Postgres need not run.
+    A session on the tree of a tenant during a `with`; Postgres need not run.
 
-    Raises UserError unless *tenant*, or the configuration, or that there is only one, says which.
+    Raises UserError if neither *tenant* nor the configuration names a tenant and there is not exactly one.
     """
     prepare_process()
     chosen = the_tenant(replace(config, tenants=(tenant,)) if tenant else config)
@@ -28,7 +28,7 @@ def session_of(config: Config, tenant: str | None) -> Iterator[Session]:
         chosen.id,
         the_person(),
         f"cli-{secrets.token_hex(8)}",
-        attach_from=(Path("/"),),  # whatever the person may read
+        attach_from=(Path("/"),),  # all files that the person can read
         kept_from=(config.data,),
         sources_dir=config.sources_dir,
     )

@@ -1,4 +1,4 @@
-"""`mirrord sources`: what is studied, by the same commands that agents have."""
+"""`mirrord sources`: manage sources, with the same commands that agents have."""
 
 import json
 import sys
@@ -28,9 +28,9 @@ from mirrord.domain.transcript import Format
 @click.group()
 def sources() -> None:
     """
-    Imported texts, their speakers and surveys.
+    Manage imported texts, their speakers and surveys.
 
-    SOURCE is an id, a name, or the path of its page; FOLDER an id or a path, `/` none.
+    SOURCE is an id, a name, or the path of its page; FOLDER is an id or a path, `/` means none.
     """
 
 
@@ -39,30 +39,34 @@ sources.add_command(imports.survey_command)
 
 
 def meant(session: Session, text: str) -> Reference:
-    """The source somebody means on the command line; what is none is refused later."""
-    found = holdings(session)
-    named = [one for one in found.sources if text in (one.path, one.path.removesuffix(".md"))] or found.named(text)
-    return str(named[0].entry) if len(named) == 1 else text
+    """The source that a word of the command line names; other text is refused later."""
+    holdings_ = holdings(session)
+    matches = [
+        source for source in holdings_.sources if text in (source.path, source.path.removesuffix(".md"))
+    ] or holdings_.named(text)
+    return str(matches[0].entry) if len(matches) == 1 else text
 
 
 @sources.command("list")
 @configured
 @tenant_option
-@click.option("--type", "kind", type=click.Choice([one.value for one in SourceType]), help="Only those made from this.")
-@click.option("--folder", help="Only those right in this folder.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option(
+    "--type", "kind", type=click.Choice([source.value for source in SourceType]), help="List only sources of this type."
+)
+@click.option("--folder", help="List only sources directly in this folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(config: Config, tenant: str | None, kind: str | None, folder: str | None, as_json: bool) -> None:
-    """Every source, with its id and how many segments it has."""
+    """List sources with their ids and numbers of segments."""
     with session_of(config, tenant) as session:
-        inside = (folders.meant(session, folder) or 0) if folder is not None else None
-        found = list_sources(session, kind, inside, most=None).sources
+        folder_reference = (folders.meant(session, folder) or 0) if folder is not None else None
+        listed = list_sources(session, kind, folder_reference, most=None).sources
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        click.echo(json.dumps([asdict(source) for source in listed], indent=2))
         return
-    for one in found:
-        count = "?" if one.segments_count is None else one.segments_count
-        click.echo(f"{one.id:>16}  {one.type:<7} {count:>5} segments  {harmless(one.path)}")
-    if not found:
+    for source in listed:
+        count = "?" if source.segments_count is None else source.segments_count
+        click.echo(f"{source.id:>16}  {source.type:<7} {count:>5} segments  {harmless(source.path)}")
+    if not listed:
         click.echo("No sources.", err=True)
 
 
@@ -71,12 +75,12 @@ def list_command(config: Config, tenant: str | None, kind: str | None, folder: s
 @tenant_option
 @click.argument("source")
 @click.option("--start", type=click.IntRange(min=0), default=0, show_default=True, help="Characters to skip.")
-@click.option("--length", type=click.IntRange(min=1), help="Characters at most; default: all.")
+@click.option("--length", type=click.IntRange(min=1), help="Maximum number of characters; default: all.")
 def text_command(config: Config, tenant: str | None, source: str, start: int, length: int | None) -> None:
     """Print the text of SOURCE."""
     with session_of(config, tenant) as session:
-        shown = get_source_text(session, meant(session, source), start, length or sys.maxsize)
-    click.echo(harmless(shown.content) if sys.stdout.isatty() else shown.content, nl=False)
+        part = get_source_text(session, meant(session, source), start, length or sys.maxsize)
+    click.echo(harmless(part.content) if sys.stdout.isatty() else part.content, nl=False)
 
 
 @sources.command("rename")
@@ -85,10 +89,10 @@ def text_command(config: Config, tenant: str | None, source: str, start: int, le
 @click.argument("source")
 @click.argument("name")
 def rename_command(config: Config, tenant: str | None, source: str, name: str) -> None:
-    """Give SOURCE another NAME; links follow."""
+    """Rename SOURCE to NAME; links are updated."""
     with session_of(config, tenant) as session:
-        done = rename_source(session, meant(session, source), name)
-    click.echo(f"{harmless(done.old_name)} is called {harmless(done.new_name)}: {harmless(done.path)}")
+        renamed = rename_source(session, meant(session, source), name)
+    click.echo(f"{harmless(renamed.old_name)} is called {harmless(renamed.new_name)}: {harmless(renamed.path)}")
 
 
 @sources.command("move")
@@ -97,10 +101,10 @@ def rename_command(config: Config, tenant: str | None, source: str, name: str) -
 @click.argument("source")
 @click.argument("folder")
 def move_command(config: Config, tenant: str | None, source: str, folder: str) -> None:
-    """Move SOURCE into FOLDER, or with `/` out of all; links follow."""
+    """Move SOURCE into FOLDER. `/` is the top level; links are updated."""
     with session_of(config, tenant) as session:
-        done = move_source_to_folder(session, meant(session, source), folders.meant(session, folder))
-    click.echo(harmless(done.path))
+        moved = move_source_to_folder(session, meant(session, source), folders.meant(session, folder))
+    click.echo(harmless(moved.path))
 
 
 @sources.command("delete")
@@ -108,11 +112,11 @@ def move_command(config: Config, tenant: str | None, source: str, folder: str) -
 @tenant_option
 @click.argument("source")
 def delete_command(config: Config, tenant: str | None, source: str) -> None:
-    """Move SOURCE to the trash, with its segments and the files only it uses."""
+    """Move SOURCE to the trash. Its segments and the files that only it uses go there too."""
     with session_of(config, tenant) as session:
-        done = delete_source(session, meant(session, source))
-    click.echo(f"In the trash, with {done.deleted_segments_count} segments, as {done.trash_id}.")
-    for warning in done.warnings:
+        deleted = delete_source(session, meant(session, source))
+    click.echo(f"In the trash, with {deleted.deleted_segments_count} segments, as {deleted.trash_id}.")
+    for warning in deleted.warnings:
         click.echo(harmless(warning), err=True)
 
 
@@ -120,17 +124,17 @@ def delete_command(config: Config, tenant: str | None, source: str) -> None:
 @configured
 @tenant_option
 @click.argument("source")
-@click.option("--format", type=click.Choice([one.value for one in Format]), default="auto", show_default=True)
-@click.option("--dry-run", is_flag=True, help="Only say who speaks.")
+@click.option("--format", type=click.Choice([form.value for form in Format]), default="auto", show_default=True)
+@click.option("--dry-run", is_flag=True, help="Print the speakers without marking turns.")
 def speakers_command(config: Config, tenant: str | None, source: str, format: str, dry_run: bool) -> None:
-    """Find out who speaks in SOURCE, and mark every turn as a segment."""
+    """Detect the speakers in SOURCE, and mark every turn as a segment."""
     with session_of(config, tenant) as session:
         reference = meant(session, source)
         if dry_run:
             preview = preview_detect_speakers(session, reference, format)
             click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
             return
-        done = detect_speakers(session, reference, format)
-    for name, number in done.occurrences.items():
+        detected = detect_speakers(session, reference, format)
+    for name, number in detected.occurrences.items():
         click.echo(f"{number:>5}  {harmless(name)}")
-    click.echo(f"{done.segments_count} turns are marked." if done.count else "Nobody speaks.", err=True)
+    click.echo(f"{detected.segments_count} turns are marked." if detected.count else "Nobody speaks.", err=True)

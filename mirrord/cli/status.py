@@ -1,4 +1,4 @@
-"""`mirrord status`: gathered as plain values, shown as a picture; with --watch as one that moves."""
+"""`mirrord status`: facts as plain values, printed as a board; with --watch as a live view."""
 
 import asyncio
 import json
@@ -27,55 +27,55 @@ from mirrord.mirror import trash
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.tree import Tree
 
-MOST = 50  # problems, and requests, shown a tenant
+MOST = 50  # problems, and requests, shown for each tenant
 _NO_DAEMON = "No daemon is running: changes wait where they were made. Start it with `mirrord up`."
-BEAT = 1.0  # seconds between two pictures, as between two beats of the daemon
-COUNT = 5.0  # seconds between two looks into the database
+BEAT = 1.0  # seconds between two updates, as between two beats of the daemon
+COUNT = 5.0  # seconds between two queries of the database
 
 
 @click.command()
 @configured
-@click.option("--tenant", help="Only this one; without, all of them.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--watch", is_flag=True, help="Keep it up to date until Ctrl-C; on a terminal only.")
+@click.option("--tenant", help="Show only this tenant; default: all.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--watch", is_flag=True, help="Update the view until Ctrl-C (on a terminal).")
 def status(config: Config, tenant: str | None, as_json: bool, watch: bool) -> None:
-    """What is in sync, what waits, what needs you."""
+    """Show sync state, pending changes and decisions."""
     console = Console()
     if watch and console.is_terminal and not as_json:
         with suppress(KeyboardInterrupt):
-            run(_watch(config, console, tenant))
+            run(_watch_live(config, console, tenant))
         return
-    found = run(gather(config, tenant))
+    facts = run(gather(config, tenant))
     if as_json:
-        click.echo(json.dumps({"state": state_of(found), **found}, indent=2))
+        click.echo(json.dumps({"state": state_of(facts), **facts}, indent=2))
     else:
         if not console.is_terminal:
             console = Console(width=WIDE)  # a pipe has no width
-        console.print(board(found, width=console.width, lately=watch), soft_wrap=True)
+        console.print(board(facts, width=console.width, lately=watch), soft_wrap=True)
 
 
-async def _watch(config: Config, console: Console, tenant: str | None) -> None:
-    """The whole screen, drawn anew with every beat; a resized window is filled the next time."""
+async def _watch_live(config: Config, console: Console, tenant: str | None) -> None:
+    """Redraw the whole screen with every beat; a resized window is filled at the next one."""
     with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
-            found, counted = await gather(config, tenant), time.monotonic()
-            while time.monotonic() - counted < COUNT:
-                most = max(3, min(MOST_TENANTS, console.height // 3))
-                live.update(board(found, width=console.width, most=most), refresh=True)
+            facts, queried = await gather(config, tenant), time.monotonic()
+            while time.monotonic() - queried < COUNT:
+                max_tenants = max(3, min(MOST_TENANTS, console.height // 3))
+                live.update(board(facts, width=console.width, most=max_tenants), refresh=True)
                 await asyncio.sleep(BEAT)
-                listen(config, found)
+                listen(config, facts)
 
 
 async def gather(config: Config, only: str | None = None) -> dict[str, Any]:
     """
     {daemon {pid, alive, ready, since}, database {embedded, server_version, outage}, tenants [...],
-    degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: the last are halts, conflicts, requests
-    that wait, and problems, each kind at most MOST a tenant.
+    degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: attention lists halts, conflicts, pending
+    requests and problems, each kind at most MOST for each tenant.
 
-    only: the name of the one tenant that is asked about; None: all. Raises UserError where there is no such tenant.
-    Times are ISO 8601 in UTC, None where there is none. outage: why Postgres is out of reach; None: it is not.
+    only: the name of a tenant; None: all. Raises UserError if there is no such tenant. Times are ISO 8601 in UTC, or
+    None. outage: why Postgres cannot be reached; None: it can.
     """
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "daemon": {},
         "database": {"embedded": config.dsn is None, "server_version": None, "outage": None},
         "tenants": [],
@@ -84,20 +84,20 @@ async def gather(config: Config, only: str | None = None) -> dict[str, Any]:
     }
     postgres = app.Postgres(config)
     if postgres.embedded is not None and not postgres.embedded.running:
-        found["database"]["outage"] = "The embedded Postgres is stopped; it runs while the daemon does."
+        result["database"]["outage"] = "The embedded Postgres is stopped; it runs while the daemon does."
     else:
         try:
             await postgres.log_in()
             async with Database(postgres.working_dsn, size=1) as database:
-                await _ask(config, database, found, only)
+                await _query_tenants(config, database, result, only)
         except Unavailable as error:
-            found["database"]["outage"] = str(error)
-    listen(config, found)
-    return found
+            result["database"]["outage"] = str(error)
+    listen(config, result)
+    return result
 
 
 def listen(config: Config, found: dict[str, Any]) -> None:
-    """Put into *found* what the daemon said last."""
+    """Put the daemon's latest heartbeat into *found*."""
     heartbeat = Heartbeat(config.mirror)
     facts, alive = heartbeat.read() or {}, heartbeat.alive()
     found["daemon"] = {
@@ -111,28 +111,28 @@ def listen(config: Config, found: dict[str, Any]) -> None:
     if outage is not None and outage not in found["degraded"]:
         found["degraded"].append(outage)
     pulses = facts.get("tenants", {}) if alive else {}
-    for one in found["tenants"]:
-        one.update(told(pulses.get(one["name"], {})))
+    for tenant in found["tenants"]:
+        tenant.update(told(pulses.get(tenant["name"], {})))
 
 
-async def _ask(config: Config, database: Database, found: dict[str, Any], only: str | None) -> None:
+async def _query_tenants(config: Config, database: Database, facts: dict[str, Any], only: str | None) -> None:
     async with database.connection() as connection:
-        found["database"]["server_version"] = await overview.server_version(connection)
-    known = await tenants.names(database)
-    if only is not None and only not in known:
-        raise UserError(f"There is no tenant {only!r}. There are: {', '.join(known) or 'none'}.")
-    for name, tenant in known.items():
+        facts["database"]["server_version"] = await overview.server_version(connection)
+    ids = await tenants.names(database)
+    if only is not None and only not in ids:
+        raise UserError(f"There is no tenant {only!r}. There are: {', '.join(ids) or 'none'}.")
+    for name, tenant in ids.items():
         if only not in (None, name):
             continue
         async with database.transaction(tenant) as connection:
             counts = await overview.counts(connection, tenant)
             problems = await attention.problems(connection, tenant)
             halts = await attention.halts(connection, tenant)
-            asked = await approvals.listed(connection, tenant, [State.PENDING])
-        found["attention"] += [
-            {"tenant": name, **one} for one in _listed(name, counts.conflicts, problems, halts, asked)
+            requests = await approvals.listed(connection, tenant, [State.PENDING])
+        facts["attention"] += [
+            {"tenant": name, **need} for need in _list_needs(name, counts.conflicts, problems, halts, requests)
         ]
-        found["tenants"].append(
+        facts["tenants"].append(
             {
                 "name": name,
                 "id": str(tenant),
@@ -143,33 +143,35 @@ async def _ask(config: Config, database: Database, found: dict[str, Any], only: 
                 "problems": counts.problems,
                 "halts": counts.halts,
                 "seq": counts.seq,
-                "trash": _trash(config.mirror / name),
+                "trash": _trash_size(config.mirror / name),
             }
         )
 
 
-def _listed(
-    tenant: str, conflicts: int, problems: list[Problem], halts: list[Halt], asked: list[Stored]
+def _list_needs(
+    tenant: str, conflicts: int, problems: list[Problem], halts: list[Halt], requests: list[Stored]
 ) -> Iterable[dict[str, str]]:
-    """What needs a person, with what they do about it."""
+    """Pending decisions and problems with their remedies."""
     for halt in halts:
-        decide = f"mirrord resume {halt.id} --tenant {tenant} --apply | --discard"
-        yield _need("halt", str(halt.id), halt.sentence, f"`{decide}`; `mirrord halts` says what each does")
+        command = f"mirrord resume {halt.id} --tenant {tenant} --apply | --discard"
+        yield _need_facts("halt", str(halt.id), halt.sentence, f"`{command}`; `mirrord halts` says what each does")
     if conflicts:
         sentence = "1 conflict is open." if conflicts == 1 else f"{conflicts} conflicts are open."
-        yield _need("conflict", "", sentence, f"`mirrord conflicts --tenant {tenant}`")
-    for one in asked[:MOST]:
-        yield _need("approval", str(one.id), str(one.preview["summary"]), "Decide with `mirrord approvals`.")
+        yield _need_facts("conflict", "", sentence, f"`mirrord conflicts --tenant {tenant}`")
+    for request in requests[:MOST]:
+        yield _need_facts(
+            "approval", str(request.id), str(request.preview["summary"]), "Decide with `mirrord approvals`."
+        )
     for problem in problems[:MOST]:
-        yield _need("problem", problem.path, problem.sentence, REMEDIES.get(problem.code, ""))
+        yield _need_facts("problem", problem.path, problem.sentence, REMEDIES.get(problem.code, ""))
 
 
-def _need(kind: str, path: str, sentence: str, remedy: str) -> dict[str, str]:
+def _need_facts(kind: str, path: str, sentence: str, remedy: str) -> dict[str, str]:
     return {"kind": kind, "path": path, "sentence": sentence, "remedy": remedy}
 
 
-def _trash(root: Path) -> dict[str, int] | None:
-    """{files, bytes} in the trash of a tree; None: there is no tree here, or it cannot be read."""
+def _trash_size(root: Path) -> dict[str, int] | None:
+    """{files, bytes} in the trash of a tree; None: there is no tree, or it cannot be read."""
     try:
         tree = Tree(root)
     except (MirrordError, OSError):

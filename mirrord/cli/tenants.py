@@ -1,4 +1,4 @@
-"""`mirrord init` and `mirrord tenant`: tenants, and tokens for their agents."""
+"""`mirrord init` and `mirrord tenant`: manage tenants, and tokens for their agents."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ _TOKENS = {"token": "mirrord.cli.tokens:token", "revoke": "mirrord.cli.tokens:re
 @configured
 @click.argument("name")
 def init(config: Config, name: str) -> None:
-    """Make the tenant NAME and the directory of its tree."""
+    """Create the tenant NAME and the directory of its tree."""
 
     async def work() -> Path:
         async with app.opened(config) as database:
@@ -30,14 +30,14 @@ def init(config: Config, name: str) -> None:
 
 @click.group(cls=Group, elsewhere=_TOKENS)
 def tenant() -> None:
-    """Tenants: add, list; tokens for their agents."""
+    """Manage tenants and tokens for their agents."""
 
 
 @tenant.command("add")
 @configured
 @click.argument("name")
 def add_tenant(config: Config, name: str) -> None:
-    """Make the tenant NAME."""
+    """Add the tenant NAME."""
 
     async def work() -> None:
         async with app.opened(config) as database:
@@ -50,11 +50,11 @@ def add_tenant(config: Config, name: str) -> None:
 @tenant.command("list")
 @configured
 def list_tenants(config: Config) -> None:
-    """Every tenant with its id."""
+    """List the tenants with their ids."""
 
     async def work() -> dict[str, Any]:
         async with app.opened(config) as database:
             return dict(await tenants.names(database))
 
-    for name, found in run(work()).items():
-        click.echo(f"{name}\t{found}")
+    for name, tenant_id in run(work()).items():
+        click.echo(f"{name}\t{tenant_id}")

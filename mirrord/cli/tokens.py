@@ -1,4 +1,4 @@
-"""`mirrord tenant token` and `revoke`: what agents show to be let in."""
+"""`mirrord tenant token` and `revoke`: access tokens for agents."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -13,26 +13,29 @@ from mirrord.errors import UserError
 from mirrord.mirror import tokens
 from mirrord.mirror.keys import Keyring, signing_key
 
-_SPAN = re.compile("([1-9][0-9]{0,4})([dh])")
-_ID = re.compile("[0-9a-f]{16}")
+_SPAN_PATTERN = re.compile("([1-9][0-9]{0,4})([dh])")
+_ID_PATTERN = re.compile("[0-9a-f]{16}")
 
 
 @click.command()
 @configured
 @click.argument("name")
 @click.option("--scope", type=click.Choice(["read", "write"]), default="write", show_default=True)
-@click.option("--actor", default="agent", show_default=True, help="Who acts with it, as history and events name them.")
-@click.option("--expires", default="90d", show_default=True, help="After days (90d) or hours (12h); `never`.")
+@click.option("--actor", default="agent", show_default=True, help="Name of the agent in history and events.")
+@click.option("--expires", default="90d", show_default=True, help="Lifetime in days (90d) or hours (12h), or `never`.")
 def token(config: Config, name: str, scope: str, actor: str, expires: str) -> None:
-    """Print a token that lets an agent work on the tenant NAME."""
-    until = _until(expires)
-    tenant, tenant_id = run(_tenant(config, name))
-    private = signing_key(config.data, Keyring(config.mirror), config.signing)
-    text, found = tokens.issue(
-        private, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
+    """Create and print a token for an agent of the tenant NAME."""
+    until = _parse_expiry(expires)
+    tenant, tenant_id = run(_find_tenant(config, name))
+    private_key = signing_key(config.data, Keyring(config.mirror), config.signing)
+    text, token_id = tokens.issue(
+        private_key, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
     )
-    when = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "for ever"
-    click.echo(f"Token {found} of {tenant}, scope {scope}, {when}. `mirrord tenant revoke {found}` ends it.", err=True)
+    validity = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
+    click.echo(
+        f"Token {token_id} of {tenant}, scope {scope}, {validity}. `mirrord tenant revoke {token_id}` ends it.",
+        err=True,
+    )
     click.echo(text)
 
 
@@ -40,22 +43,22 @@ def token(config: Config, name: str, scope: str, actor: str, expires: str) -> No
 @configured
 @click.argument("revoked", metavar="ID")
 def revoke(config: Config, revoked: str) -> None:
-    """Let the token, or all tokens of the key, called ID count no longer."""
-    if not _ID.fullmatch(revoked):
+    """Revoke the token ID, or all tokens of the key ID."""
+    if not _ID_PATTERN.fullmatch(revoked):
         raise UserError(f"{revoked!r} is not the id of a token or key: those have 16 hex digits.")
     Keyring(config.mirror).revoke(revoked)
-    click.echo(f"{revoked} counts no longer, at once.")
+    click.echo(f"{revoked} is revoked, at once.")
 
 
-async def _tenant(config: Config, name: str) -> tuple[str, TenantId]:
+async def _find_tenant(config: Config, name: str) -> tuple[str, TenantId]:
     async with app.opened(config) as database:
         return await the_tenant(database, config, name)
 
 
-def _until(text: str) -> datetime | None:
+def _parse_expiry(text: str) -> datetime | None:
     if text == "never":
         return None
-    if not (found := _SPAN.fullmatch(text)):
+    if not (match := _SPAN_PATTERN.fullmatch(text)):
         raise UserError(f"--expires is {text!r}; write for instance 90d, 12h or never.")
-    amount, unit = int(found[1]), found[2]
+    amount, unit = int(match[1]), match[2]
     return datetime.now(UTC) + (timedelta(days=amount) if unit == "d" else timedelta(hours=amount))

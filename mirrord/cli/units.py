@@ -1,4 +1,4 @@
-"""PURE: the units of systemd, as text. Those in `systemd/` are these, for the standard places."""
+"""PURE: the texts of the systemd units. `systemd/` contains them for the standard directories."""
 
 from dataclasses import dataclass
 
@@ -6,15 +6,15 @@ NAME = "mirrord"
 SERVICE, CHECK, TIMER = f"{NAME}.service", f"{NAME}-check.service", f"{NAME}-check.timer"
 BACKUP, BACKUP_TIMER = f"{NAME}-backup.service", f"{NAME}-backup.timer"
 KEPT = 14  # backups of each tenant
-_HOMES = ("/home/", "/root/", "/run/user/")
+_HOME_PREFIXES = ("/home/", "/root/", "/run/user/")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """
-    An installation. is_system: of the machine, under a user of its own; else of the person who installs it.
+    An installation. is_system: for the machine, under a user of its own; otherwise for the installing person.
 
-    program: the words that start mirrord. mirror, data, backup: directories, as paths; None: below the state directory.
+    program: the command of mirrord in words. mirror, data, backup: directories; None: below the state directory.
     """
 
     is_system: bool
@@ -25,38 +25,40 @@ class Layout:
 
 
 def units(layout: Layout) -> dict[str, str]:
-    """Every unit of an installation: its name and its text."""
+    """The texts of all units of an installation, by name."""
     target = "multi-user.target" if layout.is_system else "default.target"
-    command = " ".join(_quoted(word, command=True) for word in layout.program)
-    parts = {"command": command, "target": target, "places": _places(layout), "kept": KEPT}
-    parts["backup"] = _quoted(layout.backup, command=True) if layout.backup else "%S/mirrord/backup"
-    written = {name: [layout.backup] if name == BACKUP and layout.backup else [] for name in _UNITS}
-    return {name: text.format(**parts, sandbox=_sandbox(layout, written[name])) for name, text in _UNITS.items()}
+    command = " ".join(_quote(word, command=True) for word in layout.program)
+    parts = {"command": command, "target": target, "places": _place_settings(layout), "kept": KEPT}
+    parts["backup"] = _quote(layout.backup, command=True) if layout.backup else "%S/mirrord/backup"
+    writable = {name: [layout.backup] if name == BACKUP and layout.backup else [] for name in _UNITS}
+    return {
+        name: text.format(**parts, sandbox=_sandbox_settings(layout, writable[name])) for name, text in _UNITS.items()
+    }
 
 
-def _places(layout: Layout) -> str:
-    data = _quoted(f"MIRRORD_DATA={layout.data}") if layout.data else "MIRRORD_DATA=%S/mirrord"
-    mirror = _quoted(f"MIRROR_DIR={layout.mirror}") if layout.mirror else "MIRROR_DIR=%S/mirrord/mirror"
+def _place_settings(layout: Layout) -> str:
+    data = _quote(f"MIRRORD_DATA={layout.data}") if layout.data else "MIRRORD_DATA=%S/mirrord"
+    mirror = _quote(f"MIRROR_DIR={layout.mirror}") if layout.mirror else "MIRROR_DIR=%S/mirrord/mirror"
     user = _USER if layout.is_system else ""
     return f"{user}{_DIRECTORIES}Environment={data}\nEnvironment={mirror}\n"
 
 
-def _sandbox(layout: Layout, written: list[str]) -> str:
+def _sandbox_settings(layout: Layout, writable: list[str]) -> str:
     """
-    A manager of a person's own may make no namespaces of mounts; the filters of calls work there, too.
+    The settings of the sandbox. User services cannot use mount namespaces; only system-call filters apply to them.
 
-    written: directories that a unit writes besides those of all.
+    written: additional directories that the unit writes.
     """
     if not layout.is_system:
         return _FILTERS
-    elsewhere = [path for path in (layout.mirror, layout.data, *written) if path is not None]
-    homes = "read-only" if any(path.startswith(_HOMES) for path in (*elsewhere, *layout.program)) else "yes"
-    writable = "".join(f"ReadWritePaths={_quoted(path)}\n" for path in elsewhere)
-    return f"{_NAMESPACES}ProtectHome={homes}\n{writable}{_FILTERS}"
+    directories = [path for path in (layout.mirror, layout.data, *writable) if path is not None]
+    homes = "read-only" if any(path.startswith(_HOME_PREFIXES) for path in (*directories, *layout.program)) else "yes"
+    writable_lines = "".join(f"ReadWritePaths={_quote(path)}\n" for path in directories)
+    return f"{_NAMESPACES}ProtectHome={homes}\n{writable_lines}{_FILTERS}"
 
 
-def _quoted(word: str, *, command: bool = False) -> str:
-    """As one word of a unit; in a command `$` has a meaning of its own."""
+def _quote(word: str, *, command: bool = False) -> str:
+    """*word* quoted as one word of a unit; in a command `$` is escaped too."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     escaped = escaped.replace("$", "$$") if command else escaped
     return f'"{escaped}"' if escaped != word or set(word) & set(" \t';") else word
@@ -114,11 +116,11 @@ Nice=10
 {sandbox}"""
 
 
-def _nightly(what: str, at: str) -> str:
-    """A timer. at: HH:MM; it comes within the hour after, and at the next start if the machine was off."""
+def _nightly_timer(task: str, at: str) -> str:
+    """A nightly timer. at: HH:MM; it fires within the hour after, or at the next start if the machine was off."""
     return f"""\
 [Unit]
-Description=mirrord: {what}, every night
+Description=mirrord: {task}, every night
 
 [Timer]
 OnCalendar=*-*-* {at}
@@ -150,9 +152,9 @@ IOSchedulingClass=idle
 _UNITS = {
     SERVICE: _SERVICE,
     CHECK: _CHECK,
-    TIMER: _nightly("compares every file with its row", "03:30"),
+    TIMER: _nightly_timer("compares every file with its row", "03:30"),
     BACKUP: _BACKUP,
-    BACKUP_TIMER: _nightly("keeps every tenant with its history", "01:30"),
+    BACKUP_TIMER: _nightly_timer("keeps every tenant with its history", "01:30"),
 }
 
 _USER = """\

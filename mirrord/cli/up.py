@@ -22,13 +22,15 @@ from mirrord.telemetry.supervisor import supervisor_of
 
 @click.command()
 @configured
-@click.option("--tenant", "tenants", multiple=True, help="Mirror only these; made if new. Default: all there are.")
+@click.option("--tenant", "tenants", multiple=True, help="Mirror only these tenants, created if new; default: all.")
 @click.option(
-    "--fill", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Copied into an empty tree."
+    "--fill",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Copy this directory into an empty tree.",
 )
-@click.option("--plain", is_flag=True, help="No live view; log lines on standard error, as under a service manager.")
+@click.option("--plain", is_flag=True, help="Write log lines to standard error instead of the live view.")
 @click.option("--console", "port", type=click.IntRange(0, 65535), help="Serve the console on this port of loopback.")
-@click.option("--no-console", is_flag=True, help="No console. Default: one where there is a live view.")
+@click.option("--no-console", is_flag=True, help="Serve no console; default: serve one with the live view.")
 def up(config: Config, fill: Path | None, plain: bool, port: int | None, no_console: bool) -> None:
     """Run the daemon in the foreground until Ctrl-C."""
     console = config.console
@@ -41,51 +43,51 @@ def up(config: Config, fill: Path | None, plain: bool, port: int | None, no_cons
 
 def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
     """Run until SIGINT or SIGTERM. Raises MirrordError if it cannot start."""
-    log_to(*_logs(config, plain=plain))
+    log_to(*_log_files(config, plain=plain))
     if plain:
-        faulthandler.enable()  # a service manager's watchdog sends SIGABRT: where it stood is worth knowing
+        faulthandler.enable()  # the watchdog of a service manager sends SIGABRT: print a traceback then
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(Daemon(config), fill, plain=plain))
+        runner.run(_run_daemon(Daemon(config), fill, plain=plain))
 
 
-def _logs(config: Config, *, plain: bool) -> list[Path | None]:
-    """A service manager keeps what is on standard error, and may name a directory besides."""
+def _log_files(config: Config, *, plain: bool) -> list[Path | None]:
+    """Destinations of the log; None: standard error. A service manager can name a directory too."""
     if not plain:
         return [config.data / "mirrord.log"]
-    named = os.environ.get("LOGS_DIRECTORY")
-    return [None, Path(named) / "mirrord.log"] if named else [None]
+    directory = os.environ.get("LOGS_DIRECTORY")
+    return [None, Path(directory) / "mirrord.log"] if directory else [None]
 
 
-def _console_of(daemon: Daemon, beside: list["asyncio.Future[None]"], *, plain: bool) -> Callable[[], str]:
-    """Begin to serve the console, if it is wanted; what a person is told of it."""
-    wanted = daemon.config.console.serve
-    if wanted is False or (wanted is None and plain):
+def _start_console(daemon: Daemon, tasks: list["asyncio.Future[None]"], *, plain: bool) -> Callable[[], str]:
+    """Start to serve the console if requested; returns the callback for its line in the live view."""
+    setting = daemon.config.console.serve
+    if setting is False or (setting is None and plain):
         return str
-    from mirrord.cli.beside import Beside  # noqa: PLC0415  (an HTTP server and templates, for those who want them)
+    from mirrord.cli.beside import Beside  # noqa: PLC0415  (an HTTP server and templates, only on request)
 
     console = Beside(daemon, plain=plain)
-    beside.append(asyncio.ensure_future(console.serve()))
+    tasks.append(asyncio.ensure_future(console.serve()))
     return console.line
 
 
-async def _serve(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
+async def _run_daemon(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, daemon.stop.set)
-    beside: list[asyncio.Future[None]] = []
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_number, daemon.stop.set)
+    tasks: list[asyncio.Future[None]] = []
     if (supervisor := supervisor_of()) is not None:
-        beside.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
+        tasks.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
     if daemon.config.metrics is not None:
-        from mirrord.cli.exposed import expose  # noqa: PLC0415  (an HTTP server, for those who want one)
+        from mirrord.cli.exposed import expose  # noqa: PLC0415  (an HTTP server, only on request)
 
-        beside.append(asyncio.ensure_future(expose(daemon, daemon.config.metrics)))
-    line = _console_of(daemon, beside, plain=plain)
+        tasks.append(asyncio.ensure_future(expose(daemon, daemon.config.metrics)))
+    line = _start_console(daemon, tasks, plain=plain)
     if not plain:
         from mirrord.cli.view import show  # noqa: PLC0415  (rich is for people: a twentieth of a service's start)
 
-        beside.append(asyncio.ensure_future(show(daemon, line)))
+        tasks.append(asyncio.ensure_future(show(daemon, line)))
     try:
         await daemon.run(fill)
     finally:
         daemon.stop.set()
-        await asyncio.gather(*beside)
+        await asyncio.gather(*tasks)

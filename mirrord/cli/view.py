@@ -18,7 +18,7 @@ REFRESH = 0.25  # seconds
 
 
 async def show(daemon: Daemon, line: Callable[[], str]) -> None:
-    """Keep the view up to date until the daemon stops. line: what is to be told of the console now."""
+    """Keep the view up to date until the daemon stops. line: returns the current line about the console."""
     console = Console(stderr=True)
     with Live(console=console, refresh_per_second=4, transient=False) as live:
         while not daemon.stop.is_set():
@@ -28,8 +28,8 @@ async def show(daemon: Daemon, line: Callable[[], str]) -> None:
 
 
 def view(daemon: Daemon, width: int, console: str = "") -> RenderableType:
-    """What the terminal shows now."""
-    parts: list[RenderableType] = [board(_found(daemon), width=width, most=MOST_TENANTS, lately=False)]
+    """The current view."""
+    parts: list[RenderableType] = [board(_board_facts(daemon), width=width, most=MOST_TENANTS, lately=False)]
     if daemon.ready.is_set():
         parts.append(_advice(daemon))
     if console:
@@ -38,8 +38,8 @@ def view(daemon: Daemon, width: int, console: str = "") -> RenderableType:
     return Group(*parts)
 
 
-def _found(daemon: Daemon) -> dict[str, Any]:
-    """What `mirrord status` gathers, without asking the database."""
+def _board_facts(daemon: Daemon) -> dict[str, Any]:
+    """The facts of `mirrord status`, without the database."""
     facts = daemon.facts()
     return {
         "daemon": {"pid": facts["pid"], "alive": True, "ready": facts["ready"], "since": moment(facts["since"])},
@@ -48,20 +48,20 @@ def _found(daemon: Daemon) -> dict[str, Any]:
             "server_version": None,
             "outage": daemon.degraded.get("postgres"),
         },
-        "tenants": [_line(name, pulse) for name, pulse in facts["tenants"].items()],
-        "attention": [need for name, pulse in facts["tenants"].items() for need in _needs(name, pulse)],
+        "tenants": [_tenant_facts(name, pulse) for name, pulse in facts["tenants"].items()],
+        "attention": [need for name, pulse in facts["tenants"].items() for need in _needs_of(name, pulse)],
         "degraded": facts["degraded"],
     }
 
 
-def _line(name: str, pulse: dict[str, Any]) -> dict[str, Any]:
-    """What only the database knows is None."""
+def _tenant_facts(name: str, pulse: dict[str, Any]) -> dict[str, Any]:
+    """The facts about a tenant; None: known only to the database."""
     unknown = dict.fromkeys(("pages", "attachments", "records", "trash", "conflicts"))
     counts = {**unknown, "problems": len(pulse["problems"]), "halts": int(pulse["halted"])}
     return {"name": name, **counts, **told(pulse)}
 
 
-def _needs(name: str, pulse: dict[str, Any]) -> Iterator[dict[str, str]]:
+def _needs_of(name: str, pulse: dict[str, Any]) -> Iterator[dict[str, str]]:
     if pulse["halted"]:
         sentence = "Deletions wait for your decision."
         yield {"tenant": name, "kind": "halt", "path": "", "sentence": sentence, "remedy": "`mirrord halts`"}
@@ -73,18 +73,18 @@ def _advice(daemon: Daemon) -> Text:
     """The exact commands to try next."""
     name = next(iter(daemon.worked))
     program = Path(sys.argv[0])
-    me = str(program if not program.is_absolute() else _relative(program))
+    command = str(program if not program.is_absolute() else _relative(program))
     tree = _relative(daemon.config.mirror / name)
-    where = "" if daemon.config.mirror == Path("data/mirror").absolute() else f" --mirror '{daemon.config.mirror}'"
-    where += "" if daemon.config.data == Path("data").absolute() else f" --data '{daemon.config.data}'"
-    where += f" --tenant {name}" if len(daemon.worked) > 1 else ""
+    options = "" if daemon.config.mirror == Path("data/mirror").absolute() else f" --mirror '{daemon.config.mirror}'"
+    options += "" if daemon.config.data == Path("data").absolute() else f" --data '{daemon.config.data}'"
+    options += f" --tenant {name}" if len(daemon.worked) > 1 else ""
     return Text(
         "\nTry, in another terminal:\n"
         f"  echo 'Hello from a file.' >> '{tree}/Welcome.md'\n"
-        f"  {me} psql{where} -c \"SELECT name, version, right(markdown, 40) FROM page WHERE name = 'Welcome'\"\n"
-        f"  {me} psql{where} -c \"UPDATE page SET title = 'Hello from a row' WHERE name = 'Welcome'\"\n"
+        f"  {command} psql{options} -c \"SELECT name, version, right(markdown, 40) FROM page WHERE name = 'Welcome'\"\n"
+        f"  {command} psql{options} -c \"UPDATE page SET title = 'Hello from a row' WHERE name = 'Welcome'\"\n"
         f"  head -5 '{tree}/Welcome.md'\n"
-        f"  {me} status{where.split(' --tenant')[0]}",
+        f"  {command} status{options.split(' --tenant')[0]}",
         style="dim",
     )
 

@@ -1,4 +1,4 @@
-"""Who is let in, to which tenant: a token's holder, or whoever an operator trusts on this machine."""
+"""Admission of clients to a tenant: by a token, or by an operator's trust in this machine."""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from mirrord.mirror import marker
 from mirrord.mirror.tree import Tree
 
 OTHER_TENANT = "Cannot access pages in another tenant"
-_SLUG = re.compile("[a-z0-9][a-z0-9-]{0,62}")
+_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One tenant that has a tree here."""
+    """A tenant with a tree on this machine."""
 
     name: str
     id: TenantId
@@ -26,7 +26,7 @@ class Tenant:
 
 
 def the_token(config: Config) -> str | None:
-    """The token this process was given, None if it was given none. Raises UserError for a file that cannot be read."""
+    """The token of this process, or None. Raises UserError if the token file cannot be read."""
     if config.agents.token is not None:
         return config.agents.token.strip()
     if config.agents.token_file is None:
@@ -38,26 +38,28 @@ def the_token(config: Config) -> str | None:
 
 
 def tenant_of(config: Config, grant: Grant) -> Tenant:
-    """The tenant a token is for. Raises Refused if the configuration or the tree says another."""
-    named = config.tenants
-    if not _SLUG.fullmatch(grant.tenant) or (named and not {grant.tenant, str(grant.tenant_id)} & set(named)):
+    """The tenant of a token. Raises Refused if the configuration or the tree names another."""
+    configured = config.tenants
+    if not _NAME_PATTERN.fullmatch(grant.tenant) or (
+        configured and not {grant.tenant, str(grant.tenant_id)} & set(configured)
+    ):
         raise Refused(OTHER_TENANT)
     root = config.mirror / grant.tenant
-    found = _marked(root)
-    if found is not None and found.id != grant.tenant_id:
+    tenant_here = _tenant_at(root)
+    if tenant_here is not None and tenant_here.id != grant.tenant_id:
         raise Refused(OTHER_TENANT)
     return Tenant(grant.tenant, grant.tenant_id, root)
 
 
 def the_tenant(config: Config) -> Tenant:
-    """The tenant that is named, or the only one. Raises UserError where that is none or a choice."""
-    found = list(_tenants(config.mirror))
+    """The configured tenant, or the only one. Raises UserError if there is none, or more than one."""
+    tenants = list(_find_tenants(config.mirror))
     if config.tenants:
-        wanted = set(config.tenants)
-        found = [tenant for tenant in found if {tenant.name, str(tenant.id)} & wanted]
-    if len(found) == 1:
-        return found[0]
-    if found:
+        references = set(config.tenants)
+        tenants = [tenant for tenant in tenants if {tenant.name, str(tenant.id)} & references]
+    if len(tenants) == 1:
+        return tenants[0]
+    if tenants:
         raise UserError("There are several tenants; name one in TENANT_ID.")
     raise UserError(
         f"There is no such tenant in {config.mirror} yet. Start `mirrord up` once, and check MIRROR_DIR and TENANT_ID."
@@ -72,24 +74,26 @@ def opened(config: Config, tenant: Tenant) -> Tree:
         raise Unavailable(f"The tree {tenant.root} cannot be opened: {reason_of(error)}") from error
 
 
-def _tenants(mirror: Path) -> Iterator[Tenant]:
+def _find_tenants(mirror: Path) -> Iterator[Tenant]:
     try:
         roots = sorted(mirror.iterdir())
     except OSError as error:
         raise UserError(f"The directory {mirror} cannot be read: {reason_of(error)}") from error
-    yield from (found for root in roots if _SLUG.fullmatch(root.name) and (found := _marked(root)) is not None)
+    yield from (
+        tenant for root in roots if _NAME_PATTERN.fullmatch(root.name) and (tenant := _tenant_at(root)) is not None
+    )
 
 
-def _marked(root: Path) -> Tenant | None:
-    """The tenant whose mirror *root* is; None if it is none's, or nobody can tell."""
+def _tenant_at(root: Path) -> Tenant | None:
+    """The tenant of the mirror *root*; None: it has no readable marker."""
     try:
         tree = Tree(root)
     except (Unavailable, OSError):
         return None
     try:
-        found = marker.read(tree)
+        mark = marker.read(tree)
     except (Damaged, Refused, OSError):
         return None
     finally:
         tree.close()
-    return Tenant(root.name, found.tenant_id, root) if found is not None else None
+    return Tenant(root.name, mark.tenant_id, root) if mark is not None else None

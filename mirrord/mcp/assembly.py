@@ -1,4 +1,4 @@
-"""Wiring: the server with all its tools, for the callers of one tenant."""
+"""Wiring of the server with its tools for the callers of one tenant."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Answers to lines that are no message of the protocol, as JSON-RPC 2.0 §5.1 wants them. Pure."""
+"""Answers to lines that are not protocol messages, by JSON-RPC 2.0 §5.1. Pure."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 Id = str | int | None
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
-_DEEP = "The message is nested too deeply, or holds a number or text that JSON does not allow."
+_TOO_DEEP = "The message is nested too deeply, or holds a number or text that JSON does not allow."
 _SURROGATE = "The message holds half a character (a lone surrogate, such as a cut emoji). Send whole characters."
 _BATCH = "A line holds one message; batches are not a part of this protocol."
 _NO_REQUEST = (
@@ -18,38 +18,38 @@ _NO_REQUEST = (
 
 
 def answer_to(line: str) -> bytes | None:
-    """The error that answers *line*; None: nobody waits for an answer to it, as to an empty line or a notification."""
+    """The error that answers *line*; None: no answer is expected, as for an empty line or a notification."""
     if not line.strip():
         return None
     try:
         message = json.loads(line)
     except RecursionError:
-        return _error(INVALID_REQUEST, _DEEP, _id_in(line))
+        return _encode_error(INVALID_REQUEST, _TOO_DEEP, _id_in(line))
     except ValueError as error:
-        return _error(PARSE_ERROR, f"The line is not JSON: {error}.", _id_in(line))
+        return _encode_error(PARSE_ERROR, f"The line is not JSON: {error}.", _id_in(line))
     if isinstance(message, list):
-        return _error(INVALID_REQUEST, _BATCH, None)
+        return _encode_error(INVALID_REQUEST, _BATCH, None)
     if not isinstance(message, dict):
-        return _error(INVALID_REQUEST, _NO_REQUEST, None)
+        return _encode_error(INVALID_REQUEST, _NO_REQUEST, None)
     return _answer_to_object(message)
 
 
 def _answer_to_object(message: dict[str, Any]) -> bytes | None:
     if "method" not in message and ("result" in message or "error" in message):
-        return None  # the answer to a question of ours
+        return None  # the answer to a request of the server
     is_request = message.get("jsonrpc") == "2.0" and isinstance(message.get("method"), str)
     if is_request and "id" not in message:
         return None  # a notification
     if not (is_request and _is_id(message["id"])):
-        return _error(INVALID_REQUEST, _NO_REQUEST, message.get("id"))
+        return _encode_error(INVALID_REQUEST, _NO_REQUEST, message.get("id"))
     if _has_surrogate(message):
-        return _error(INVALID_PARAMS, _SURROGATE, message["id"])
+        return _encode_error(INVALID_PARAMS, _SURROGATE, message["id"])
     if not isinstance(message.get("params", {}), dict):
-        return _error(INVALID_PARAMS, '"params" has to be an object.', message["id"])
-    return _error(INVALID_REQUEST, _DEEP, message["id"])
+        return _encode_error(INVALID_PARAMS, '"params" has to be an object.', message["id"])
+    return _encode_error(INVALID_REQUEST, _TOO_DEEP, message["id"])
 
 
-def _error(code: int, sentence: str, request_id: Any) -> bytes:
+def _encode_error(code: int, sentence: str, request_id: Any) -> bytes:
     request_id = request_id if _is_id(request_id) and not _has_surrogate(request_id) else None
     answer = {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": sentence}}
     return json.dumps(answer, ensure_ascii=True).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Who calls: what they may do, and the session that remembers what they were shown."""
+"""Callers: their rights, and the memory of the texts they have been shown."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from mirrord.mcp.lanes import Lane, Lanes
 
 T = TypeVar("T")
 
-MAX_SESSIONS_PER_TOKEN = 1_000  # whose memories are kept; a session that is older reads its pages once more
+MAX_SESSIONS_PER_TOKEN = 1_000  # with a memory; older sessions have to read their pages again
 
 _SESSION_HEADER = "mcp-session-id"  # of Streamable HTTP up to 2025-11-25
 _session_id: ContextVar[str | None] = ContextVar("session_id", default=None)
@@ -28,7 +28,7 @@ _NEW_TOKEN = "Ask an operator for a token, which `mirrord tenant token NAME` mak
 
 
 async def note_session(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Middleware: remember of which HTTP session a message is; the protocol of 2026 and stdio have none."""
+    """Middleware: note the HTTP session of a message; the protocol of 2026 and stdio have none."""
     headers = getattr(ctx.request, "headers", {})
     _session_id.set(headers.get(_SESSION_HEADER))
     return await call_next(ctx)
@@ -36,11 +36,11 @@ async def note_session(ctx: ServerRequestContext[Any, Any], call_next: CallNext)
 
 class Caller:
     """
-    One client: on stdio the connection's, over HTTP whoever shows the same token.
+    One client: on stdio the connection, over HTTP all holders of one token.
 
-    still_holds: raises Refused once the token expired or was revoked.
-    by_session: each HTTP session has a memory of its own of what it was shown. Where the protocol has no sessions, a
-    write of a whole page needs the digest of a text that was shown to this token.
+    still_holds: raises Refused if the token has expired or been revoked.
+    by_session: each HTTP session has its own memory of shown texts. If the protocol has no sessions, a write of a whole
+    page needs the digest of a text shown to this token.
     """
 
     def __init__(
@@ -62,22 +62,22 @@ class Caller:
         self._lanes = Lanes()
 
     def check(self) -> None:
-        """Raises Failed once the token counts no longer."""
+        """Raise Failed if the token is no longer valid."""
         try:
             self._still_holds()
         except MirrordError as error:
             raise Failed("TOKEN_REFUSED", "no_session", str(error), _NEW_TOKEN) from error
 
     async def perform(self, work: Callable[[], T], lane: Lane | None) -> T:
-        """Do blocking *work* off the event loop; lane: beside what; None: beside whatever else is asked for."""
+        """Do blocking *work* off the event loop. lane: limits concurrent work; None: no limit."""
         if (memory := self._memory()) is not None:
-            work = partial(_remembered, memory, work)
+            work = partial(_with_memory, memory, work)
         if lane is None:
             return await anyio.to_thread.run_sync(work)
         return await self._lanes.perform(work, lane)
 
     def _memory(self) -> Memory | None:
-        """Of whoever calls now; None: that of the session, which is the connection's on stdio."""
+        """The memory of the current HTTP session; None: use that of the command session (stdio)."""
         if not self._by_session:
             return None
         name = _session_id.get()
@@ -90,44 +90,44 @@ class Caller:
         return memory
 
     def close(self) -> None:
-        """Give the session's files back, once nothing works on them."""
+        """Close the session's files after the work on them has ended."""
         self._lanes.close()
         self.session.close()
 
 
-def _remembered(memory: Memory, work: Callable[[], T]) -> T:
+def _with_memory(memory: Memory, work: Callable[[], T]) -> T:
     with remembering(memory):
         return work()
 
 
 class Callers:
-    """Everybody this process serves."""
+    """All callers of this process."""
 
     def __init__(self, local: Caller | None = None) -> None:
-        """*local*: who calls where no token comes with the call, as on stdio; None: nobody may."""
+        """*local*: caller of requests without a token, as on stdio; None: such requests are refused."""
         self._local = local
         self._by_token: dict[str, Caller] = {}
 
     def admit(self, token: str, make: Callable[[], Caller]) -> None:
-        """Let calls with the token of this id count; *make* is asked the first time."""
+        """Admit the token of this id; *make* creates its caller the first time."""
         if token not in self._by_token:
             self._by_token[token] = make()
 
     def current(self) -> Caller:
-        """Who makes the call that is being served. Raises Failed if they may not."""
-        shown = get_access_token()
-        caller = self._local if shown is None else self._by_token.get(shown.client_id)
+        """The caller of the current request. Raises Failed if it is not admitted."""
+        access = get_access_token()
+        caller = self._local if access is None else self._by_token.get(access.client_id)
         if caller is None:
             raise Failed("TOKEN_REFUSED", "no_session", "This server needs a token.", _NEW_TOKEN)
         caller.check()
         return caller
 
     def anybody(self) -> Caller | None:
-        """Someone to look at the tree for all; None before anybody came."""
+        """Any caller, for reads of the tree on behalf of all; None: there is none yet."""
         return self._local or next(iter(self._by_token.values()), None)
 
     def may_hear(self) -> bool:
-        """Whether clients may be told of changes: on stdio as long as the token counts; over HTTP streams end then."""
+        """Whether clients may be notified: on stdio while the token is valid; over HTTP its streams end with it."""
         try:
             if self._local is not None:
                 self._local.check()
@@ -136,6 +136,6 @@ class Callers:
         return True
 
     def close(self) -> None:
-        """Give every session's files back."""
+        """Close the files of every session."""
         for caller in [*self._by_token.values(), *([self._local] if self._local else [])]:
             caller.close()

@@ -16,19 +16,19 @@ from mirrord.mcp.tool import Tool, Wire
 
 
 async def perform(
-    callers: Callers, tool: Tool[Any], given: Mapping[str, Any], context: Context[None, Any] | None = None
+    callers: Callers, tool: Tool[Any], values: Mapping[str, Any], context: Context[None, Any] | None = None
 ) -> CallToolResult | InputRequiredResult:
-    """Do what *tool* does for whoever calls; whatever goes wrong becomes a reply. context: by which to ask a person."""
+    """Call *tool* for the current caller; every failure becomes a reply. context: used to ask a person."""
     try:
         with contained(tool.name):
-            done = await _performed(callers.current(), tool, given, context)
-            return done if isinstance(done, InputRequiredResult) else replies.success(done)
+            reply = await _call_tool(callers.current(), tool, values, context)
+            return reply if isinstance(reply, InputRequiredResult) else replies.success(reply)
     except Failed as failed:
         return replies.failure(failed)
 
 
-async def _performed(
-    caller: Caller, tool: Tool[Any], given: Mapping[str, Any], context: Context[None, Any] | None
+async def _call_tool(
+    caller: Caller, tool: Tool[Any], values: Mapping[str, Any], context: Context[None, Any] | None
 ) -> Wire | InputRequiredResult:
     caller.gate.count(writes=tool.writes)
     if tool.writes and not caller.may_write:
@@ -41,35 +41,37 @@ async def _performed(
     if not tool.is_open(caller.gate.levels[tool.name]):
         sentence = f"An operator decided that {tool.name} is not for agents."
         raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
-    arguments = parsed(tool.arguments, tool.name, given)
+    arguments = parsed(tool.arguments, tool.name, values)
     if tool.run is not None:
         return await caller.perform(partial(tool.run, caller.session, arguments), tool.lane)
     for_command = arguments.for_command()
-    consent = await _consent(caller, tool, for_command, context)
+    consent = await _ask_consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
         return consent
-    return await caller.perform(partial(_run, caller, tool, for_command, consent, progress.told_to(context)), tool.lane)
+    return await caller.perform(
+        partial(_run_command, caller, tool, for_command, consent, progress.told_to(context)), tool.lane
+    )
 
 
-async def _consent(
+async def _ask_consent(
     caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], context: Context[None, Any] | None
 ) -> Mapping[str, str] | InputRequiredResult | None:
-    """What a person who approves in the client was shown; None: nobody did. Or what the client has to ask first."""
+    """The digests shown to a person who approved in the client; None: no approval. Or the question to ask first."""
     if context is None or not caller.gate.elicits:
         return None
-    from mirrord.commands.run import question  # noqa: PLC0415  (all commands: loaded by the first that changes)
-    from mirrord.mcp import consents  # noqa: PLC0415  (only where an operator allows it)
+    from mirrord.commands.run import question  # noqa: PLC0415  (all commands: loaded by the first change)
+    from mirrord.mcp import consents  # noqa: PLC0415  (only if an operator allows it)
 
     if not consents.can_ask(context):
         return None
     preview = await caller.perform(partial(question, caller.session, caller.gate, tool.name, arguments), tool.lane)
-    asked = await consents.ask(context, preview) if preview is not None else None
-    if isinstance(asked, InputRequiredResult):
-        return asked
-    return preview.bases if preview is not None and asked else None
+    approval = await consents.ask(context, preview) if preview is not None else None
+    if isinstance(approval, InputRequiredResult):
+        return approval
+    return preview.bases if preview is not None and approval else None
 
 
-def _run(
+def _run_command(
     caller: Caller,
     tool: Tool[Any],
     arguments: Mapping[str, Any],

@@ -1,4 +1,4 @@
-"""`mirrord mcp config`: what clients want to be told, ready to paste."""
+"""`mirrord mcp config`: settings of clients, ready to paste."""
 
 import json
 from collections.abc import Sequence
@@ -11,55 +11,57 @@ from mirrord.mcp.tools import named
 from mirrord.mirror.process import program
 
 NAME = "mirrord"
-_PLACES = {
+_SETTINGS_PLACES = {
     "claude-code": ".mcp.json in the project",
     "claude-desktop": "claude_desktop_config.json (Settings, Developer, Edit Config)",
     "cursor": ".cursor/mcp.json in the project, or ~/.cursor/mcp.json",
     "vscode": ".vscode/mcp.json in the project",
     "codex": "~/.codex/config.toml",
 }
-_HTTP_PLACES = {client: place for client, place in _PLACES.items() if client != "claude-desktop"}
+_HTTP_SETTINGS_PLACES = {client: place for client, place in _SETTINGS_PLACES.items() if client != "claude-desktop"}
 _TOKEN = "(what `mirrord tenant token {tenant}` prints)"
 
 
 def settings(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
     """
-    The settings of one client, or of all where none is named, each under a line that says where it belongs.
+    The settings of one client, or of all if *client* is None, each below a line that names its place.
 
-    file: the configuration that was read. tools: sets of tools to be named; without, the configuration says which.
-    Raises UserError for a client or a set that is not known.
+    file: the configuration file in use. tools: sets of tools for the command line; default: the configured sets.
+    Raises UserError for an unknown client or set.
     """
-    if client is not None and client not in _PLACES:
-        raise UserError(f"There is no client {client!r}; there are {', '.join(_PLACES)}.")
-    chosen = [client] if client is not None else list(_PLACES)
+    if client is not None and client not in _SETTINGS_PLACES:
+        raise UserError(f"There is no client {client!r}; there are {', '.join(_SETTINGS_PLACES)}.")
+    clients = [client] if client is not None else list(_SETTINGS_PLACES)
     command = [*program(), "mcp", *(["--tools", ",".join(named(tools))] if tools else [])]
-    environment = _environment(config, the_tenant(config), file)
-    texts = [_text(one, command, environment) for one in chosen]
+    environment = _environment_of(config, the_tenant(config), file)
+    texts = [_stdio_text(name, command, environment) for name in clients]
     if client is not None:
         return texts[0]
-    return "\n\n".join(f"# {one}: {_PLACES[one]}\n{text}" for one, text in zip(chosen, texts, strict=True))
+    return "\n\n".join(f"# {name}: {_SETTINGS_PLACES[name]}\n{text}" for name, text in zip(clients, texts, strict=True))
 
 
 def settings_over_http(config: Config, client: str | None, address: str) -> str:
     """
-    As settings(), for clients that reach a server over HTTP with a token. address: its URL, or HOST:PORT.
+    As settings(), for clients that connect to a server over HTTP with a token. address: its URL, or HOST:PORT.
 
-    Raises UserError for a client that is not known, or cannot show a token.
+    Raises UserError for a client that is unknown, or cannot send a token.
     """
-    if client is not None and client not in _HTTP_PLACES:
+    if client is not None and client not in _HTTP_SETTINGS_PLACES:
         raise UserError(
-            f"{client} cannot show a token over HTTP; {', '.join(_HTTP_PLACES)} can."
-            if client in _PLACES
-            else f"There is no client {client!r}; over HTTP there are {', '.join(_HTTP_PLACES)}."
+            f"{client} cannot show a token over HTTP; {', '.join(_HTTP_SETTINGS_PLACES)} can."
+            if client in _SETTINGS_PLACES
+            else f"There is no client {client!r}; over HTTP there are {', '.join(_HTTP_SETTINGS_PLACES)}."
         )
     url, token = url_of(address), _TOKEN.format(tenant=the_tenant(config).name)
     if client is not None:
         return _http_text(client, url, token)
-    return "\n\n".join(f"# {one}: {place}\n{_http_text(one, url, token)}" for one, place in _HTTP_PLACES.items())
+    return "\n\n".join(
+        f"# {name}: {place}\n{_http_text(name, url, token)}" for name, place in _HTTP_SETTINGS_PLACES.items()
+    )
 
 
 def url_of(address: str) -> str:
-    """The URL at which clients reach the server of *address*."""
+    """The URL of the server at *address*."""
     url = address if "://" in address else f"http://{address}"
     return url if "/" in url.partition("://")[2] else f"{url}/mcp"
 
@@ -73,10 +75,10 @@ def _http_text(client: str, url: str, token: str) -> str:
         ]
         return "\n".join(lines)
     server: dict[str, object] = {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
-    return _json(client, server if client == "cursor" else {"type": "http", **server})
+    return _to_json(client, server if client == "cursor" else {"type": "http", **server})
 
 
-def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str, str]:
+def _environment_of(config: Config, tenant: Tenant, file: Path | None) -> dict[str, str]:
     environment = {"MIRROR_DIR": str(config.mirror), "MIRRORD_DATA": str(config.data), "TENANT_ID": tenant.name}
     if file is not None:
         environment["MIRRORD_CONFIG"] = str(file.absolute())
@@ -87,21 +89,21 @@ def _environment(config: Config, tenant: Tenant, file: Path | None) -> dict[str,
     return environment
 
 
-def _text(client: str, command: list[str], environment: dict[str, str]) -> str:
+def _stdio_text(client: str, command: list[str], environment: dict[str, str]) -> str:
     if client == "codex":
-        return _toml(command, environment)
+        return _to_toml(command, environment)
     server: dict[str, object] = {"command": command[0], "args": command[1:], "env": environment}
     if client in ("claude-code", "vscode"):
         server = {"type": "stdio", **server}
-    return _json(client, server)
+    return _to_json(client, server)
 
 
-def _json(client: str, server: dict[str, object]) -> str:
+def _to_json(client: str, server: dict[str, object]) -> str:
     return json.dumps({"servers" if client == "vscode" else "mcpServers": {NAME: server}}, indent=2, ensure_ascii=False)
 
 
-def _toml(command: list[str], environment: dict[str, str]) -> str:
-    """JSON's strings and arrays of strings are TOML's too."""
+def _to_toml(command: list[str], environment: dict[str, str]) -> str:
+    """The settings as TOML; strings and arrays of strings have the same form in JSON."""
     lines = [
         f"[mcp_servers.{NAME}]",
         f"command = {json.dumps(command[0])}",

@@ -1,4 +1,4 @@
-"""Asking the person who sits at the client, where an operator allows that and the client can ask."""
+"""Ask the person at the client for approval, if an operator allows it and the client supports it."""
 
 from typing import Any
 
@@ -17,24 +17,24 @@ from mirrord.domain.approval import Preview
 from mirrord.domain.entry import digest_of
 
 _KEY = "approve"
-_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}  # to accept says it all
-_MODERN = "2026-07-28"  # since then a call is answered with the question, and made again with the answer
-_LONGEST = 3_000  # characters
+_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}  # accepting is the whole answer
+_TWO_STEP_VERSION = "2026-07-28"  # from this version on a call returns the question, and is repeated with the answer
+_MAX_MESSAGE_CHARACTERS = 3_000  # characters
 
 
 def can_ask(context: Context[None, Any]) -> bool:
-    """Whether the client says that it can show a form; before there were other ways, it said no more than that."""
+    """Whether the client declares support for forms; early versions declare only elicitation as such."""
     declared = context.client_capabilities.elicitation if context.client_capabilities is not None else None
     return declared is not None and (declared.form is not None or declared.url is None)
 
 
 async def ask(context: Context[None, Any], preview: Preview) -> bool | InputRequiredResult:
     """
-    Whether the person approves; False: they do not say, so that it has to be decided elsewhere.
+    Whether the person approves; False: no decision, which then has to be made elsewhere.
 
-    What is to go back to the client first, where it asks between two calls. Raises Failed, REJECTED, if they decline.
+    Returns the question if the client asks between two calls. Raises Failed, REJECTED, if the person declines.
     """
-    answer = await _answer(context, preview)
+    answer = await _ask_client(context, preview)
     if isinstance(answer, InputRequiredResult):
         return answer
     if answer == "decline":
@@ -43,18 +43,20 @@ async def ask(context: Context[None, Any], preview: Preview) -> bool | InputRequ
     return answer == "accept"
 
 
-async def _answer(context: Context[None, Any], preview: Preview) -> str | InputRequiredResult:
-    message = "\n".join((preview.summary, *preview.lines, "", "Approve this?"))[:_LONGEST]
+async def _ask_client(context: Context[None, Any], preview: Preview) -> str | InputRequiredResult:
+    message = "\n".join((preview.summary, *preview.lines, "", "Approve this?"))[:_MAX_MESSAGE_CHARACTERS]
     version = context.protocol_version
-    if version is None or not is_version_at_least(version, _MODERN):
+    if version is None or not is_version_at_least(version, _TWO_STEP_VERSION):
         try:
-            answered: ElicitResult = await context.session.elicit_form(message, _SCHEMA, context.request_id)
-        except MCPError:  # it cannot after all
+            result: ElicitResult = await context.session.elicit_form(message, _SCHEMA, context.request_id)
+        except MCPError:  # the client does not support it after all
             return "cancel"
-        return answered.action
+        return result.action
     state = digest_of(repr(sorted(preview.bases.items())).encode()).hex()
-    given = (context.input_responses or {}).get(_KEY)
-    if isinstance(given, ElicitResult) and context.request_state == state:  # else they saw something else
-        return given.action
+    response = (context.input_responses or {}).get(_KEY)
+    if (
+        isinstance(response, ElicitResult) and context.request_state == state
+    ):  # otherwise the person saw another preview
+        return response.action
     request = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=_SCHEMA))
     return InputRequiredResult(input_requests={_KEY: request}, request_state=state)

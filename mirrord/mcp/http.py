@@ -1,4 +1,4 @@
-"""The server over HTTP: a token with every request, loopback unless told otherwise, Host and Origin checked."""
+"""The server over HTTP: a token with every request, loopback by default, Host and Origin checked."""
 
 import uvicorn
 from mcp.server.auth.provider import AccessToken
@@ -16,18 +16,18 @@ from mirrord.mcp.streams import MAX_REQUEST_BYTES, Streams
 from mirrord.mirror import tokens
 from mirrord.mirror.keys import Keyring
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Verifier:
-    """Lets in who shows a token of the tenant (the SDK's TokenVerifier)."""
+    """Admits holders of a token of the tenant (the SDK's TokenVerifier)."""
 
     def __init__(self, config: Config, tenant: Tenant, callers: Callers) -> None:
         self._config, self._tenant, self._callers = config, tenant, callers
         self._keyring = Keyring(config.mirror)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """None refuses: the client learns no more than that."""
+        """The token's access, or None to refuse it without a reason."""
         try:
             grant = tokens.verify(self._keyring, token)
         except Refused:
@@ -39,12 +39,12 @@ class Verifier:
         return AccessToken(token=token, client_id=grant.token, scopes=scopes, subject=grant.actor.name)
 
     async def holds(self, token: str) -> bool:
-        """Whether *token* counts now."""
+        """Whether *token* is valid now."""
         return await self.verify_token(token) is not None
 
 
 def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
-    """Serve until told to end. address: HOST:PORT; names: further names by which clients may reach it."""
+    """Serve until a signal ends the process. address: HOST:PORT. names: additional host names for clients."""
     host, port = parsed(address)
     callers = Callers()
     tenant = the_tenant(config)
@@ -59,7 +59,7 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
 def app_of(
     config: Config, tenant: Tenant, callers: Callers, url: str, security: TransportSecuritySettings | None = None
 ) -> Streams:
-    """The application of *tenant* for clients that show tokens. url: its own, as the SDK wants an issuer's to be."""
+    """The application of *tenant* for clients with tokens. url: its own URL, which the SDK needs as an issuer."""
     auth = AuthSettings(issuer_url=AnyHttpUrl(url), resource_server_url=None, required_scopes=["read"])
     verifier = Verifier(config, tenant, callers)
     server = assembled(tenant, callers, config.agents.tools, auth=auth, verifier=verifier)
@@ -68,13 +68,13 @@ def app_of(
 
 
 def security(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:
-    """Which Host and Origin headers are answered: of loopback, of *host* and of *names*, on any port."""
-    known = dict.fromkeys((*_LOOPBACK, host, *names))
+    """The accepted Host and Origin headers: of loopback, *host* and *names*, on any port."""
+    hosts = dict.fromkeys((*_LOOPBACK_HOSTS, host, *names))
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        allowed_hosts=[*known, *(f"{one}:*" for one in known)],
+        allowed_hosts=[*hosts, *(f"{name}:*" for name in hosts)],
         allowed_origins=[
-            f"{scheme}://{one}{port}" for one in known for scheme in ("http", "https") for port in ("", ":*")
+            f"{scheme}://{name}{port}" for name in hosts for scheme in ("http", "https") for port in ("", ":*")
         ],
     )
 

@@ -1,4 +1,4 @@
-"""What one caller asked for: reads beside each other, searches a few at a time, writes one after the other."""
+"""Concurrency of one caller's work: parallel reads, a few searches at a time, serial writes."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,14 +11,14 @@ import anyio
 T = TypeVar("T")
 
 MAX_READS = 8
-MAX_SEARCHES = 2  # at once: they share one process that searches
+MAX_SEARCHES = 2  # at once: they share one search process
 
 
 class Lane(StrEnum):
-    """Where something is done."""
+    """A class of work with its own limit of concurrency."""
 
     READ = "read"
-    SEARCH = "search"  # looks at the whole tree, and must not keep short reads waiting
+    SEARCH = "search"  # reads the whole tree, and must not delay short reads
     WRITE = "write"
 
 
@@ -26,38 +26,38 @@ _WIDTHS = {Lane.READ: MAX_READS, Lane.SEARCH: MAX_SEARCHES, Lane.WRITE: 1}
 
 
 class Lanes:
-    """Threads for blocking work. Writes are done in the order in which they come, and what comes later sees them."""
+    """Threads for blocking work. Writes run in the order of arrival, and later work sees their effect."""
 
     def __init__(self) -> None:
         self._threads = {lane: ThreadPoolExecutor(width, lane.value) for lane, width in _WIDTHS.items()}
         self._last_write: Future[object] | None = None
 
     async def perform(self, work: Callable[[], T], lane: Lane) -> T:
-        """Do *work* off the event loop. Cancelled, what has not begun is dropped, and what has is waited for."""
+        """Do *work* off the event loop. A cancellation drops work that has not started, and waits for work that has."""
         if lane is Lane.WRITE:
-            working = self._threads[lane].submit(work)
-            self._last_write = working  # type: ignore[assignment]  # only waited for
+            future = self._threads[lane].submit(work)
+            self._last_write = future  # type: ignore[assignment]  # only waited for
         else:
             if self._last_write is not None and not self._last_write.done():
-                await _ended(self._last_write)
-            working = self._threads[lane].submit(work)
+                await _wait_for(self._last_write)
+            future = self._threads[lane].submit(work)
         try:
-            await _ended(working)
+            await _wait_for(future)
         except anyio.get_cancelled_exc_class():
-            if not working.cancel():
+            if not future.cancel():
                 with anyio.CancelScope(shield=True):
-                    await _ended(working)
+                    await _wait_for(future)
             raise
-        return working.result()
+        return future.result()
 
     def close(self) -> None:
-        """Wait for all that was begun."""
+        """Wait for all work that has started."""
         for threads in self._threads.values():
             threads.shutdown()
 
 
-async def _ended(working: "Future[T]") -> None:
-    """Neither anyio's thread nor run_in_executor(): what they do besides takes as long as a short command."""
+async def _wait_for(future: "Future[T]") -> None:
+    """Wait for *working*. anyio's threads and run_in_executor() have an overhead as long as a short command."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    working.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
     await ended.wait()

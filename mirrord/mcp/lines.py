@@ -1,8 +1,8 @@
 """
-The protocol on stdin and stdout: a message a line.
+The protocol on stdin and stdout: one message a line.
 
-The SDK's own transport hands each line read, each line written and each flush to a thread and back. Pipes and sockets
-tell when they can be read, and take a short line at once.
+The SDK's own transport passes each read line, each written line and each flush through a thread. Pipes and sockets
+signal that they are readable, and accept a short line at once.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from pydantic import ValidationError
 
 from mirrord.mcp.bad_lines import answer_to
 
-_PIECE = 1 << 16  # bytes read at once
-_AT_ONCE = select.PIPE_BUF  # bytes that whatever is ready to be written to takes without waiting
+_READ_BYTES = 1 << 16  # bytes read at once
+_ATOMIC_BYTES = select.PIPE_BUF  # bytes that a writable descriptor accepts without blocking
 
 
 class _Stream:
-    """What both have in common. Whoever opened the descriptors closes them."""
+    """Common base of both streams. The opener of the descriptors closes them."""
 
     async def aclose(self) -> None:
         pass
@@ -43,24 +43,24 @@ class _Stream:
 
 class Incoming(_Stream):
     """
-    Messages from a descriptor; an exception stands for a line that is none, and was answered.
+    Messages from a descriptor; an exception stands for an invalid line, which has been answered.
 
-    The loop goes on watching the descriptor between two messages, and reads at once: asking it anew for each takes as
-    long as reading one does. What is not taken yet stays with the sender.
+    The event loop keeps watching the descriptor between two messages and reads at once: registering it again for each
+    message takes as long as reading one. Unread data stays with the sender.
     """
 
     def __init__(self, descriptor: int, answer: Callable[[bytes], Awaitable[None]]) -> None:
-        """*answer*: sends the answer to a line that is no message."""
+        """*answer*: sends the answer to an invalid line."""
         self._descriptor = descriptor
         self._answer = answer
         self._lines: list[bytes] = []  # the next one last
-        self._rest = bytearray()
+        self._partial_line = bytearray()
         self._ended = False
         self._is_watched = False
-        self._news: asyncio.Future[None] | None = None  # of somebody who waits for lines
+        self._wake_up: asyncio.Future[None] | None = None  # of a pending receive()
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next one. Raises EndOfStream after the last."""
+        """The next message. Raises EndOfStream after the last."""
         while not self._lines:
             if self._ended:
                 raise anyio.EndOfStream
@@ -70,7 +70,7 @@ class Incoming(_Stream):
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as error:
             if (answer := answer_to(line)) is not None:
-                with suppress(anyio.BrokenResourceError):  # nobody reads any more; the next answer says so
+                with suppress(anyio.BrokenResourceError):  # the reader is gone; the next answer reports it
                     await self._answer(answer)
             return error
 
@@ -84,51 +84,51 @@ class Incoming(_Stream):
             raise StopAsyncIteration from None
 
     async def aclose(self) -> None:
-        """Watch no longer."""
-        self._look_away()
+        """Stop watching the descriptor."""
+        self._stop_watching()
 
     async def _wait(self) -> None:
-        """Until more was read, or there is no more."""
+        """Wait for more lines or the end of the stream."""
         loop = asyncio.get_running_loop()
         if not self._is_watched:
             try:
-                loop.add_reader(self._descriptor, self._arrived)
+                loop.add_reader(self._descriptor, self._on_readable)
             except PermissionError:  # a regular file, which is always ready
                 await anyio.lowlevel.checkpoint()
                 self._read()
                 return
             self._is_watched = True
-        self._news = loop.create_future()
-        await self._news
+        self._wake_up = loop.create_future()
+        await self._wake_up
 
-    def _arrived(self) -> None:
+    def _on_readable(self) -> None:
         if self._lines:
-            self._look_away()
+            self._stop_watching()
             return
         self._read()
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        if self._wake_up is not None and not self._wake_up.done():
+            self._wake_up.set_result(None)
 
-    def _look_away(self) -> None:
+    def _stop_watching(self) -> None:
         if self._is_watched:
             asyncio.get_running_loop().remove_reader(self._descriptor)
             self._is_watched = False
 
     def _read(self) -> None:
         try:
-            piece = os.read(self._descriptor, _PIECE)
-        except BlockingIOError:  # somebody who shares it was quicker
+            piece = os.read(self._descriptor, _READ_BYTES)
+        except BlockingIOError:  # another reader of the descriptor was faster
             return
-        except ConnectionResetError:  # a socket's other end went without having read all that we said
+        except ConnectionResetError:  # the peer closed its socket without reading all answers
             piece = b""
-        whole, newline, rest = piece.rpartition(b"\n")
-        if newline or (self._rest and not piece):
-            self._lines = [*reversed((bytes(self._rest) + whole).split(b"\n"))]
-            self._rest.clear()
-        self._rest += rest
+        complete, newline, tail = piece.rpartition(b"\n")
+        if newline or (self._partial_line and not piece):
+            self._lines = [*reversed((bytes(self._partial_line) + complete).split(b"\n"))]
+            self._partial_line.clear()
+        self._partial_line += tail
         if not piece:
             self._ended = True
-            self._look_away()
+            self._stop_watching()
 
 
 class Outgoing(_Stream):
@@ -136,48 +136,48 @@ class Outgoing(_Stream):
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._turn = anyio.Lock(fast_acquire=True)  # free, it is taken without a turn of the loop
+        self._turn = anyio.Lock(fast_acquire=True)  # if free, it is taken without a turn of the loop
         self._ready = select.poll()
         self._ready.register(descriptor, select.POLLOUT)
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write one. Raises BrokenResourceError if nobody reads any more."""
+        """Write a message. Raises BrokenResourceError if the reader is gone."""
         await self.send_line(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
     async def send_line(self, line: bytes) -> None:
-        """The same for what is a line already."""
+        """Write an encoded line. Raises BrokenResourceError if the reader is gone."""
         try:
             async with self._turn:
-                rest = memoryview(line)
-                while rest and len(line) - len(rest) < _PIECE and self._ready.poll(0):
-                    rest = rest[os.write(self._descriptor, rest[:_AT_ONCE]) :]
-                if rest:  # nobody reads for now, or it is long
-                    await anyio.to_thread.run_sync(self._write, rest)
+                remaining = memoryview(line)
+                while remaining and len(line) - len(remaining) < _READ_BYTES and self._ready.poll(0):
+                    remaining = remaining[os.write(self._descriptor, remaining[:_ATOMIC_BYTES]) :]
+                if remaining:  # the reader is not ready, or the line is long
+                    await anyio.to_thread.run_sync(self._write, remaining)
         except BrokenPipeError:
             raise anyio.BrokenResourceError from None
 
-    def _write(self, rest: memoryview) -> None:
-        while rest:
-            self._ready.poll()  # some clients hand over what does not wait by itself
-            rest = rest[os.write(self._descriptor, rest) :]
+    def _write(self, remaining: memoryview) -> None:
+        while remaining:
+            self._ready.poll()  # some clients pass non-blocking descriptors
+            remaining = remaining[os.write(self._descriptor, remaining) :]
 
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[Incoming, Outgoing]]:
     """
-    stdin and stdout for the protocol alone, for the length of a `with`.
+    Reserve stdin and stdout for the protocol during a `with`.
 
-    Whatever else reads stdin meanwhile finds its end; what is printed goes to stderr.
+    Other reads of stdin find its end meanwhile; other output to stdout goes to stderr.
     """
-    ours = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 3) for one in (0, 1)]
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    os.dup2(nothing, 0)
+    copies = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3) for number in (0, 1)]
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(null, 0)
     os.dup2(2, 1)
-    os.close(nothing)
+    os.close(null)
     try:
-        outgoing = Outgoing(ours[1])
-        yield Incoming(ours[0], outgoing.send_line), outgoing
+        outgoing = Outgoing(copies[1])
+        yield Incoming(copies[0], outgoing.send_line), outgoing
     finally:
-        for number, descriptor in enumerate(ours):
+        for number, descriptor in enumerate(copies):
             os.dup2(descriptor, number)
             os.close(descriptor)

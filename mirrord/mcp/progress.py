@@ -1,4 +1,4 @@
-"""Telling a client how far a call is, where it asked for that."""
+"""Progress notices to clients that request them."""
 
 import time
 from concurrent.futures import CancelledError
@@ -12,27 +12,27 @@ from mcp.server.mcpserver import Context
 
 from mirrord.domain.progress import Progress, unobserved
 
-_PAUSE = 0.1  # seconds between two notices: a client shows a bar
+_NOTICE_SECONDS = 0.1  # seconds between two notices: a client shows a bar
 
 
 def told_to(context: Context[None, Any] | None) -> Progress:
-    """What hears of the progress of a call, in a thread that `Caller.perform` started, and tells its client."""
-    return unobserved if context is None else _Teller(context)  # the SDK tells only who sent a token
+    """An observer of a call's progress, in a thread of `Caller.perform`, that notifies the client."""
+    return unobserved if context is None else _Notifier(context)  # the SDK notifies only clients that sent a token
 
 
-class _Teller:
-    """Each notice tells of more than the one before, as the protocol wants it."""
+class _Notifier:
+    """Sends notices with increasing progress, as the protocol requires."""
 
     def __init__(self, context: Context[None, Any]) -> None:
         self._context = context
         self._loop = anyio.lowlevel.current_token()
-        self._done = -1
-        self._told = -_PAUSE  # by the monotonic clock
+        self._last_done = -1
+        self._notified_at = -_NOTICE_SECONDS  # by the monotonic clock
 
     def __call__(self, done: int, of: int, /) -> None:
         now = time.monotonic()
-        if done <= self._done or (now - self._told < _PAUSE and done < of):
+        if done <= self._last_done or (now - self._notified_at < _NOTICE_SECONDS and done < of):
             return
-        self._done, self._told = done, now
-        with suppress(CancelledError, anyio.RunFinishedError):  # nobody waits any more, but what was begun is finished
+        self._last_done, self._notified_at = done, now
+        with suppress(CancelledError, anyio.RunFinishedError):  # no client waits any more, but the work is finished
             anyio.from_thread.run(self._context.report_progress, done, of, token=self._loop)

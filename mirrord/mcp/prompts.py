@@ -41,7 +41,7 @@ def review_page(path: PagePath) -> str:
 
 
 def register(server: MCPServer[None]) -> None:
-    """Let clients offer them."""
+    """Register all prompts."""
     for prompt, title in (
         (answer_from_pages, "Answer from the pages"),
         (file_notes, "File notes"),

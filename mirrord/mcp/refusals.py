@@ -1,4 +1,4 @@
-"""What is refused where no tool answers, in the protocol's form: an error with a code, and what to do next."""
+"""Refusals outside of tools as protocol errors: with a code and an instruction."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,11 +13,11 @@ from mirrord.errors import MirrordError
 from mirrord.mcp import replies
 from mirrord.mcp.callers import Callers
 
-BUSY = -32010  # of the codes that the protocol leaves to servers
+BUSY = -32010  # in the range that the protocol leaves to servers
 TOKEN_REFUSED = -32011
 
-_UNCOUNTED = ("ping", "tools/call")  # a call of a tool counts by what that does
-_HANDSHAKE = ("initialize", "server/discover")
+_UNCOUNTED_METHODS = ("ping", "tools/call")  # a tool call is counted by its kind
+_HANDSHAKE_METHODS = ("initialize", "server/discover")
 _CODES: Mapping[str, int] = MappingProxyType(
     {
         "busy": BUSY,
@@ -30,32 +30,32 @@ _CODES: Mapping[str, int] = MappingProxyType(
 
 
 def protocol_error(error: MirrordError) -> MCPError:
-    """*error* as the protocol tells it; `data` is what a tool would answer."""
+    """*error* as a protocol error; its `data` is the failure of a tool."""
     failed = failed_by(error)
     code = _CODES.get(failed.kind, INTERNAL_ERROR)
     return MCPError(code, f"{failed} {failed.instruction}", data=replies.told(failed))
 
 
 class Refusals:
-    """Middleware: counts what is asked for, and gives refusals their form."""
+    """Middleware: counts requests, and converts refusals to protocol errors."""
 
     def __init__(self, callers: Callers) -> None:
         self._callers = callers
 
     async def explain(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Let a request through if its caller may ask for more."""
+        """Pass a request on unless its caller has reached a limit."""
         try:
-            if ctx.request_id is not None and ctx.method not in _UNCOUNTED:
-                self._count(ctx.method)
+            if ctx.request_id is not None and ctx.method not in _UNCOUNTED_METHODS:
+                self._count_request(ctx.method)
             return await call_next(ctx)
         except MirrordError as error:
             raise protocol_error(error) from error
 
-    def _count(self, method: str) -> None:
+    def _count_request(self, method: str) -> None:
         try:
             gate = self._callers.current().gate
         except Failed:
-            if method in _HANDSHAKE:  # who is refused is told so by what it asks for next
+            if method in _HANDSHAKE_METHODS:  # a refused client learns it from its next request
                 return
             raise
         gate.count(writes=False)

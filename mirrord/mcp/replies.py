@@ -1,4 +1,4 @@
-"""What goes back to the client: the same in both channels, because some show only one."""
+"""Replies to the client: the same content in both channels, because some clients show only one."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,21 +12,21 @@ from mirrord.commands.failure import Failed
 if TYPE_CHECKING:
     from mirrord.commands.run import Pending
 
-_LONGEST = 2_000  # characters of a sentence
+_MAX_SENTENCE_CHARACTERS = 2_000  # characters of a sentence
 
 
 def success(value: Mapping[str, Any]) -> CallToolResult:
-    """The result of a call that did what it should."""
+    """The result of a successful call."""
     return _reply(value, is_error=False)
 
 
 def failure(failed: Failed) -> CallToolResult:
-    """The result of a call that did nothing."""
+    """The result of a failed call, which changed nothing."""
     return _reply({"success": False, **told(failed)}, is_error=True)
 
 
 def waiting(pending: "Pending") -> dict[str, Any]:
-    """What a call gets that a person decides about."""
+    """The result of a call that waits for a person's decision."""
     preview = pending.preview
     return {
         "status": "pending_approval",
@@ -39,15 +39,15 @@ def waiting(pending: "Pending") -> dict[str, Any]:
 
 
 def told(failed: Failed) -> dict[str, object]:
-    """What a client is told of a failure."""
+    """A failure as the client receives it."""
     facts = {to_camel(key): value for key, value in failed.facts.items()}
-    said = {"error": _short(str(failed)), "instruction": _short(failed.instruction)}
-    return {"code": failed.code, "error_type": failed.kind, **said, **facts}
+    sentences = {"error": _cut(str(failed)), "instruction": _cut(failed.instruction)}
+    return {"code": failed.code, "error_type": failed.kind, **sentences, **facts}
 
 
-def _short(text: str) -> str:
-    """What was sent is repeated in many sentences, and may have any length."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _cut(text: str) -> str:
+    """*text*, cut to _MAX_SENTENCE_CHARACTERS: sentences repeat arguments of any length."""
+    return text if len(text) <= _MAX_SENTENCE_CHARACTERS else f"{text[:_MAX_SENTENCE_CHARACTERS]}…"
 
 
 def _reply(value: Mapping[str, Any], *, is_error: bool) -> CallToolResult:

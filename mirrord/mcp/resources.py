@@ -1,4 +1,4 @@
-"""Pages as resources: a template for every page, its completion, and lists of all that there are."""
+"""Pages as resources: a template for every page, its completion, and lists of all pages."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,28 +28,28 @@ from mirrord.mcp.refusals import protocol_error
 from mirrord.mirror.layout import directory_of
 
 MARKDOWN = "text/markdown"
-SHOWN = 100  # resources in one list: some clients load no more than one, and some show it to the model
-COMPLETED = 100  # the most the protocol allows
-_QUESTION = "resources"
-_UNKNOWN = ("not_found", "invalid", "forbidden")
+SHOWN = 100  # resources in one list: some clients load only one list, and some show it to the model
+COMPLETED = 100  # the maximum of the protocol
+_CURSOR_QUESTION = "resources"
+_UNKNOWN_KINDS = ("not_found", "invalid", "forbidden")
 
 
 def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = ()) -> None:
-    """Let clients read every page by its URI, and complete paths. tools: names that are completed, too."""
+    """Register the pages by URI, and the completion of paths. tools: names to complete too."""
 
     @server.resource(uris.TEMPLATE, name="page", title="A page", mime_type=MARKDOWN)
     async def page(path: str) -> str:
         """A page's whole text, by its path, such as page:///Projects/Alpha.md."""
-        from mirrord.commands.pages import read_page  # noqa: PLC0415  (as for tools: loaded by who asks)
+        from mirrord.commands.pages import read_page  # noqa: PLC0415  (as for tools: loaded on demand)
 
         try:
             caller = callers.current()
-            shown = await caller.perform(partial(read_page, caller.session, path), Lane.READ)
+            page_read = await caller.perform(partial(read_page, caller.session, path), Lane.READ)
         except MirrordError as error:
             raise _resource_error(failed_by(error)) from error
-        if shown.folder is not None:  # a resource that is not there must not be empty
-            raise ResourceNotFoundError(f"{shown.path} is a folder without a page file.")
-        return shown.content
+        if page_read.folder is not None:  # a missing resource must not look empty
+            raise ResourceNotFoundError(f"{page_read.path} is a folder without a page file.")
+        return page_read.content
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it so
     async def complete(
@@ -58,21 +58,21 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
         _: CompletionContext | None,
     ) -> Completion | None:
         if argument.name == "tool_name":
-            named = [name for name in tools if argument.value.lower() in name]
-            return Completion(values=named, total=len(named), has_more=False)
+            matches = [name for name in tools if argument.value.lower() in name]
+            return Completion(values=matches, total=len(matches), has_more=False)
         if argument.name != "path":
             return None
         try:
             caller = callers.current()
-            found = await caller.perform(partial(_completed, caller.session, argument.value), Lane.READ)
+            paths = await caller.perform(partial(_matching_paths, caller.session, argument.value), Lane.READ)
         except MirrordError as error:
             raise protocol_error(error) from error
-        return Completion(values=found[:COMPLETED], total=len(found), has_more=len(found) > COMPLETED)
+        return Completion(values=paths[:COMPLETED], total=len(paths), has_more=len(paths) > COMPLETED)
 
 
 async def listed(caller: Caller, cursor: str | None) -> ListResourcesResult:
-    """Some of all pages, those of the first two levels before all others."""
-    pages, next_cursor = await caller.perform(partial(_some, caller.session, cursor), Lane.READ)
+    """One part of the list of all pages; the first two levels come first."""
+    pages, next_cursor = await caller.perform(partial(_list_part, caller.session, cursor), Lane.READ)
     resources = [
         Resource(uri=uris.uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN)
         for path, title in pages
@@ -81,37 +81,37 @@ async def listed(caller: Caller, cursor: str | None) -> ListResourcesResult:
 
 
 async def every_name(callers: Callers) -> Digest | None:
-    """What changes whenever a page is made, removed, moved or renamed; None where nobody ever called."""
+    """A digest that changes if a page is created, removed, moved or renamed; None: there is no caller yet."""
     caller = callers.anybody()
-    return await caller.perform(partial(_every_name, caller.session), Lane.READ) if caller is not None else None
+    return await caller.perform(partial(_digest_of_names, caller.session), Lane.READ) if caller is not None else None
 
 
-def _every_name(session: Session) -> Digest:
+def _digest_of_names(session: Session) -> Digest:
     return digest_of("\0".join(sorted(session.catalogue.look().pages)).encode())
 
 
-def _some(session: Session, cursor: str | None) -> tuple[list[tuple[str, str]], str | None]:
-    """Paths and titles, and the cursor behind them; None: these were the last."""
+def _list_part(session: Session, cursor: str | None) -> tuple[list[tuple[str, str]], str | None]:
+    """Paths and titles, and the cursor after them; None: this is the last part."""
     snapshot = session.catalogue.look()
-    paths = sorted(snapshot.pages, key=_from_above)
-    start = start_of(paths, cursor, _QUESTION)
-    shown = paths[start : start + SHOWN]
-    more = start + len(shown) < len(paths)
-    pages = [(path, card.title) for path, card in snapshot.cards(shown).items()]
-    return pages, cursor_of(_QUESTION, shown[-1], start + len(shown)) if more else None
+    paths = sorted(snapshot.pages, key=_top_level_first)
+    start = start_of(paths, cursor, _CURSOR_QUESTION)
+    part = paths[start : start + SHOWN]
+    has_more = start + len(part) < len(paths)
+    pages = [(path, card.title) for path, card in snapshot.cards(part).items()]
+    return pages, cursor_of(_CURSOR_QUESTION, part[-1], start + len(part)) if has_more else None
 
 
-def _from_above(path: str) -> tuple[int, str]:
+def _top_level_first(path: str) -> tuple[int, str]:
     directory = directory_of(path, Kind.PAGE)
     return max(directory.count("/"), 1), directory
 
 
-def _completed(session: Session, typed: str) -> list[str]:
-    """Paths that begin with what was typed, then those that hold it; without case."""
-    wanted, paths = typed.lower(), sorted(session.catalogue.look().pages)
-    begins = [path for path in paths if path.lower().startswith(wanted)]
-    return begins + [path for path in paths if wanted in path.lower() and not path.lower().startswith(wanted)]
+def _matching_paths(session: Session, typed: str) -> list[str]:
+    """Paths that begin with *typed*, then those that contain it; case is ignored."""
+    needle, paths = typed.lower(), sorted(session.catalogue.look().pages)
+    prefixed = [path for path in paths if path.lower().startswith(needle)]
+    return prefixed + [path for path in paths if needle in path.lower() and not path.lower().startswith(needle)]
 
 
 def _resource_error(failed: Failed) -> ResourceNotFoundError | MCPError:
-    return ResourceNotFoundError(str(failed)) if failed.kind in _UNKNOWN else protocol_error(failed)
+    return ResourceNotFoundError(str(failed)) if failed.kind in _UNKNOWN_KINDS else protocol_error(failed)

@@ -1,4 +1,4 @@
-"""Tools of sources as resources: what each takes, and how far whoever asks is trusted with it."""
+"""Tools of sources as resources: their arguments, and the caller's trust level."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def names_in(tools: Mapping[str, Tool[Any]]) -> list[str]:
 
 
 def listed(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
-    """What clients show of them."""
+    """The resources of the tools for sources."""
     return [
         Resource(
             uri=TEMPLATE.format(tool_name=name),
@@ -40,25 +40,27 @@ def listed(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
 
 
 def register(server: MCPServer[None], callers: Callers, tools: Mapping[str, Tool[Any]]) -> None:
-    """Let clients read about each of those of *tools* that is for sources; nothing if there are none."""
-    known = {name: tools[name] for name in names_in(tools)}
-    if not known:
+    """Register a resource for the tools for sources among *tools*, if there are any."""
+    source_tools = {name: tools[name] for name in names_in(tools)}
+    if not source_tools:
         return
 
     @server.resource(TEMPLATE, name="source tool", title="A tool for sources", mime_type=JSON)
     async def tool(tool_name: str) -> str:
         """What a tool for sources takes, and its trust level, such as qualcoder://sources/tools/list_sources."""
-        found = known.get(tool_name)
-        if found is None:
-            meant = nearest(tool_name, known)
-            raise ResourceNotFoundError(f"Unknown tool: {tool_name}" + (f". Did you mean {meant}?" if meant else ""))
+        source_tool = source_tools.get(tool_name)
+        if source_tool is None:
+            suggestion = nearest(tool_name, source_tools)
+            raise ResourceNotFoundError(
+                f"Unknown tool: {tool_name}" + (f". Did you mean {suggestion}?" if suggestion else "")
+            )
         level = callers.current().gate.levels[tool_name]
-        shown = found.listed(level)
+        entry = source_tool.listed(level)
         return orjson.dumps(
             {
-                "name": shown.name,
-                "description": shown.description,
-                "inputSchema": shown.input_schema,
+                "name": entry.name,
+                "description": entry.description,
+                "inputSchema": entry.input_schema,
                 "trust_level": level.name,
             }
         ).decode()

@@ -1,4 +1,4 @@
-"""The server: an MCPServer whose tools are ours, and whose pages are resources."""
+"""The server: an MCPServer with mirrord's tools, and pages as resources."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -37,9 +37,9 @@ NAME = "mirrord"
 
 class Server(MCPServer[None]):
     """
-    One server of one tenant.
+    The server of one tenant.
 
-    Its own tools come before those registered on it in the SDK's way.
+    Its own tools come before those registered with the SDK.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Server(MCPServer[None]):
         auth: AuthSettings | None = None,
         verifier: TokenVerifier | None = None,
     ) -> None:
-        """*auth*, *verifier*: who may call over HTTP; None: whoever can reach the transport."""
+        """*auth*, *verifier*: authorisation over HTTP; None: the transport is trusted."""
         self._callers = callers
-        self._own = {tool.name: tool for tool in tools}
+        self._own_tools = {tool.name: tool for tool in tools}
         self._notices = notices
-        with _plain_logs():
+        with _without_rich():
             super().__init__(
                 NAME,
                 title="mirrord",
@@ -69,63 +69,69 @@ class Server(MCPServer[None]):
                 auth=auth,
                 token_verifier=verifier,
             )
-        self._offers_prompts = False
-        resources.register(self, callers, schemas.names_in(self._own))
-        schemas.register(self, callers, self._own)
-        self._serve_what_the_sdk_does_not()
+        self._has_prompts = False
+        resources.register(self, callers, schemas.names_in(self._own_tools))
+        schemas.register(self, callers, self._own_tools)
+        self._add_missing_handlers()
 
     async def list_tools(self) -> list[Listed]:
-        """Those the caller may use, always in the same order."""
+        """The tools that the caller may use, always in the same order."""
         caller = self._callers.current()
         levels = caller.gate.levels
-        shown = [
-            one for one in self._own.values() if (caller.may_write or not one.writes) and one.is_open(levels[one.name])
+        usable = [
+            tool
+            for tool in self._own_tools.values()
+            if (caller.may_write or not tool.writes) and tool.is_open(levels[tool.name])
         ]
-        own = [tool.listed(levels[tool.name]) for tool in shown]
-        return [*own, *await super().list_tools()]
+        listed = [tool.listed(levels[tool.name]) for tool in usable]
+        return [*listed, *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """As the SDK's; failures of our tools are replies that say what to do next."""
-        if tool := self._own.get(name):
+        """As in the SDK; failures of mirrord's tools are replies with an instruction."""
+        if tool := self._own_tools.get(name):
             return await calls.perform(self._callers, tool, arguments, context)
         others = [tool.name for tool in await super().list_tools()]
         if name in others:
             return await super().call_tool(name, arguments, context)
-        meant = nearest(name, [*self._own, *others])
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {meant}?" if meant else ""))
+        suggestion = nearest(name, [*self._own_tools, *others])
+        raise MCPError(
+            INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {suggestion}?" if suggestion else "")
+        )
 
     async def list_prompts(self) -> list[Prompt]:
-        """Ours and those registered in the SDK's way."""
-        self._offer_prompts()
+        """mirrord's prompts and those registered with the SDK."""
+        self._register_prompts()
         return await super().list_prompts()
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """As the SDK's, but that an unknown name is a mistake of the client's, with the nearest name."""
-        known = [prompt.name for prompt in await self.list_prompts()]
-        if name not in known:
-            meant = nearest(name, known)
-            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {meant}?" if meant else ""))
+        """As in the SDK, but an unknown name is an error of the client, with a suggestion."""
+        names = [prompt.name for prompt in await self.list_prompts()]
+        if name not in names:
+            suggestion = nearest(name, names)
+            raise MCPError(
+                INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {suggestion}?" if suggestion else "")
+            )
         try:
             return await super().get_prompt(name, arguments, context)
-        except ValueError as error:  # arguments that lack or do not fit
+        except ValueError as error:  # missing or invalid arguments
             raise MCPError(INVALID_PARAMS, str(error)) from error
 
-    def _offer_prompts(self) -> None:
-        """Registering them takes a hundredth of the start, so that waits until somebody asks."""
-        if not self._offers_prompts:
+    def _register_prompts(self) -> None:
+        """Register the prompts on the first request: this takes a hundredth of the start."""
+        if not self._has_prompts:
             prompts.register(self)
-            self._offers_prompts = True
+            self._has_prompts = True
 
     async def _list_resources(self, _: Any, params: PaginatedRequestParams) -> ListResourcesResult:
-        """The pages, and after the last of them the tools for sources and what was registered in the SDK's way."""
-        found = await resources.listed(self._callers.current(), params.cursor)
-        if found.next_cursor is None:
-            found.resources += [*schemas.listed(self._own), *await super().list_resources()]
-        return found
+        """The pages; after the last one the tools for sources and the resources registered with the SDK."""
+        listing = await resources.listed(self._callers.current(), params.cursor)
+        if listing.next_cursor is None:
+            listing.resources += [*schemas.listed(self._own_tools), *await super().list_resources()]
+        return listing
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends."""
@@ -138,20 +144,20 @@ class Server(MCPServer[None]):
         async with self._notices.served():
             yield
 
-    def _serve_what_the_sdk_does_not(self) -> None:
-        """Cursors and subscriptions: MCPServer has no public way; this is the one the SDK's own examples take."""
-        serve = self._lowlevel_server.add_request_handler
-        serve("resources/list", PaginatedRequestParams, self._list_resources)
-        serve("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
-        serve("resources/unsubscribe", UnsubscribeRequestParams, self._notices.unsubscribe)
+    def _add_missing_handlers(self) -> None:
+        """Handle cursors and subscriptions, as the SDK's examples do: MCPServer has no public API for them."""
+        add_handler = self._lowlevel_server.add_request_handler
+        add_handler("resources/list", PaginatedRequestParams, self._list_resources)
+        add_handler("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
+        add_handler("resources/unsubscribe", UnsubscribeRequestParams, self._notices.unsubscribe)
 
 
 @contextmanager
-def _plain_logs() -> Iterator[None]:
-    """MCPServer loads rich to colour what it logs: a twentieth of the whole start, for colours that no client shows."""
-    unwanted = sys.modules.setdefault("rich.console", None) is None  # type: ignore[arg-type]  # import's own mark
+def _without_rich() -> Iterator[None]:
+    """Hide rich from MCPServer, which colours its log: a twentieth of the start, and no client shows colours."""
+    is_hidden = sys.modules.setdefault("rich.console", None) is None  # type: ignore[arg-type]  # blocks the import
     try:
         yield
     finally:
-        if unwanted:
+        if is_hidden:
             del sys.modules["rich.console"]

@@ -1,4 +1,4 @@
-"""Sessions: from a configuration and what somebody shows to a caller whose commands can run."""
+"""Callers and their sessions, made from the configuration and a token."""
 
 import secrets
 import tempfile
@@ -15,21 +15,23 @@ from mirrord.mcp.callers import Caller
 
 
 def local_caller(config: Config) -> tuple[Tenant, Caller]:
-    """Who may call without a token with each call, as on stdio: the holder of this process's token, or of its trust."""
+    """Tenant and caller of a process on stdio: by its token, or by local trust. Raises Refused without either."""
     token = the_token(config)
     if token is not None:
-        return _holder(config, token)
+        return _token_caller(config, token)
     if not config.trusts_locally():
         raise Refused(
             "No token was given. Put what `mirrord tenant token NAME` prints into MIRRORD_TOKEN, or the path of a file "
             "with it into MIRRORD_TOKEN_FILE; an operator may instead set mcp.local_trust = true in the configuration."
         )
     tenant = the_tenant(config)
-    return tenant, Caller(_session(config, tenant, LOCAL), _gate(config), may_write=True, still_holds=_always)
+    return tenant, Caller(
+        _create_session(config, tenant, LOCAL), _gate_of(config), may_write=True, still_holds=_stay_valid
+    )
 
 
-def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
-    from mirrord.mirror import keys, tokens  # noqa: PLC0415  (a tenth of a second that local trust does without)
+def _token_caller(config: Config, token: str) -> tuple[Tenant, Caller]:
+    from mirrord.mirror import keys, tokens  # noqa: PLC0415  (a tenth of a second that local trust saves)
 
     grant = tokens.verify(keys.Keyring(config.mirror), token)
     tenant = tenant_of(config, grant)
@@ -37,13 +39,13 @@ def _holder(config: Config, token: str) -> tuple[Tenant, Caller]:
 
 
 def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str, *, by_session: bool = False) -> Caller:
-    """The caller that a token of *tenant* makes; grant: what it was found to grant. by_session: as in Caller."""
+    """The caller for a token of *tenant*. grant: the rights of the token. by_session: as in Caller."""
     from mirrord.mirror import keys, tokens  # noqa: PLC0415  (as above)
 
     keyring = keys.Keyring(config.mirror)
     return Caller(
-        _session(config, tenant, grant.actor),
-        _gate(config, token),
+        _create_session(config, tenant, grant.actor),
+        _gate_of(config, token),
         may_write=grant.may_write,
         still_holds=lambda: tokens.check(keyring, grant),
         by_session=by_session,
@@ -54,17 +56,17 @@ def attachable(config: Config) -> tuple[Path, ...]:
     """
     Directories below which files may be attached.
 
-    By default where the server was started and the temporary directory; but clients start servers in `/` and in the
-    person's home too, and those would be everything.
+    Default: the working directory of the server and the temporary directory, except `/` and the person's home: clients
+    start servers there too, and they would include everything.
     """
     if config.agents.attach_from is not None:
         return config.agents.attach_from
-    started, home = Path.cwd(), Path("~").expanduser()
-    usual = (started, Path(tempfile.gettempdir()))
-    return tuple(one.resolve() for one in usual if one not in (Path("/"), home))
+    working, home = Path.cwd(), Path("~").expanduser()
+    defaults = (working, Path(tempfile.gettempdir()))
+    return tuple(directory.resolve() for directory in defaults if directory not in (Path("/"), home))
 
 
-def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
+def _create_session(config: Config, tenant: Tenant, actor: Actor) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
     return Session(
         opened(config, tenant),
@@ -78,9 +80,9 @@ def _session(config: Config, tenant: Tenant, actor: Actor) -> Session:
     )
 
 
-def _gate(config: Config, token: str | None = None) -> Gate:
+def _gate_of(config: Config, token: str | None = None) -> Gate:
     return Gate(config.agents.trust, config.agents.limits, token, config.agents.elicitation)
 
 
-def _always() -> None:
-    """Trust of this machine does not end while the process lives."""
+def _stay_valid() -> None:
+    """Do nothing: local trust lasts as long as the process."""

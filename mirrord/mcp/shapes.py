@@ -1,4 +1,4 @@
-"""JSON Schemas of results, in few words: a record's keys as TOOLS have them, `key?` where it may be missing."""
+"""Short JSON Schemas of results: the keys of records, `key?` for an optional one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,34 +12,34 @@ ANY: Schema = {"type": "object"}
 
 
 def nullable(schema: Schema) -> Schema:
-    """That, or null."""
+    """*schema*, or null."""
     return {**schema, "type": [schema["type"], "null"]}
 
 
 def listed(schema: Schema) -> Schema:
-    """An array of that."""
+    """An array of *schema*."""
     return {"type": "array", "items": schema}
 
 
 def record(**fields: Schema) -> Schema:
-    """An object with these keys; which of them must be there is not worth its bytes in every client's context."""
+    """An object with these keys; a list of required keys would cost bytes in every client's context."""
     return {"type": "object", "properties": fields}
 
 
 def result(fields: Mapping[str, Schema]) -> Schema:
-    """What a tool answers: an object with these keys, or a failure, which clients hold against this schema too."""
-    succeeded, failed = {"required": _required(fields)}, {"required": ["error"]}
-    return {"type": "object", "properties": _properties(fields), "anyOf": [succeeded, failed]}
+    """The result of a tool: an object with these keys, or a failure, which clients validate with this schema too."""
+    success, failure = {"required": _required_keys(fields)}, {"required": ["error"]}
+    return {"type": "object", "properties": _properties_of(fields), "anyOf": [success, failure]}
 
 
 def or_pending(schema: Schema) -> Schema:
-    """The schema of a result, or of what a command that waits for a person answers."""
+    """The schema of a result, or of the reply while a person has not decided."""
     return {**schema, "anyOf": [*schema["anyOf"], {"required": ["status", "request_id"]}]}
 
 
-def _properties(fields: Mapping[str, Schema]) -> Schema:
+def _properties_of(fields: Mapping[str, Schema]) -> Schema:
     return {key.removesuffix("?"): schema for key, schema in fields.items()}
 
 
-def _required(fields: Mapping[str, Schema]) -> list[str]:
+def _required_keys(fields: Mapping[str, Schema]) -> list[str]:
     return [key for key in fields if not key.endswith("?")]

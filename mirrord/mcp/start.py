@@ -1,4 +1,4 @@
-"""`mirrord mcp`: starts the server on stdio, or over HTTP; `mirrord mcp config` says how clients start it."""
+"""`mirrord mcp`: start the server on stdio or over HTTP; `mirrord mcp config` prints settings of clients."""
 
 import argparse
 import gc
@@ -11,17 +11,17 @@ from mirrord.errors import MirrordError, Refused, Unavailable, UserError
 from mirrord.mirror.process import prepare_process
 from mirrord.telemetry import logs
 
-_EXIT_CODES = {UserError: 2, Unavailable: 3, Refused: 4}  # DESIGN §8
+_EXIT_CODES = {UserError: 2, Unavailable: 3, Refused: 4}  # as in docs/commands.md
 HTTP = "127.0.0.1:8765"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What follows `mirrord mcp` on the command line; the exit code."""
-    chosen = _parser().parse_args(arguments)
+    """Run the arguments after `mirrord mcp`; returns the exit code."""
+    options = _build_parser().parse_args(arguments)
     try:
-        tenants, tools = tuple(chosen.tenant or ()), tuple(chosen.tools or ())
-        flags = Flags(chosen.mirror, chosen.data, None, tenants, chosen.config, tools)
-        return _act(load(flags), chosen, file_of(flags))
+        tenants, tools = tuple(options.tenant or ()), tuple(options.tools or ())
+        flags = Flags(options.mirror, options.data, None, tenants, options.config, tools)
+        return _run_act(load(flags), options, file_of(flags))
     except MirrordError as error:
         print(f"mirrord: {error}", file=sys.stderr)
         return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 3)
@@ -29,23 +29,23 @@ def main(arguments: Sequence[str]) -> int:
         return 130
 
 
-def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
-    if chosen.act == "config":
-        from mirrord.mcp import clients  # noqa: PLC0415  (the server starts without what the other acts need)
+def _run_act(config: Config, options: argparse.Namespace, file: Path | None) -> int:
+    if options.act == "config":
+        from mirrord.mcp import clients  # noqa: PLC0415  (the server starts without the modules of other acts)
 
-        if chosen.http is not None:
-            print(clients.settings_over_http(config, chosen.client, chosen.http))
+        if options.http is not None:
+            print(clients.settings_over_http(config, options.client, options.http))
         else:
-            print(clients.settings(config, chosen.client, file, tuple(chosen.tools or ())))
+            print(clients.settings(config, options.client, file, tuple(options.tools or ())))
         return 0
     prepare_process()
     logs.log_to(None)
-    if chosen.http is not None:
+    if options.http is not None:
         from mirrord.mcp.http import serve as serve_http  # noqa: PLC0415  (as above)
 
-        serve_http(config, chosen.http, tuple(chosen.host))
+        serve_http(config, options.http, tuple(options.host))
         return 0
-    gc.disable()  # what is imported stays: looking for garbage among it would slow the start down
+    gc.disable()  # imported modules stay: collecting garbage among them would slow the start
     from mirrord.mcp.stdio import serve  # noqa: PLC0415  (as above)
 
     gc.freeze()
@@ -54,11 +54,11 @@ def _act(config: Config, chosen: argparse.Namespace, file: Path | None) -> int:
     return 0
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mirrord mcp",
         description="Serve the pages of one tenant to agents (Model Context Protocol), on stdin and stdout.",
@@ -66,24 +66,22 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "act", nargs="?", choices=["serve", "config"], default="serve", help="config: print how clients start it"
+        "act", nargs="?", choices=["serve", "config"], default="serve", help="config: print the settings of clients"
     )
     parser.add_argument("client", nargs="?", help="with config: claude-code, claude-desktop, cursor, vscode or codex")
-    parser.add_argument("--mirror", type=Path, help="directory that holds one tree a tenant")
+    parser.add_argument("--mirror", type=Path, help="directory with one tree for each tenant")
     parser.add_argument("--data", type=Path, help="directory of the embedded Postgres and the log")
-    parser.add_argument("--config", type=Path, help="a TOML file; default: ./mirrord.toml")
+    parser.add_argument("--config", type=Path, help="TOML configuration file; default: ./mirrord.toml")
     parser.add_argument(
-        "--tools", type=_names, metavar="SETS", help="sets of tools, such as pages,collections; all: every set"
+        "--tools", type=_split_names, metavar="SETS", help="sets of tools, such as pages,collections; all: every set"
     )
-    parser.add_argument("--tenant", action="append", help="name or id; may be left out if there is only one")
+    parser.add_argument("--tenant", action="append", help="name or id of the tenant; optional if there is only one")
     parser.add_argument(
         "--http",
         nargs="?",
         const=HTTP,
         metavar="HOST:PORT",
-        help=f"serve HTTP instead; default {HTTP}; needs tokens. With config: the URL by which clients reach it",
+        help=f"serve HTTP instead; default {HTTP}; needs tokens. With config: the URL of the server",
     )
-    parser.add_argument(
-        "--host", action="append", default=[], help="with --http: a name that clients may use for this server"
-    )
+    parser.add_argument("--host", action="append", default=[], help="with --http: additional host name of this server")
     return parser

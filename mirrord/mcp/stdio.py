@@ -7,7 +7,7 @@ from mirrord.mcp.sessions import local_caller
 
 
 def serve(config: Config) -> None:
-    """Serve until stdin ends. Raises Refused for a token that is missing or does not count."""
+    """Serve until stdin ends. Raises Refused for a missing or invalid token."""
     tenant, caller = local_caller(config)
     callers = Callers(caller)
     try:

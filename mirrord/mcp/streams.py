@@ -1,4 +1,4 @@
-"""What HTTP answers: streams end with the token that opened them, and what is too large is told in JSON-RPC's form."""
+"""HTTP responses: streams end with the validity of their token, and too large requests get a JSON-RPC error."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -14,13 +14,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_REQUEST_BYTES = 4 << 20
-CHECK_SECONDS = 1.0  # between two looks whether the token of an open stream still counts
+CHECK_SECONDS = 1.0  # between two checks of the token of an open stream
 
-_TOO_LARGE = 413
+_STATUS_TOO_LARGE = 413
 
 
 class Streams:
-    """ASGI around the SDK's application. holds: whether a token counts."""
+    """ASGI wrapper of the SDK's application. holds: whether a token is valid."""
 
     def __init__(self, app: App, holds: Callable[[str], Awaitable[bool]]) -> None:
         self._app, self._holds = app, holds
@@ -30,7 +30,7 @@ class Streams:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer, token = _Answer(send), _token(scope)
+        answer, token = _Response(send), _bearer_token(scope)
         async with anyio.create_task_group() as tasks:
             if token is not None:
                 tasks.start_soon(self._watch, token, tasks.cancel_scope)
@@ -39,7 +39,7 @@ class Streams:
         await answer.end()
 
     async def _watch(self, token: str, serving: anyio.CancelScope) -> None:
-        """The SDK looks at the token before it answers; this, while it answers."""
+        """Check the token during the response; the SDK checks it only before."""
         while True:
             await anyio.sleep(CHECK_SECONDS)
             if not await self._holds(token):
@@ -47,45 +47,48 @@ class Streams:
                 return
 
 
-class _Answer:
-    """One answer, on its way to the client."""
+class _Response:
+    """One response to a client."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._is_begun = self._is_ended = self._is_too_large = False
+        self._has_started = self._has_ended = self._is_too_large = False
 
     async def send(self, message: Message) -> None:
-        """Pass on what the application answers, or in its place what says more."""
+        """Pass a message of the application on, or replace it with a more detailed one."""
         if message["type"] == "http.response.start":
-            self._is_begun = True
-            self._is_too_large = message["status"] == _TOO_LARGE
+            self._has_started = True
+            self._is_too_large = message["status"] == _STATUS_TOO_LARGE
             if self._is_too_large:
-                message = {**message, "headers": [(b"content-type", b"application/json"), _length(_LARGER)]}
+                message = {
+                    **message,
+                    "headers": [(b"content-type", b"application/json"), _content_length(_TOO_LARGE_BODY)],
+                }
         elif message["type"] == "http.response.body":
             if self._is_too_large:
-                message = {"type": "http.response.body", "body": _LARGER}
-            self._is_ended = not message.get("more_body", False)
+                message = {"type": "http.response.body", "body": _TOO_LARGE_BODY}
+            self._has_ended = not message.get("more_body", False)
         await self._send(message)
 
     async def end(self) -> None:
-        """End what was cut off."""
-        if not self._is_begun:
-            await self._send({"type": "http.response.start", "status": 401, "headers": [_length(b"")]})
-        if not self._is_ended:
+        """Complete an interrupted response."""
+        if not self._has_started:
+            await self._send({"type": "http.response.start", "status": 401, "headers": [_content_length(b"")]})
+        if not self._has_ended:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-def _token(scope: Scope) -> str | None:
-    shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    kind, _, token = shown.decode("latin-1").partition(" ")
+def _bearer_token(scope: Scope) -> str | None:
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = header.decode("latin-1").partition(" ")
     return token.strip() if kind.lower() == "bearer" else None
 
 
-def _length(body: bytes) -> tuple[bytes, bytes]:
+def _content_length(body: bytes) -> tuple[bytes, bytes]:
     return b"content-length", str(len(body)).encode()
 
 
-_LARGER = orjson.dumps(
+_TOO_LARGE_BODY = orjson.dumps(
     {
         "jsonrpc": "2.0",
         "id": None,

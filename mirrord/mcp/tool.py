@@ -1,4 +1,4 @@
-"""What a tool is: what a model is told of it, and the command behind it."""
+"""Tools: their description for models, and their command."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ from mirrord.mcp.shapes import Schema, or_pending
 
 Wire = Mapping[str, Any]  # JSON, keys as the client sees them
 
-_WAITS = " A person decides first: answers pending_approval; the same call later returns the outcome."
+_PENDING_NOTE = " A person decides first: answers pending_approval; the same call later returns the outcome."
 
 
 def as_it_is(result: Any) -> Wire:
@@ -29,11 +29,11 @@ class Tool(Generic[A]):
     """
     One tool.
 
-    description: for the model, with an example. result: the schema of what is answered.
-    run: does it; None: the command of that name in `commands.registry` does, through the trust gate. wire: what such a
-    command's result, its dataclass, is on the wire; by default its fields as they are.
-    writes: changes files; destructive: may take something away that was there; idempotent: twice is once.
-    waits: may take seconds without working on files. searches: looks at the whole tree, and takes long.
+    description: for the model, with an example. result: schema of the result.
+    run: the implementation; None: the command of that name in `commands.registry`, through the trust gate. wire:
+    converts the result of such a command, a dataclass, to JSON; default: its fields.
+    writes: changes files. destructive: may remove existing content. idempotent: a second call changes nothing.
+    waits: may take seconds without work on files. searches: reads the whole tree, and takes long.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Tool(Generic[A]):
 
     @property
     def lane(self) -> Lane | None:
-        """Beside what it is done; None: beside everything."""
+        """The lane of its work; None: no limit of concurrency."""
         if self.waits:
             return None
         if self.writes or self.run is None:
@@ -59,11 +59,11 @@ class Tool(Generic[A]):
         return Lane.SEARCH if self.searches else Lane.READ
 
     def is_open(self, level: Trust) -> bool:
-        """Whether agents may call it: what only reads has nothing to approve, so raised it is closed to them."""
+        """Whether agents may call it. A read has nothing to approve, so a higher level closes it to them."""
         return self.run is None or level <= Trust.NOTIFY
 
     def answered(self, result: Any) -> Wire:
-        """What its command's *result* is on the wire, whether that was returned just now or comes from a file."""
+        """The JSON of its command's *result*, which is a new one or comes from a file."""
         if isinstance(result, Mapping):
             from mirrord.commands.registry import COMMANDS  # noqa: PLC0415  (all commands; see calls)
 
@@ -71,12 +71,12 @@ class Tool(Generic[A]):
         return self.wire(result)
 
     def listed(self, level: Trust) -> Listed:
-        """As `tools/list` shows it to who is trusted on that level."""
+        """Its entry in `tools/list` for a caller of that trust level."""
         waits = level >= Trust.SUGGEST
         return Listed(
             name=self.name,
             title=self.title,
-            description=self.description + (_WAITS if waits else ""),
+            description=self.description + (_PENDING_NOTE if waits else ""),
             input_schema=schema_of(self.arguments),
             output_schema=or_pending(self.result) if waits else self.result,
             annotations=ToolAnnotations(

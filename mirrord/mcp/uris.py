@@ -14,7 +14,7 @@ def uri_of(path: str) -> str:
 
 
 def paths_of(uri: str) -> tuple[str, ...]:
-    """Paths of files that *uri* may mean; none if it is no page's."""
+    """Possible paths of the page of *uri*; empty if it is not the URI of a page."""
     if not uri.startswith(SCHEME):
         return ()
     path = unquote(uri.removeprefix(SCHEME))

@@ -1,4 +1,4 @@
-"""The tools, a module for each kind: what a model is told of them, which command does the work; and sets of them."""
+"""The tools, with a module for each kind, and the sets of tools."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -14,21 +14,21 @@ from mirrord.mcp.tools.writing import CREATE_PAGE, EDIT_PAGE, WRITE_PAGE
 
 Tools = tuple[Tool[Any], ...]
 
-ALL = "all"  # stands for every set
+ALL = "all"  # the name of all sets together
 
-# Clients and models keep what they were told: the order never changes, new ones come last in their group.
+# Clients and models remember the list: the order never changes, new tools come last in their group.
 PAGES: Tools = (
     *(LIST_PAGES, GET_TREE, SEARCH_PAGES, GET_PAGE_LINKS, READ_PAGE, READ_PAGES, SYNC_STATUS),
     *(WRITE_PAGE, EDIT_PAGE, CREATE_PAGE, ADD_ATTACHMENT, MOVE_PAGE, DELETE_PAGE, RESTORE_PAGE),
 )
 
 
-def _pages() -> Tools:
+def _page_tools() -> Tools:
     return PAGES
 
 
-def _sources() -> Tools:
-    from mirrord.mcp.tools.folders import FOLDERS  # a set nobody asked for is not loaded
+def _source_tools() -> Tools:
+    from mirrord.mcp.tools.folders import FOLDERS  # only requested sets are loaded
     from mirrord.mcp.tools.imports import IMPORTS
     from mirrord.mcp.tools.sources import SOURCES
     from mirrord.mcp.tools.speakers import SPEAKERS
@@ -36,19 +36,19 @@ def _sources() -> Tools:
     return (*FOLDERS, *SOURCES, *IMPORTS, *SPEAKERS)
 
 
-def _collections() -> Tools:
+def _collection_tools() -> Tools:
     from mirrord.mcp.tools.collections import COLLECTIONS
 
     return COLLECTIONS
 
 
 SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
-    {"pages": _pages, "sources": _sources, "collections": _collections}
+    {"pages": _page_tools, "sources": _source_tools, "collections": _collection_tools}
 )
 
 
 def named(sets: Sequence[str]) -> tuple[str, ...]:
-    """Those sets, each once and in their own order. Raises UserError for one that does not exist, and for none."""
+    """*sets* without duplicates, in the standard order. Raises UserError for an unknown set, and for no set."""
     if unknown := [name for name in sets if name not in SETS and name != ALL]:
         raise UserError(f"There is no set of tools {unknown[0]!r}; there are {', '.join(SETS)}, and {ALL}.")
     if not sets:

@@ -14,10 +14,10 @@ from mirrord.mcp.arguments import Underscored, from_json
 from mirrord.mcp.shapes import COUNT, FLAG, TEXT, Schema, listed, nullable, record, result
 from mirrord.mcp.tool import Tool, Wire
 
-_TOLD = " People are notified."
+_NOTIFIED_NOTE = " People are notified."
 _CATEGORY = record(name=TEXT, dir=TEXT, patterns=listed(TEXT), description=nullable(TEXT))
 _COLLECTION = record(name=TEXT, categories=listed(TEXT), description=nullable(TEXT))
-_MEANT = record(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
+_CONTENT_PAGE = record(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(from_json)]
 Cursor = Annotated[str | None, Field(description="next_cursor, to go on.")]
@@ -100,48 +100,48 @@ class UpdateCategory(Underscored):
     remove_patterns: Texts | None = None
 
 
-def _list_collections(session: Session, given: List) -> Wire:
-    return _listed(list_collections(session, given.verbose, given.cursor))
+def _list_collections(session: Session, arguments: List) -> Wire:
+    return _list_answer(list_collections(session, arguments.verbose, arguments.cursor))
 
 
-def _content(session: Session, given: Ask) -> Wire:
-    return _meant(collection_content(session, given.name, given.cursor))
+def _list_content(session: Session, arguments: Ask) -> Wire:
+    return _content_answer(collection_content(session, arguments.name, arguments.cursor))
 
 
-def _list_categories(session: Session, given: List) -> Wire:
-    return _listed(list_categories(session, given.verbose, given.cursor))
+def _list_categories(session: Session, arguments: List) -> Wire:
+    return _list_answer(list_categories(session, arguments.verbose, arguments.cursor))
 
 
-def _done(done: Done) -> Wire:
-    return _succeeded(done.value, done.message)
+def _done_answer(done: Done) -> Wire:
+    return _success_answer(done.value, done.message)
 
 
-def _listed(found: Listed) -> Wire:
-    return _going_on(_succeeded(found.values, " ".join(found.problems) or None), found.next_cursor)
+def _list_answer(page: Listed) -> Wire:
+    return _with_cursor(_success_answer(page.values, " ".join(page.problems) or None), page.next_cursor)
 
 
-def _meant(content: Content) -> Wire:
+def _content_answer(content: Content) -> Wire:
     pages = [
         {"path": page.path, "title": page.title, "page_id": page.page_id, "category": page.category}
         for page in content.pages
     ]
     value = {"name": content.name, "pages": pages, "total_count": content.total}
-    return _going_on(_succeeded(value, " ".join(content.problems) or None), content.next_cursor)
+    return _with_cursor(_success_answer(value, " ".join(content.problems) or None), content.next_cursor)
 
 
-def _going_on(answer: Wire, cursor: str | None) -> Wire:
+def _with_cursor(answer: Wire, cursor: str | None) -> Wire:
     return answer if cursor is None else {**answer, "next_cursor": cursor}
 
 
-def _succeeded(value: object, message: str | None) -> Mapping[str, Any]:
+def _success_answer(value: object, message: str | None) -> Mapping[str, Any]:
     return {"success": True, "value": value, **({"message": message} if message is not None else {})}
 
 
-def _result(value: Schema, **more: Schema) -> Schema:
-    return result({"success": FLAG, "value": value, "message?": TEXT, **more})
+def _result_schema(value: Schema, **keys: Schema) -> Schema:
+    return result({"success": FLAG, "value": value, "message?": TEXT, **keys})
 
 
-_GOES_ON: dict[str, Schema] = {"next_cursor?": TEXT}
+_NEXT_CURSOR: dict[str, Schema] = {"next_cursor?": TEXT}
 
 COLLECTION_LIST = Tool(
     "collection_list",
@@ -149,7 +149,7 @@ COLLECTION_LIST = Tool(
     "Lists all collections, the oldest first, with their categories in order. A collection is an ordered list of "
     'categories, and each of these means pages. Example: {"verbose": true}.',
     List,
-    _result(listed(_COLLECTION), **_GOES_ON),
+    _result_schema(listed(_COLLECTION), **_NEXT_CURSOR),
     _list_collections,
 )
 COLLECTION_CONTENT = Tool(
@@ -158,28 +158,28 @@ COLLECTION_CONTENT = Tool(
     "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Long "
     'lists go on with cursor = next_cursor. Example: {"name": "interviews"}.',
     Ask,
-    _result(record(name=TEXT, pages=listed(_MEANT), total_count=COUNT), **_GOES_ON),
-    _content,
+    _result_schema(record(name=TEXT, pages=listed(_CONTENT_PAGE), total_count=COUNT), **_NEXT_CURSOR),
+    _list_content,
 )
 COLLECTION_ADD = Tool(
     "collection_add",
     "Add a collection",
-    f"Makes a collection of categories that exist. Names are unique without case.{_TOLD} "
+    f"Makes a collection of categories that exist. Names are unique without case.{_NOTIFIED_NOTE} "
     'Example: {"name": "interviews", "categories": ["wave-1", "wave-2"]}.',
     AddCollection,
-    _result(_COLLECTION),
-    wire=_done,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
     writes=True,
     idempotent=False,
 )
 COLLECTION_REMOVE = Tool(
     "collection_remove",
     "Remove a collection",
-    f"Moves a collection's file to the trash; its categories and all pages stay.{_TOLD} "
+    f"Moves a collection's file to the trash; its categories and all pages stay.{_NOTIFIED_NOTE} "
     'Example: {"name": "interviews"}.',
     Named,
-    _result(_COLLECTION),
-    wire=_done,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -188,11 +188,11 @@ COLLECTION_CHANGE = Tool(
     "collection_change",
     "Change a collection",
     "Replaces a collection's name, description or whole list of categories; what is not given stays. To add or take "
-    f"out single categories use collection_update.{_TOLD} "
+    f"out single categories use collection_update.{_NOTIFIED_NOTE} "
     'Example: {"name": "interviews", "new_name": "talks", "categories": ["wave-2"]}.',
     ChangeCollection,
-    _result(_COLLECTION),
-    wire=_done,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -201,11 +201,11 @@ COLLECTION_UPDATE = Tool(
     "collection_update",
     "Update a collection",
     "Takes categories out of a collection, then puts others at its end; one that it lacks may be taken out, too."
-    f"{_TOLD} "
+    f"{_NOTIFIED_NOTE} "
     'Example: {"name": "interviews", "add_categories": ["wave-3"], "remove_categories": ["wave-1"]}.',
     UpdateCollection,
-    _result(_COLLECTION),
-    wire=_done,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
     writes=True,
 )
 CATEGORY_LIST = Tool(
@@ -214,29 +214,29 @@ CATEGORY_LIST = Tool(
     "Lists all categories, the oldest first. A category is a folder with patterns over the pages below it. "
     'Example: {"verbose": true}.',
     List,
-    _result(listed(_CATEGORY), **_GOES_ON),
+    _result_schema(listed(_CATEGORY), **_NEXT_CURSOR),
     _list_categories,
 )
 CATEGORY_ADD = Tool(
     "category_add",
     "Add a category",
     "Makes a category of the pages below dir that fit its patterns: * within a name, ** for any folders, drafts/ for a "
-    f"folder, ! takes out again.{_TOLD} "
+    f"folder, ! takes out again.{_NOTIFIED_NOTE} "
     'Example: {"name": "wave-1", "dir": "Interviews", "patterns": ["2026/**", "!drafts/"]}.',
     AddCategory,
-    _result(_CATEGORY),
-    wire=_done,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
     writes=True,
     idempotent=False,
 )
 CATEGORY_REMOVE = Tool(
     "category_remove",
     "Remove a category",
-    f"Moves a category's file to the trash and takes it out of all collections; pages stay.{_TOLD} "
+    f"Moves a category's file to the trash and takes it out of all collections; pages stay.{_NOTIFIED_NOTE} "
     'Example: {"name": "wave-1"}.',
     Named,
-    _result(_CATEGORY),
-    wire=_done,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -245,11 +245,11 @@ CATEGORY_CHANGE = Tool(
     "category_change",
     "Change a category",
     "Replaces a category's name, dir, patterns or description; what is not given stays. Collections follow to a new "
-    f"name.{_TOLD} "
+    f"name.{_NOTIFIED_NOTE} "
     'Example: {"name": "wave-1", "new_name": "first-wave", "patterns": ["2025/**"]}.',
     ChangeCategory,
-    _result(_CATEGORY),
-    wire=_done,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -257,11 +257,11 @@ CATEGORY_CHANGE = Tool(
 CATEGORY_UPDATE = Tool(
     "category_update",
     "Update a category",
-    f"Takes patterns out of a category, then puts others at its end, where they decide.{_TOLD} "
+    f"Takes patterns out of a category, then puts others at its end, where they decide.{_NOTIFIED_NOTE} "
     'Example: {"name": "wave-1", "add_patterns": ["!old-*"], "remove_patterns": ["2025/**"]}.',
     UpdateCategory,
-    _result(_CATEGORY),
-    wire=_done,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
     writes=True,
 )
 

@@ -20,7 +20,7 @@ Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
 _LINK = record(title=TEXT, path=nullable(TEXT))
 _HIT = record(path=TEXT, title=TEXT, matchLine=COUNT, matchContext=TEXT, pageId=TEXT)
-_LISTED = record(
+_LISTED_PAGE = record(
     path=TEXT, title=TEXT, icon=nullable(TEXT), hasChildren=FLAG, pageId=TEXT, content=TEXT, contentCut=FLAG
 )
 
@@ -59,15 +59,15 @@ class Links(Arguments):
     path: PagePath
 
 
-def _list(session: Session, given: List) -> Wire:
+def _list_pages(session: Session, arguments: List) -> Wire:
     from mirrord.commands.listing import list_pages
 
-    found = list_pages(session, given.path, given.depth, given.include_content, given.cursor)
-    return _going_on({"pages": [_listed(one) for one in found.pages]}, found.next_cursor)
+    listing = list_pages(session, arguments.path, arguments.depth, arguments.include_content, arguments.cursor)
+    return _with_cursor({"pages": [_listed_page(page) for page in listing.pages]}, listing.next_cursor)
 
 
-def _listed(page: "Listed") -> Wire:
-    shown: dict[str, Any] = {
+def _listed_page(page: "Listed") -> Wire:
+    answer: dict[str, Any] = {
         "path": page.path,
         "title": page.title,
         "icon": page.icon,
@@ -75,43 +75,58 @@ def _listed(page: "Listed") -> Wire:
         "pageId": page.page_id,
     }
     if page.content is not None:
-        shown |= {"content": page.content, **({"contentCut": True} if page.content_cut else {})}
-    return shown
+        answer |= {"content": page.content, **({"contentCut": True} if page.content_cut else {})}
+    return answer
 
 
-def _grow(session: Session, given: Grow) -> Wire:
-    """A page's node as it is; the root, which is no page, is called like the tenant."""
+def _grow(session: Session, arguments: Grow) -> Wire:
+    """The node of one page, or a root node with the name of the tenant."""
     from mirrord.commands.listing import get_tree
 
-    tree = get_tree(session, given.include_metadata, given.path, given.depth)
-    if given.path is not None and len(tree.nodes) == 1:
-        return _node(tree.nodes[0])
+    tree = get_tree(session, arguments.include_metadata, arguments.path, arguments.depth)
+    if arguments.path is not None and len(tree.nodes) == 1:
+        return _node_answer(tree.nodes[0])
     root: dict[str, Any] = {"title": session.tenant_name, "path": "", "pageId": None}
-    return _branched(root, tree.nodes, has_more=tree.truncated)
+    return _with_children(root, tree.nodes, has_more=tree.truncated)
 
 
-def _node(node: "Node") -> Wire:
-    shown: dict[str, Any] = {"title": node.title, "path": node.path, "pageId": node.page_id}
-    if (known := node.metadata) is not None:
-        shown |= {"icon": known.icon, "position": known.position, "tags": known.tags, "aliases": known.aliases}
-    return _branched(shown, node.children, has_more=node.has_more)
+def _node_answer(node: "Node") -> Wire:
+    answer: dict[str, Any] = {"title": node.title, "path": node.path, "pageId": node.page_id}
+    if (metadata := node.metadata) is not None:
+        answer |= {
+            "icon": metadata.icon,
+            "position": metadata.position,
+            "tags": metadata.tags,
+            "aliases": metadata.aliases,
+        }
+    return _with_children(answer, node.children, has_more=node.has_more)
 
 
-def _branched(shown: dict[str, Any], children: Sequence["Node"], *, has_more: bool) -> Wire:
-    shown["children"] = [_node(child) for child in children]
-    return {**shown, "hasMore": True} if has_more else shown
+def _with_children(answer: dict[str, Any], children: Sequence["Node"], *, has_more: bool) -> Wire:
+    answer["children"] = [_node_answer(child) for child in children]
+    return {**answer, "hasMore": True} if has_more else answer
 
 
-def _search(session: Session, given: Search) -> Wire:
+def _search_pages(session: Session, arguments: Search) -> Wire:
     from mirrord.commands.search import search_pages
 
-    found = search_pages(session, given.query, given.path, given.limit, given.regex, given.case_sensitive, given.cursor)
-    answer = {"results": [_hit(one) for one in found.results], "truncated": found.truncated}
-    skipped = {"skipped": found.skipped, "skippedCount": found.skipped_count} if found.skipped else {}
-    return _going_on({**answer, **skipped}, found.next_cursor)
+    search_result = search_pages(
+        session,
+        arguments.query,
+        arguments.path,
+        arguments.limit,
+        arguments.regex,
+        arguments.case_sensitive,
+        arguments.cursor,
+    )
+    answer = {"results": [_hit_answer(hit) for hit in search_result.results], "truncated": search_result.truncated}
+    skipped = (
+        {"skipped": search_result.skipped, "skippedCount": search_result.skipped_count} if search_result.skipped else {}
+    )
+    return _with_cursor({**answer, **skipped}, search_result.next_cursor)
 
 
-def _hit(hit: "SearchResult") -> Wire:
+def _hit_answer(hit: "SearchResult") -> Wire:
     return {
         "path": hit.path,
         "title": hit.title,
@@ -121,19 +136,22 @@ def _hit(hit: "SearchResult") -> Wire:
     }
 
 
-def _links(session: Session, given: Links) -> Wire:
+def _page_links(session: Session, arguments: Links) -> Wire:
     from mirrord.commands.linked import get_page_links
 
-    found = get_page_links(session, given.path)
-    links = {"outgoing": [_link(one) for one in found.outgoing], "incoming": [_link(one) for one in found.incoming]}
-    return {**links, "leftOut": found.left_out} if found.left_out else links
+    page_links = get_page_links(session, arguments.path)
+    links = {
+        "outgoing": [_link_answer(link) for link in page_links.outgoing],
+        "incoming": [_link_answer(link) for link in page_links.incoming],
+    }
+    return {**links, "leftOut": page_links.left_out} if page_links.left_out else links
 
 
-def _link(link: "Linked") -> Wire:
+def _link_answer(link: "Linked") -> Wire:
     return {"title": link.title, "path": link.path}
 
 
-def _going_on(answer: Wire, cursor: str | None) -> Wire:
+def _with_cursor(answer: Wire, cursor: str | None) -> Wire:
     return answer if cursor is None else {**answer, "nextCursor": cursor}
 
 
@@ -143,8 +161,8 @@ LIST_PAGES = Tool(
     "Lists what is below a page or folder, in the order of the sidebar. Long lists go on with cursor = nextCursor. "
     'Example: {"path": "Projects", "depth": 2}.',
     List,
-    result({"pages": listed(_LISTED), "nextCursor?": TEXT}),
-    _list,
+    result({"pages": listed(_LISTED_PAGE), "nextCursor?": TEXT}),
+    _list_pages,
 )
 GET_TREE = Tool(
     "get_tree",
@@ -180,7 +198,7 @@ SEARCH_PAGES = Tool(
             "skippedCount?": COUNT,
         }
     ),
-    _search,
+    _search_pages,
     searches=True,
 )
 GET_PAGE_LINKS = Tool(
@@ -191,5 +209,5 @@ GET_PAGE_LINKS = Tool(
     'Example: {"path": "Projects/Alpha.md"}.',
     Links,
     result({"outgoing": listed(_LINK), "incoming": listed(_LINK), "leftOut?": COUNT}),
-    _links,
+    _page_links,
 )

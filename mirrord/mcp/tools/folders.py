@@ -10,7 +10,7 @@ from mirrord.mcp.arguments import Underscored
 from mirrord.mcp.shapes import COUNT, TEXT, listed, nullable, record, result
 from mirrord.mcp.tool import Tool, Wire
 
-_REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the digits of the number, or the UUID, will do too
+_REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the number as text, or the UUID, is accepted too
 
 Id = Annotated[int | str, _REFERENCE]
 Top = Annotated[int | str | None, WithJsonSchema({"type": ["integer", "string", "null"]})]
@@ -51,17 +51,17 @@ class Move(Underscored):
     folder_id: Annotated[Top, Field(description="Target folder; null or 0 for none.")]
 
 
-def _list(session: Session, given: List) -> Wire:
-    return _shown(list_folders(session, given.cursor))
+def _list_folders(session: Session, arguments: List) -> Wire:
+    return _list_answer(list_folders(session, arguments.cursor))
 
 
-def _shown(found: FolderList) -> Wire:
+def _list_answer(listing: FolderList) -> Wire:
     folders = [
-        {"id": one.id, "name": one.name, "parent_id": one.parent_id, "created_at": one.created_at}
-        for one in found.folders
+        {"id": folder.id, "name": folder.name, "parent_id": folder.parent_id, "created_at": folder.created_at}
+        for folder in listing.folders
     ]
-    rest = {"next_cursor": found.next_cursor} if found.next_cursor is not None else {}
-    return {"folders": folders, "total_count": found.total_count, **rest}
+    cursor = {"next_cursor": listing.next_cursor} if listing.next_cursor is not None else {}
+    return {"folders": folders, "total_count": listing.total_count, **cursor}
 
 
 _FOLDER = record(id=COUNT, name=TEXT, parent_id=nullable(COUNT), created_at=nullable(TEXT))
@@ -72,7 +72,7 @@ LIST_FOLDERS = Tool(
     "Lists all folders of sources, each before those in it; parent_id is null at the top level. Example: {}.",
     List,
     result({"folders": listed(_FOLDER), "total_count": COUNT, "next_cursor?": TEXT}),
-    _list,
+    _list_folders,
 )
 CREATE_FOLDER = Tool(
     "create_folder",

@@ -21,7 +21,7 @@ class Import(Underscored):
     name: Annotated[str | None, Field(description="Default: the file's; unique among sources.")] = None
 
     def for_command(self) -> dict[str, Any]:
-        """`copy` is the name of something else in the classes that read arguments."""
+        """Rename copy_: `copy` is a method of pydantic models."""
         return {**self.model_dump(mode="json", exclude={"copy_"}), "copy": self.copy_}
 
 
@@ -48,10 +48,10 @@ class Survey(Underscored):
     ] = "per_column"
 
 
-def _imported(done: Any) -> Wire:
-    shown = dict(as_it_is(done))
-    empty = {key for key in ("duplicates", "warnings") if not shown[key]}
-    return {"pageId" if key == "page_id" else key: value for key, value in shown.items() if key not in empty}
+def _import_answer(imported: Any) -> Wire:
+    answer = dict(as_it_is(imported))
+    empty = {key for key in ("duplicates", "warnings") if not answer[key]}
+    return {"pageId" if key == "page_id" else key: value for key, value in answer.items() if key not in empty}
 
 
 IMPORT_FILE = Tool(
@@ -75,7 +75,7 @@ IMPORT_FILE = Tool(
             "warnings?": listed(TEXT),
         }
     ),
-    wire=_imported,
+    wire=_import_answer,
     writes=True,
     idempotent=False,
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mirrord.commands.pages import Shown
 
 PagePath = Annotated[str, Field(description="Such as Projects/Alpha.md; .md is optional.")]
-MOST = 80_000  # characters in one answer: about what clients let through
+MOST = 80_000  # characters in one answer: about the limit of clients
 
 _PAGE: dict[str, Schema] = {
     "content": TEXT,
@@ -27,7 +27,9 @@ _PAGE: dict[str, Schema] = {
     "nextOffset?": COUNT,
 }
 
-_FOLDER = "This is a folder without a page file. write_page at this path makes one; move_page and delete_page take it."
+_FOLDER_NOTE = (
+    "This is a folder without a page file. write_page at this path makes one; move_page and delete_page take it."
+)
 
 
 class Read(Arguments):
@@ -45,23 +47,28 @@ class ReadSeveral(Arguments):
     paths: Annotated[tuple[str, ...], Field(min_length=1, max_length=50), BeforeValidator(from_json)]
 
 
-def _read(session: Session, given: Read) -> Wire:
+def _read_page(session: Session, arguments: Read) -> Wire:
     from mirrord.commands.pages import read_page
 
-    return _shown(read_page(session, given.path, given.section, given.offset, given.limit or MOST))
+    return _page_answer(
+        read_page(session, arguments.path, arguments.section, arguments.offset, arguments.limit or MOST)
+    )
 
 
-def _read_several(session: Session, given: ReadSeveral) -> Wire:
+def _read_pages(session: Session, arguments: ReadSeveral) -> Wire:
     from mirrord.commands.pages import read_pages
 
-    found, omitted = read_pages(session, given.paths, MOST)
-    answers = zip(found, given.paths, strict=False)  # without what was omitted
-    pages = [_refused(one, path) if isinstance(one, Failed) else _shown(one) for one, path in answers]
+    outcomes, omitted = read_pages(session, arguments.paths, MOST)
+    answers = zip(outcomes, arguments.paths, strict=False)  # omitted pages have no answer
+    pages = [
+        _failure_answer(outcome, path) if isinstance(outcome, Failed) else _page_answer(outcome)
+        for outcome, path in answers
+    ]
     return {"pages": pages, **({"omitted": omitted} if omitted else {})}
 
 
-def _shown(page: "Shown") -> Wire:
-    shown: Wire = {
+def _page_answer(page: "Shown") -> Wire:
+    answer: Wire = {
         "content": page.content,
         "frontmatter": page.frontmatter,
         "path": page.path,
@@ -70,11 +77,11 @@ def _shown(page: "Shown") -> Wire:
         "totalChars": page.total_chars,
     }
     if page.folder is not None:
-        return {**shown, "title": page.folder.title, "hasChildren": page.folder.has_children, "note": _FOLDER}
-    return shown if page.next_offset is None else {**shown, "nextOffset": page.next_offset}
+        return {**answer, "title": page.folder.title, "hasChildren": page.folder.has_children, "note": _FOLDER_NOTE}
+    return answer if page.next_offset is None else {**answer, "nextOffset": page.next_offset}
 
 
-def _refused(failed: Failed, path: str) -> Wire:
+def _failure_answer(failed: Failed, path: str) -> Wire:
     return {"path": path, **replies.told(failed)}
 
 
@@ -86,7 +93,7 @@ READ_PAGE = Tool(
     'Example: {"path": "Projects/Alpha.md", "section": "Timeline"}.',
     Read,
     result(_PAGE),
-    _read,
+    _read_page,
 )
 READ_PAGES = Tool(
     "read_pages",
@@ -96,5 +103,5 @@ READ_PAGES = Tool(
     'Example: {"paths": ["Welcome.md", "Projects/Alpha.md"]}.',
     ReadSeveral,
     result({"pages": listed({"type": "object"}), "omitted?": listed(TEXT)}),
-    _read_several,
+    _read_pages,
 )

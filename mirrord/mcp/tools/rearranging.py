@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mirrord.commands.moves import Moved
     from mirrord.commands.removal import Deleted, Restored
 
-_TOLD = " People are notified."
+_NOTIFIED_NOTE = " People are notified."
 
 
 class Move(Arguments):
@@ -50,31 +50,35 @@ class Attach(Arguments):
     file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
 
 
-def _moved(done: "Moved") -> Wire:
-    answer = {"success": True, "pageId": done.page_id, "newPath": done.new_path, "digest": done.digest}
-    left = {"linksLeft": done.left} if done.left else {}
-    return {**answer, "linksRewritten": done.links_rewritten, **left}
+def _move_answer(moved: "Moved") -> Wire:
+    answer = {"success": True, "pageId": moved.page_id, "newPath": moved.new_path, "digest": moved.digest}
+    unchanged = {"linksLeft": moved.left} if moved.left else {}
+    return {**answer, "linksRewritten": moved.links_rewritten, **unchanged}
 
 
-def _deleted(done: "Deleted") -> Wire:
-    below = {"below": done.below} if done.below else {}
-    return {"deleted": True, "pageId": done.page_id, "trashId": done.trash_id, **below}
+def _delete_answer(deleted: "Deleted") -> Wire:
+    below = {"below": deleted.below} if deleted.below else {}
+    return {"deleted": True, "pageId": deleted.page_id, "trashId": deleted.trash_id, **below}
 
 
-def _restored(done: "Restored") -> Wire:
-    warnings = {"warnings": list(done.warnings)} if done.warnings else {}
-    return {"success": True, "pageId": done.page_id, "path": done.path, "digest": done.digest, **warnings}
+def _restore_answer(restored: "Restored") -> Wire:
+    warnings = {"warnings": list(restored.warnings)} if restored.warnings else {}
+    return {"success": True, "pageId": restored.page_id, "path": restored.path, "digest": restored.digest, **warnings}
 
 
-def _attached(done: "Attached") -> Wire:
-    return {"relativePath": done.relative_path, "markdownSyntax": done.markdown_syntax, "digest": done.digest}
+def _attach_answer(attached: "Attached") -> Wire:
+    return {
+        "relativePath": attached.relative_path,
+        "markdownSyntax": attached.markdown_syntax,
+        "digest": attached.digest,
+    }
 
 
 MOVE_PAGE = Tool(
     "move_page",
     "Move or rename a page",
     "Moves a page with the pages and attachments below it; links in other pages follow. A page that gets its first "
-    f"child becomes Folder/_index.md.{_TOLD} "
+    f"child becomes Folder/_index.md.{_NOTIFIED_NOTE} "
     'Example: {"sourcePath": "Projects/Alpha.md", "destinationPath": "Archive/Alpha.md"}.',
     Move,
     result(
@@ -87,19 +91,19 @@ MOVE_PAGE = Tool(
             "linksLeft?": listed(TEXT),
         }
     ),
-    wire=_moved,
+    wire=_move_answer,
     writes=True,
     idempotent=False,
 )
 DELETE_PAGE = Tool(
     "delete_page",
     "Delete a page",
-    f"Moves a page to the trash, where it stays for 30 days; restore_page brings it back by its trashId.{_TOLD} A page "
-    "with pages below it needs recursive. "
+    "Moves a page to the trash, where it stays for 30 days; restore_page brings it back by its trashId."
+    f"{_NOTIFIED_NOTE} A page with pages below it needs recursive. "
     'Example: {"path": "Projects/Old.md"}.',
     Delete,
     result({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY}),
-    wire=_deleted,
+    wire=_delete_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -107,11 +111,12 @@ DELETE_PAGE = Tool(
 RESTORE_PAGE = Tool(
     "restore_page",
     "Restore a deleted page",
-    f"Brings a page back from the trash, to where it was or another path.{_TOLD} Never over another page. "
+    f"Brings a page back from the trash, to where it was or another path.{_NOTIFIED_NOTE} "
+    "Never over another page. "
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "warnings?": listed(TEXT)}),
-    wire=_restored,
+    wire=_restore_answer,
     writes=True,
     idempotent=False,
 )
@@ -123,7 +128,7 @@ ADD_ATTACHMENT = Tool(
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
     result({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),
-    wire=_attached,
+    wire=_attach_answer,
     writes=True,
     idempotent=False,
 )

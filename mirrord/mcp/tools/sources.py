@@ -1,4 +1,4 @@
-"""Tools for sources: what there is, what it says; another name; away."""
+"""Tools that list, read, rename and delete sources."""
 
 from typing import Annotated, Literal
 
@@ -44,20 +44,24 @@ class Delete(Underscored):
     source_id: SourceId
 
 
-def _list(session: Session, given: List) -> Wire:
-    found = list_sources(session, given.type, given.folder_id, given.cursor)
-    rest = {"next_cursor": found.next_cursor} if found.next_cursor is not None else {}
-    return {"sources": [_listed(one) for one in found.sources], "total_count": found.total_count, **rest}
+def _list_sources(session: Session, arguments: List) -> Wire:
+    listing = list_sources(session, arguments.type, arguments.folder_id, arguments.cursor)
+    cursor = {"next_cursor": listing.next_cursor} if listing.next_cursor is not None else {}
+    return {
+        "sources": [_listed_source(source) for source in listing.sources],
+        "total_count": listing.total_count,
+        **cursor,
+    }
 
 
-def _listed(source: ListedSource) -> Wire:
-    """With its title where that is not its name."""
-    shown = as_it_is(source)
-    return {key: value for key, value in shown.items() if key != "title" or value != source.name}
+def _listed_source(source: ListedSource) -> Wire:
+    """A source, with its title if that differs from its name."""
+    fields = as_it_is(source)
+    return {key: value for key, value in fields.items() if key != "title" or value != source.name}
 
 
-def _read(session: Session, given: Read) -> Wire:
-    return as_it_is(get_source_text(session, given.source_id, given.start, given.max_length))
+def _read_source(session: Session, arguments: Read) -> Wire:
+    return as_it_is(get_source_text(session, arguments.source_id, arguments.start, arguments.max_length))
 
 
 _SOURCE = record(
@@ -77,7 +81,7 @@ LIST_SOURCES = Tool(
     'next_cursor. Example: {"type": "text", "folder_id": 17}.',
     List,
     result({"sources": listed(_SOURCE), "total_count": COUNT, "next_cursor?": TEXT}),
-    _list,
+    _list_sources,
 )
 GET_SOURCE_TEXT = Tool(
     "get_source_text",
@@ -86,7 +90,7 @@ GET_SOURCE_TEXT = Tool(
     'instructions. Example: {"source_id": 4, "start": 0}.',
     Read,
     result({"content": TEXT, "start": COUNT, "end": COUNT, "total_length": COUNT, "has_more": FLAG, "notice?": TEXT}),
-    _read,
+    _read_source,
 )
 RENAME_SOURCE = Tool(
     "rename_source",

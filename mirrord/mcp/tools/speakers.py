@@ -1,4 +1,4 @@
-"""The tool that finds out who speaks in a source."""
+"""The tool that detects the speakers of a source."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The tool that tells how sync stands."""
+"""The tool that reports the state of the sync."""
 
 from typing import Annotated, Any
 
@@ -18,22 +18,24 @@ class Ask(Arguments):
     wait: Annotated[float | None, Field(ge=0, le=LONGEST, description="Seconds to wait for that.")] = None
 
 
-def _status(session: Session, given: Ask) -> Wire:
-    found = sync_status(session, given.path, given.wait)
+def _read_status(session: Session, arguments: Ask) -> Wire:
+    status = sync_status(session, arguments.path, arguments.wait)
     answer: dict[str, Any] = {
-        "daemon": found.daemon,
-        "pending": found.pending,
-        "conflicts": found.conflicts,
-        "problems": [{"path": one.path, "sentence": one.sentence} for one in found.problems],
-        "halted": found.halted,
-        "sentences": found.sentences,
+        "daemon": status.daemon,
+        "pending": status.pending,
+        "conflicts": status.conflicts,
+        "problems": [{"path": problem.path, "sentence": problem.sentence} for problem in status.problems],
+        "halted": status.halted,
+        "sentences": status.sentences,
     }
-    if found.other_problems:
-        answer["otherProblems"] = found.other_problems
-    return answer if found.path is None else {**answer, **_page(found.path, found.digest, synced=found.synced)}
+    if status.other_problems:
+        answer["otherProblems"] = status.other_problems
+    return (
+        answer if status.path is None else {**answer, **_page_status(status.path, status.digest, synced=status.synced)}
+    )
 
 
-def _page(path: str, digest: str | None, *, synced: bool | None) -> Wire:
+def _page_status(path: str, digest: str | None, *, synced: bool | None) -> Wire:
     return {"path": path, "digest": digest, "synced": synced}
 
 
@@ -57,6 +59,6 @@ SYNC_STATUS = Tool(
             "synced?": FLAG,
         }
     ),
-    _status,
+    _read_status,
     waits=True,
 )

@@ -64,33 +64,33 @@ class Edit(Arguments):
     dry_run: Annotated[bool, Field(description="Only show the diff.")] = False
 
     def for_command(self) -> dict[str, Any]:
-        """An edit is known by the keys it has."""
+        """Arguments without unset keys: the keys of an edit tell its kind."""
         edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in self.edits]
         return {**self.model_dump(mode="json", exclude={"edits"}), "edits": edits}
 
 
-def _written(done: "Written") -> Wire:
+def _write_answer(written: "Written") -> Wire:
     return {
         "success": True,
-        "pageId": done.page_id,
-        "path": done.path,
-        "digest": done.digest,
-        "created": done.created,
+        "pageId": written.page_id,
+        "path": written.path,
+        "digest": written.digest,
+        "created": written.created,
     }
 
 
-def _made(done: "Written") -> Wire:
-    return {"pageId": done.page_id, "path": done.path, "digest": done.digest}
+def _create_answer(created: "Written") -> Wire:
+    return {"pageId": created.page_id, "path": created.path, "digest": created.digest}
 
 
-def _edited(done: "Edited") -> Wire:
+def _edit_answer(edited: "Edited") -> Wire:
     return {
         "success": True,
-        "pageId": done.page_id,
-        "path": done.path,
-        "digest": done.digest,
-        "diff": done.diff,
-        "written": done.written,
+        "pageId": edited.page_id,
+        "path": edited.path,
+        "digest": edited.digest,
+        "diff": edited.diff,
+        "written": edited.written,
     }
 
 
@@ -102,7 +102,7 @@ WRITE_PAGE = Tool(
     'Example: {"path": "Projects/Alpha.md", "content": "---\\ntitle: Alpha\\n---\\n\\n# Alpha\\n"}.',
     Write,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),
-    wire=_written,
+    wire=_write_answer,
     writes=True,
     destructive=True,
 )
@@ -115,7 +115,7 @@ EDIT_PAGE = Tool(
     '{"heading": "Timeline", "action": "append", "text": "- May"}]}.',
     Edit,
     result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "diff": TEXT, "written": FLAG}),
-    wire=_edited,
+    wire=_edit_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -128,7 +128,7 @@ CREATE_PAGE = Tool(
     'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n"}.',
     Create,
     result({"pageId": TEXT, "path": TEXT, "digest": TEXT}),
-    wire=_made,
+    wire=_create_answer,
     writes=True,
     idempotent=False,
 )
