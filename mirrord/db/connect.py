@@ -42,12 +42,12 @@ _PASSING_REFUSALS = (
 )
 # Failures of Postgres that are no user's mistake, by SQLSTATE; the engine reports them and retries.
 _OUTAGES = {
-    "53100": "Postgres has no disk space left; what is saved in files stays there and is taken in when there is some",
-    "25006": "Postgres is read-only now; what is saved in files stays there and is taken in when it can be written",
-    "25P03": "Postgres ended a transaction that stood still for too long",
+    "53100": "Postgres has no disk space left; changes stay in files until there is some",
+    "25006": "Postgres is read-only; changes stay in files until it can be written",
+    "25P03": "Postgres ended a transaction that was idle for too long",
     "25P04": f"Postgres ended a transaction that took longer than {TRANSACTION_TIMEOUT} s",
-    "40001": "Postgres undid a transaction of mirrord's because of another one; it is tried again",
-    "40P01": "Postgres undid a transaction of mirrord's because of another one; it is tried again",
+    "40001": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
+    "40P01": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
     "57014": f"Postgres ended a statement that took longer than {STATEMENT_TIMEOUT} s",
 }
 
@@ -71,7 +71,7 @@ def translated() -> Iterator[None]:
     except psycopg.errors.IntegrityError:
         raise
     except psycopg.errors.LockNotAvailable as error:
-        raise Locked("Another program's transaction holds a row that mirrord is to write.") from error
+        raise Locked("Another program's transaction has locked a row that mirrord must write.") from error
     except PoolTimeout as error:
         raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT:.0f} s.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:

@@ -71,20 +71,20 @@ async def load_both(
     return bases, await _fetch_rows(rows) if rows is not None else {}
 
 
-async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Cursor]:
+async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: Wanted) -> list[Cursor]:
     keys_by_column: dict[str, Sequence[object]] = {
-        "path": wanted.paths,
-        "entry_id": wanted.entries,
-        "digest": [digest.hex() for digest in wanted.digests],
+        "path": keys.paths,
+        "entry_id": keys.entries,
+        "digest": [digest.hex() for digest in keys.digests],
     }
     # one statement per kind of key, all sent together: OR would prevent the use of indexes
     return [
         await connection.execute(
             bases_by(column),
-            {"tenant": tenant, "mirror": mirror, "keys": _as_json(keys)},
+            {"tenant": tenant, "mirror": mirror, "keys": _as_json(column_keys)},
         )
-        for column, keys in keys_by_column.items()
-        if keys
+        for column, column_keys in keys_by_column.items()
+        if column_keys
     ]
 
 
@@ -223,12 +223,12 @@ async def fed(
     differing = {
         entry for entry in changed if entry in watched or not _is_as_in_base(rows.get(entry), versions.get(entry))
     }
-    known = Known(
+    loaded = Known(
         frozenset(differing),
         [base for base in bases if base.entry in differing],
         {entry: row for entry, row in rows.items() if entry in differing},
     )
-    return known, max(changed.values()), len(changed) >= limit
+    return loaded, max(changed.values()), len(changed) >= limit
 
 
 def _is_as_in_base(row: Row | None, base_version: int | None) -> bool:
