@@ -1,1 +1,1 @@
-"""POSTGRES: the only room that speaks SQL."""
+"""POSTGRES: the only package that contains SQL."""

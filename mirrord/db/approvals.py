@@ -1,4 +1,4 @@
-"""Approvals as rows: what was asked for, what a person decided, and what became of it."""
+"""Approvals as rows: the request, a person's decision, and the outcome."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,10 @@ from mirrord.errors import UserError
 @dataclass(frozen=True, slots=True)
 class Stored:
     """
-    A request as Postgres has it.
+    A request as stored in Postgres.
 
-    digest: of the request its file had when it was taken in. preview: summary, lines, facts. decision: by, reason,
-    channel. claimed: its mirror runs it, or ran it. outcome: {"result"} or {"failure"}. told: its file says how it
-    ended.
+    digest: of the request in its file at intake. preview: summary, lines, facts. decision: by, reason, channel.
+    claimed: its mirror runs it, or ran it. outcome: {"result"} or {"failure"}. told: its file contains the outcome.
     """
 
     tenant: TenantId
@@ -48,22 +47,22 @@ class Stored:
 
     @property
     def state(self) -> State:
-        """What became of it."""
+        """The state of the request."""
         return State(self.state_name)
 
     @property
     def asker(self) -> Actor:
-        """Who asked."""
+        """The actor that made the request."""
         return Actor(self.actor["kind"], self.actor["name"])
 
     @property
     def request(self) -> Request:
-        """What its file is to say of what was asked for."""
+        """The request as its file records it."""
         return Request(
             id=self.id,
             command=self.command,
             arguments=self.arguments,
-            inputs={name: input_of(one) for name, one in self.inputs.items()},
+            inputs={name: input_of(facts) for name, facts in self.inputs.items()},
             bases=self.bases,
             tenant_id=self.tenant,
             actor=self.asker,
@@ -74,7 +73,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that was done without asking, of which a person is told."""
+    """A change made without approval, shown to a person afterwards."""
 
     id: UUID
     type: str
@@ -92,8 +91,8 @@ _COLUMNS = (
 async def add(
     connection: Connection, tenant: TenantId, mirror: MirrorId, request: Request, preview: Preview, level: Trust
 ) -> None:
-    """Take a request in, for as long as it asks for; one that is known already stays as it is."""
-    inputs = {name: input_facts(one) for name, one in request.inputs.items()}
+    """Store a request until LIFETIME has passed; a stored request stays unchanged."""
+    inputs = {name: input_facts(value) for name, value in request.inputs.items()}
     actor = {"kind": request.actor.kind, "name": request.actor.name}
     await connection.execute(
         "INSERT INTO mirrord.approval (tenant_id, id, mirror_id, command, arguments, arguments_digest, inputs, bases, "
@@ -109,25 +108,25 @@ async def add(
 
 
 async def known(connection: Connection, tenant: TenantId, requests: Iterable[UUID]) -> dict[UUID, Stored]:
-    """Those of *requests* that were taken in, by any mirror."""
-    return await _stored(connection, "tenant_id = %s AND id = ANY (%s)", (tenant, list(requests)))
+    """The stored ones among *requests*, whichever mirror stored them."""
+    return await _load_stored(connection, "tenant_id = %s AND id = ANY (%s)", (tenant, list(requests)))
 
 
 async def untold(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[Stored]:
-    """Requests that *mirror* took in and whose files do not say yet how they ended, oldest first."""
-    found = await _stored(connection, "tenant_id = %s AND mirror_id = %s AND told_at IS NULL", (tenant, mirror))
-    return list(found.values())
+    """Requests stored by *mirror* whose files lack the outcome, oldest first."""
+    stored = await _load_stored(connection, "tenant_id = %s AND mirror_id = %s AND told_at IS NULL", (tenant, mirror))
+    return list(stored.values())
 
 
 async def listed(connection: Connection, tenant: TenantId, states: Sequence[State] | None) -> list[Stored]:
-    """Requests in one of *states*, None: in any; oldest first."""
-    wanted = None if states is None else [str(state) for state in states]
+    """Requests in one of *states* (None: any), oldest first."""
+    names = None if states is None else [str(state) for state in states]
     where = "tenant_id = %s AND (%s::text[] IS NULL OR state = ANY (%s))"
-    return list((await _stored(connection, where, (tenant, wanted, wanted))).values())
+    return list((await _load_stored(connection, where, (tenant, names, names))).values())
 
 
 async def count_pending(connection: Connection, tenant: TenantId, actor: Actor) -> int:
-    """How many requests of an actor wait."""
+    """The number of pending requests of an actor."""
     cursor = await connection.execute(
         "SELECT count(*) FROM mirrord.approval WHERE tenant_id = %s AND state = 'pending' "
         "AND actor ->> 'kind' = %s AND actor ->> 'name' = %s",
@@ -138,7 +137,7 @@ async def count_pending(connection: Connection, tenant: TenantId, actor: Actor) 
 
 
 async def expire(connection: Connection, tenant: TenantId) -> None:
-    """End what nobody decided about in time, by the clock of Postgres."""
+    """Expire pending requests past their deadline, by the clock of Postgres."""
     await connection.execute(
         "UPDATE mirrord.approval SET state = 'expired' "
         "WHERE tenant_id = %s AND state = 'pending' AND expires_at <= clock_timestamp()",
@@ -147,7 +146,7 @@ async def expire(connection: Connection, tenant: TenantId) -> None:
 
 
 async def claim(connection: Connection, tenant: TenantId, mirror: MirrorId, request: UUID) -> bool:
-    """Whether *mirror* may run an approved request now: it took it in, and nobody ran it yet."""
+    """Claim an approved request for *mirror*. False: another mirror stored it, or it is claimed already."""
     cursor = await connection.execute(
         "UPDATE mirrord.approval SET claimed_at = clock_timestamp() WHERE tenant_id = %s AND id = %s "
         "AND mirror_id = %s AND state = 'approved' AND claimed_at IS NULL RETURNING id",
@@ -159,7 +158,7 @@ async def claim(connection: Connection, tenant: TenantId, mirror: MirrorId, requ
 async def conclude(
     connection: Connection, tenant: TenantId, request: UUID, state: State, outcome: Mapping[str, Any]
 ) -> None:
-    """A claimed request was run."""
+    """Record the outcome of a claimed request."""
     await connection.execute(
         "UPDATE mirrord.approval SET state = %s, outcome = %s "
         "WHERE tenant_id = %s AND id = %s AND state = 'approved' AND claimed_at IS NOT NULL",
@@ -168,7 +167,7 @@ async def conclude(
 
 
 async def tell(connection: Connection, tenant: TenantId, request: UUID) -> None:
-    """The request's file says how it ended."""
+    """Record that the request's file contains the outcome."""
     await connection.execute(
         "UPDATE mirrord.approval SET told_at = clock_timestamp() WHERE tenant_id = %s AND id = %s", (tenant, request)
     )
@@ -177,7 +176,7 @@ async def tell(connection: Connection, tenant: TenantId, request: UUID) -> None:
 async def decide(
     connection: Connection, tenant: TenantId, request: UUID, *, approve: bool, reason: str | None, channel: str
 ) -> None:
-    """A person decides. Raises UserError where there is nothing to decide about."""
+    """Record a person's decision. Raises UserError for a request that is not pending."""
     function = "approve" if approve else "reject"
     try:
         cursor = await connection.execute(f"SELECT mirrord.{function}(%s, %s, %s)", (request, reason, channel))
@@ -188,7 +187,7 @@ async def decide(
 
 
 async def notices(connection: Connection, tenant: TenantId) -> list[Notice]:
-    """What a person was not told of yet, oldest first."""
+    """Notices that a person has not read, oldest first."""
     cursor = await connection.execute(
         "SELECT id, type, occurred_at, actor, data FROM mirrord.event "
         "WHERE tenant_id = %s AND read_at IS NULL AND data ->> 'trust' = 'NOTIFY' ORDER BY occurred_at, id",
@@ -198,12 +197,12 @@ async def notices(connection: Connection, tenant: TenantId) -> list[Notice]:
 
 
 async def read_notices(connection: Connection, notices: Iterable[UUID]) -> None:
-    """A person was told of these."""
+    """Mark notices as read by a person."""
     cursor = await connection.execute("SELECT mirrord.read_notifications(%s)", (list(notices),))
     await cursor.fetchone()
 
 
-async def _stored(connection: Connection, where: str, values: tuple[object, ...]) -> dict[UUID, Stored]:
+async def _load_stored(connection: Connection, where: str, values: tuple[object, ...]) -> dict[UUID, Stored]:
     cursor = await connection.execute(
         f"SELECT {_COLUMNS} FROM mirrord.approval WHERE {where} ORDER BY requested_at, id", values
     )

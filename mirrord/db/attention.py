@@ -1,4 +1,4 @@
-"""What needs a person: problems and halts."""
+"""Problems and halts: the rows that need a person."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from mirrord.domain.entry import EntryId, MirrorId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why one path does not sync, or not as it is: code is constant, sentence is for people."""
+    """Why one path is not synced, or not unchanged. code: constant. sentence: for people."""
 
     path: str
     code: str
@@ -20,7 +20,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Deletions that wait. side: where they were seen; decision: None until a person decided."""
+    """Deletions that wait. side: where they were detected. decision: None until a person decides."""
 
     id: int
     reason: str
@@ -32,7 +32,7 @@ class Halt:
 
 
 async def report(connection: Connection, tenant: TenantId, mirror: MirrorId, problems: Iterable[Problem]) -> None:
-    """List problems; one that is listed already keeps its date."""
+    """List problems; a problem already listed keeps its date."""
     for problem in problems:
         await connection.execute(
             "INSERT INTO mirrord.problem (tenant_id, mirror_id, path, code, entry_id, sentence) "
@@ -43,7 +43,7 @@ async def report(connection: Connection, tenant: TenantId, mirror: MirrorId, pro
 
 
 async def settle(connection: Connection, tenant: TenantId, mirror: MirrorId, solved: Iterable[tuple[str, str]]) -> None:
-    """Take (path, code) off the list."""
+    """Delete the problems identified by (path, code)."""
     for path, code in solved:
         await connection.execute(
             "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND path = %s AND code = %s",
@@ -68,7 +68,7 @@ async def add_halt(
     sentence: str,
     entries: Iterable[EntryId],
 ) -> None:
-    """Write down why deletions stopped; an open halt of the same reason and side grows instead."""
+    """Record why deletions stopped; an open halt of the same reason and side is extended instead."""
     ids = list(entries)
     cursor = await connection.execute(
         "UPDATE mirrord.halt SET sentence = %s, entries = ARRAY(SELECT DISTINCT unnest(entries || %s::uuid[])) "
@@ -95,7 +95,7 @@ async def halts(connection: Connection, tenant: TenantId, mirror: MirrorId | Non
 
 
 async def paths_of(connection: Connection, tenant: TenantId, entries: Sequence[EntryId], most: int) -> list[str]:
-    """The first paths of *entries*, in order; by their names where no mirror has a file of them."""
+    """The first *most* paths of *entries*, in order; names of entries without a file in any mirror."""
     cursor = await connection.execute(
         "SELECT DISTINCT coalesce(b.path, p.name, a.name, r.kind || '/' || r.key, e.id::text) AS path "
         "FROM unnest(%(entries)s::uuid[]) AS e (id) "
@@ -109,13 +109,13 @@ async def paths_of(connection: Connection, tenant: TenantId, entries: Sequence[E
 
 
 async def decide_halt(connection: Connection, halt: int, decision: str) -> bool:
-    """A person decided: 'apply' the deletions or 'discard' them. False: no such open halt."""
+    """Record a person's decision: 'apply' or 'discard' the deletions. False: no such open halt."""
     row = await (await connection.execute("SELECT mirrord.decide_halt(%s, %s)", (halt, decision))).fetchone()
     return bool(row and row[0])
 
 
 async def close_halt(connection: Connection, tenant: TenantId, halt: int) -> None:
-    """The decision was carried out."""
+    """Close a halt whose decision was carried out."""
     await connection.execute(
         "UPDATE mirrord.halt SET closed_at = clock_timestamp() WHERE tenant_id = %s AND id = %s", (tenant, halt)
     )

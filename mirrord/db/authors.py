@@ -1,12 +1,12 @@
-"""Who wrote what rows say now."""
+"""Authors of the current versions of rows."""
 
 from collections.abc import Sequence
 
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, TenantId
 
-_OURS = ["daemon", "file"]  # kinds of actors that mirrord names in its transactions
-# A move of mirrord writes or completes one version of a row. One more of the same transaction is from a trigger.
+_OWN_ACTOR_KINDS = ["daemon", "file"]  # the actors of mirrord's own transactions
+# A move by mirrord writes or completes one version of a row. Another version in the same transaction is a trigger's.
 _CHANGED_BY_TRIGGERS = " UNION ALL ".join(
     f"SELECT row.id FROM mirrord.{table} AS row "
     f"JOIN mirrord.{table}_revision AS newest ON newest.tenant_id = row.tenant_id "
@@ -21,7 +21,7 @@ _CHANGED_BY_TRIGGERS = " UNION ALL ".join(
 async def changed_by_triggers(
     connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
 ) -> frozenset[EntryId]:
-    """Those of *entries* whose newest version a trigger wrote in a transaction of mirrord."""
-    values = {"tenant": tenant, "entries": list(entries), "ours": _OURS}
+    """The entries among *entries* whose newest version a trigger wrote in a transaction of mirrord."""
+    values = {"tenant": tenant, "entries": list(entries), "ours": _OWN_ACTOR_KINDS}
     cursor = await connection.execute(_CHANGED_BY_TRIGGERS, values)
     return frozenset(EntryId(entry) for (entry,) in await cursor.fetchall())

@@ -1,4 +1,4 @@
-"""A tenant's rows as they are: read in one snapshot, and stored in a tenant that has none."""
+"""A tenant's rows unchanged: read in one snapshot, and stored in an empty tenant."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import Refused
 
 _IS_FILLED = "MR002"
-# Texts that mean the same whatever a server's or a role's settings are; and however long it takes.
+# Output that does not depend on the settings of a server or role; and no time limits.
 _SETTINGS = (
     *("TimeZone = 'UTC'", "DateStyle = 'ISO, MDY'", "bytea_output = 'hex'", "extra_float_digits = 3"),
     *("statement_timeout = 0", "idle_in_transaction_session_timeout = 0"),
@@ -30,7 +30,7 @@ _KEYS = """
 SELECT attname FROM pg_index, unnest(indkey) WITH ORDINALITY AS key (number, place), pg_attribute
  WHERE indrelid = %s::regclass AND indisprimary AND attrelid = indrelid AND attnum = number AND attname <> 'tenant_id'
  ORDER BY place"""
-_NOW = """
+_TENANT_STATE = """
 SELECT name, created_at::text, clock_timestamp()::text, seq
   FROM mirrord.tenant, mirrord.tenant_clock WHERE id = %(tenant)s AND tenant_id = %(tenant)s"""
 _DIGESTS = """
@@ -41,7 +41,7 @@ UNION SELECT digest FROM mirrord.record WHERE tenant_id = %(tenant)s AND deleted
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a tenant is at the moment of a snapshot. Times as Postgres writes them; the others as in a manifest."""
+    """A tenant's state in a snapshot. Times in Postgres' text form; the other values as in a manifest."""
 
     schema: int
     name: str
@@ -51,28 +51,28 @@ class Snapshot:
 
 
 async def look(connection: Connection, tenant: TenantId) -> Snapshot:
-    """What the tenant is in this snapshot; from now on the connection writes texts as a backup keeps them."""
-    await _set(connection, _SETTINGS)
-    row = await (await connection.execute(_NOW, {"tenant": tenant})).fetchone()
+    """The tenant's state in this snapshot. Also sets the connection to the output formats of a backup."""
+    await _apply_settings(connection, _SETTINGS)
+    row = await (await connection.execute(_TENANT_STATE, {"tenant": tenant})).fetchone()
     assert row is not None
     return Snapshot(await schema_number(connection), *row)
 
 
 async def kept_tables(connection: Connection) -> list[str]:
-    """The tables of which a backup holds all rows, in the order in which they can be stored."""
+    """The tables that a backup contains, in an order in which they can be restored."""
     row = await (await connection.execute("SELECT mirrord.kept_tables()")).fetchone()
     assert row is not None
     return list(row[0])
 
 
 async def columns_of(connection: Connection, table: str) -> list[str]:
-    """The columns of a table but for the tenant and those that follow from others."""
+    """The columns of a table except for the tenant and generated columns."""
     cursor = await connection.execute(_COLUMNS, (f"mirrord.{table}",))
     return [name for (name,) in await cursor.fetchall()]
 
 
 async def count(connection: Connection, tenant: TenantId, table: str) -> int:
-    """How many rows of a table the tenant has."""
+    """The number of rows that the tenant has in a table."""
     query = sql.SQL("SELECT count(*) FROM {} WHERE tenant_id = %s").format(sql.Identifier("mirrord", table))
     row = await (await connection.execute(query, (tenant,))).fetchone()
     assert row is not None
@@ -83,9 +83,9 @@ async def rows(
     connection: Connection, tenant: TenantId, table: str, columns: Sequence[str]
 ) -> AsyncIterator[tuple[str, bytes]]:
     """
-    Every row of a table in the order of its keys: its key, and a JSON object in one line.
+    Every row of a table in key order, as (key, JSON object in one line).
 
-    Every value is text, as Postgres writes it, or null: so each type comes back as it was.
+    Every value is Postgres' text form, or null: so each type is restored unchanged.
     """
     cursor = await connection.execute(_KEYS, (f"mirrord.{table}",))
     keys = [sql.Identifier(name) for (name,) in await cursor.fetchall()]
@@ -99,39 +99,41 @@ async def rows(
         table=sql.Identifier("mirrord", table),
         tenant=sql.Literal(tenant),
     )
-    async with connection.cursor() as reader, reader.copy(query) as copied:
-        copied.set_types(["text", "text"])
-        async for key, line in copied.rows():
+    async with connection.cursor() as reader, reader.copy(query) as copy:
+        copy.set_types(["text", "text"])
+        async for key, line in copy.rows():
             yield key, line.encode()
 
 
 async def blobs(connection: Connection, tenant: TenantId) -> AsyncIterator[tuple[bytes, int, bytes]]:
-    """Every part of the bytes of attachments: their digest, the part's number, and the bytes."""
+    """Every part of the bytes of attachments, as (digest, part number, bytes)."""
     query = sql.SQL(
         "COPY (SELECT digest, part, bytes FROM mirrord.blob WHERE tenant_id = {} ORDER BY digest, part) "
         "TO STDOUT (FORMAT binary)"
     ).format(sql.Literal(tenant))
-    async with connection.cursor() as reader, reader.copy(query) as copied:
-        copied.set_types(["bytea", "int4", "bytea"])
-        async for digest, part, data in copied.rows():
+    async with connection.cursor() as reader, reader.copy(query) as copy:
+        copy.set_types(["bytea", "int4", "bytea"])
+        async for digest, part, data in copy.rows():
             yield digest, part, data
 
 
 async def digests(connection: Connection, tenant: TenantId) -> set[bytes]:
-    """Of all that living rows say their files hold."""
+    """The digests of the files of all live rows."""
     cursor = await connection.execute(_DIGESTS, {"tenant": tenant})
     return {digest for (digest,) in await cursor.fetchall()}
 
 
 async def make_tenant(database: Database, name: str, tenant: TenantId, made_at: str) -> None:
-    """Make a tenant with a given id, unless it is there. Raises Refused if name or id are another tenant's."""
-    known = await tenants.names(database)
-    if known.get(name) == tenant:
+    """Create a tenant with a given id unless it exists. Raises Refused if another tenant has the name or id."""
+    tenant_ids = await tenants.names(database)
+    if tenant_ids.get(name) == tenant:
         return
-    taken = next((other for other, its in known.items() if its == tenant), None)
-    if taken is not None:
-        raise Refused(f"The tenant of this backup is here already, under the name {taken}. Restore it --as a new one.")
-    if name in known:
+    other_name = next((existing for existing, tenant_id in tenant_ids.items() if tenant_id == tenant), None)
+    if other_name is not None:
+        raise Refused(
+            f"The tenant of this backup is here already, under the name {other_name}. Restore it --as a new one."
+        )
+    if name in tenant_ids:
         raise Refused(f"There is another tenant called {name} already. Restore it --as another name.")
     async with database.connection() as connection:
         statement = "INSERT INTO mirrord.tenant (id, name, created_at) VALUES (%s, %s, %s::timestamptz)"
@@ -141,10 +143,10 @@ async def make_tenant(database: Database, name: str, tenant: TenantId, made_at: 
 
 @asynccontextmanager
 async def filling(database: Database, tenant: TenantId, name: str) -> AsyncIterator[Connection]:
-    """One transaction that stores rows as they are in a tenant that has none. Raises Refused if it has some."""
+    """One transaction that stores rows unchanged in an empty tenant. Raises Refused if it has rows."""
     with translated():
         async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
-            await _set(connection, _SETTINGS)
+            await _apply_settings(connection, _SETTINGS)
             async with connection.transaction():
                 await set_tenant(connection, tenant)
                 await connection.execute("SET CONSTRAINTS ALL DEFERRED")
@@ -159,10 +161,10 @@ async def filling(database: Database, tenant: TenantId, name: str) -> AsyncItera
 
 
 async def store_rows(connection: Connection, table: str, columns: Sequence[str], lines: Sequence[bytes]) -> int:
-    """Store rows as rows() gave them; how many."""
-    given = b"[" + b",".join(lines) + b"]"
+    """Store rows as rows() yields them. Returns their number."""
+    array = b"[" + b",".join(lines) + b"]"
     query = "SELECT mirrord.restore_rows(%s, %s, %s::text::json)"
-    row = await (await connection.execute(query, (table, list(columns), given.decode()))).fetchone()
+    row = await (await connection.execute(query, (table, list(columns), array.decode()))).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -174,15 +176,15 @@ async def store_blob(connection: Connection, tenant: TenantId, digest: bytes, pa
 
 
 async def finish(connection: Connection, seq: int) -> None:
-    """All rows are stored: from the commit on, mirrors and apps see them. seq: of the tenant's clock in the backup."""
+    """Finish: mirrors and apps see the rows after the commit. seq: of the tenant's clock in the backup."""
     await connection.execute("SELECT mirrord.end_restore(%s)", (seq,))
 
 
-async def _set(connection: AsyncConnection[TupleRow], settings: Sequence[str]) -> None:
+async def _apply_settings(connection: AsyncConnection[TupleRow], settings: Sequence[str]) -> None:
     for setting in settings:
         await connection.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
 
 
 def tenant_of(text: str) -> TenantId:
-    """The id that a manifest spells."""
+    """Parse the tenant id of a manifest."""
     return TenantId(UUID(text))

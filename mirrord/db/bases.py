@@ -1,4 +1,4 @@
-"""SQL that records what both sides of a mirror agree on, in one statement with the write of the row (`written`)."""
+"""SQL that records a mirror's base in the same statement as the write of the row (`written`)."""
 
 _UPSERT_BASE = """
 INSERT INTO mirrord.mirror_base AS b
@@ -12,7 +12,7 @@ ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
     saved = coalesce(EXCLUDED.saved, b.saved)
 RETURNING b.version
 """
-UPSERT_SAVED = _UPSERT_BASE.format(saved="written.version")  # the version is what the file said
-UPSERT_MOVED = _UPSERT_BASE.format(saved="NULL::bigint")  # it has no new text
-UPSERT_AGREED = _UPSERT_BASE.format(saved="%(saved)s::bigint")  # NULL: what was saved in the file before still stands
+UPSERT_SAVED = _UPSERT_BASE.format(saved="written.version")  # the version is that of the file's content
+UPSERT_MOVED = _UPSERT_BASE.format(saved="NULL::bigint")  # no new text
+UPSERT_AGREED = _UPSERT_BASE.format(saved="%(saved)s::bigint")  # NULL: keep the version saved in the file before
 WHERE_EXPECTED = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"

@@ -7,7 +7,7 @@ PART = 1 << 20  # bytes
 
 
 async def store(connection: Connection, tenant: TenantId, digest: Digest, data: bytes) -> None:
-    """Keep *data*; the same bytes are kept once."""
+    """Store *data*; equal bytes are stored once."""
     for part in range(max(1, -(-len(data) // PART))):
         await connection.execute(
             "INSERT INTO mirrord.blob (tenant_id, digest, part, bytes) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING",
@@ -16,7 +16,7 @@ async def store(connection: Connection, tenant: TenantId, digest: Digest, data: 
 
 
 async def load(connection: Connection, tenant: TenantId, digest: Digest) -> bytes | None:
-    """The bytes, None if no part of them is there. They may not match the digest if an app wrote them wrong."""
+    """The bytes; None if no part is stored. An app may have written bytes that do not match the digest."""
     cursor = await connection.execute(
         "SELECT bytes FROM mirrord.blob WHERE tenant_id = %s AND digest = %s ORDER BY part", (tenant, digest)
     )

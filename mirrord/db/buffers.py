@@ -1,4 +1,4 @@
-"""What an editor may still show: the texts a file held since somebody saved it last."""
+"""Texts that an editor may still show: the versions of a file since its last save."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Revision:
 
 
 async def shown(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, list[Revision]]:
-    """The newest versions that may have been in each file, from the last one saved there to the base, oldest first."""
+    """The newest versions that each file may have held, from its last save to the base, oldest first."""
     cursors = [
         await connection.execute(
             "SELECT version, digest, markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s "
@@ -30,8 +30,8 @@ async def shown(connection: Connection, tenant: TenantId, bases: Sequence[Base])
         )
         for base in bases
     ]
-    found = [[Revision(*row) for row in reversed(await cursor.fetchall())] for cursor in cursors]
-    return {base.entry: revisions for base, revisions in zip(bases, found, strict=True)}
+    histories = [[Revision(*row) for row in reversed(await cursor.fetchall())] for cursor in cursors]
+    return {base.entry: revisions for base, revisions in zip(bases, histories, strict=True)}
 
 
 async def note_settled(
@@ -44,10 +44,10 @@ async def note_settled(
     row_version: int,
 ) -> None:
     """
-    Write down that a stale buffer was merged: nobody has to do anything, but may want to know, and undo it.
+    Record that a stale buffer was merged: nothing is left to do, but the merge can be reviewed and undone.
 
-    texts: the one the editor had, the one it saved, and the row's; as versions the second and the third are
-    row_version + 1 and row_version, the merge is row_version + 2.
+    texts: the one the editor had, the one it saved, and the row's. The row's is version row_version, the saved one
+    row_version + 1, the merge row_version + 2.
     """
     await connection.execute(
         "INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, path, base_text, file_text, row_text, "

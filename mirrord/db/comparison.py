@@ -1,4 +1,4 @@
-"""The full compare: what all of a tenant's rows and all bases of a mirror say, side by side."""
+"""The full compare of a tenant's rows with the bases of a mirror."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
 
-AGREED = 10_000  # bases at once: all of a large tree would take as much memory as the daemon itself
+AGREED = 10_000  # bases per batch: those of a large tree would take as much memory as the daemon itself
 
 
 async def agreed(
     connection: Connection, tenant: TenantId, mirror: MirrorId
 ) -> AsyncIterator[list[tuple[EntryId, str | None, Digest]]]:
-    """(entry, path, digest) of every base of one mirror, some at a time: all that a comparison with the tree needs."""
+    """Batches of (entry, path, digest) of every base of one mirror, for a comparison with the tree."""
     last = UUID(int=0)
     while True:
         cursor = await connection.execute(
@@ -21,11 +21,11 @@ async def agreed(
             "WHERE b.tenant_id = %s AND b.mirror_id = %s AND b.entry_id > %s ORDER BY b.entry_id LIMIT %s",
             (tenant, mirror, last, AGREED),
         )
-        if found := await cursor.fetchall():
-            yield found
-        if len(found) < AGREED:
+        if bases := await cursor.fetchall():
+            yield bases
+        if len(bases) < AGREED:
             return
-        last = found[-1][0]
+        last = bases[-1][0]
 
 
 _DIFFERING_PAGES = """
@@ -67,7 +67,7 @@ WHERE r.id IS NULL
 
 
 async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[EntryId]:
-    """Entries whose row is not what the base of this mirror says: the full compare of rows with bases."""
+    """Entries whose row differs from this mirror's base: the full compare of rows with bases."""
     cursor = await connection.execute(
         f"{_DIFFERING_PAGES} UNION ALL {_DIFFERING_ATTACHMENTS} UNION ALL {_DIFFERING_RECORDS}",
         {"tenant": tenant, "mirror": mirror},
@@ -77,7 +77,7 @@ async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) 
 
 @dataclass(frozen=True, slots=True)
 class Unversioned:
-    """A row whose text is not that of its version. known: the version's; written: the row's."""
+    """A row whose text is not that of its version. known: the version's text. written: the row's text."""
 
     entry: EntryId
     version: int
@@ -86,7 +86,7 @@ class Unversioned:
 
 
 async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversioned]:
-    """Pages whose text changed while no trigger ran."""
+    """Pages whose text changed without a trigger."""
     cursor = await connection.execute(
         "SELECT p.id, p.version, r.markdown, p.markdown FROM mirrord.page AS p JOIN mirrord.page_revision AS r "
         "ON r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.version = p.version "

@@ -1,4 +1,4 @@
-"""Conflicts: what both sides said and what they came from, until somebody settled it."""
+"""Conflicts: the contents of both sides and their base, until a person resolves them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,10 +11,10 @@ from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, TenantId
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """
-    Two contents for one entry. sibling: the page or attachment that holds the file's; a record has none.
+    Two contents for one entry. sibling: the page or attachment with the file's content; None for a record.
 
-    Of a page or record there are texts, of an attachment digests. The base is None where it is not known; the row's
-    text where it had none. path: of the file when it happened. row_version: of the row then.
+    Pages and records have texts, attachments have digests. The base is None if unknown, the row's text if there was
+    none. path, row_version: of the file and the row when the conflict arose.
     """
 
     entry: EntryId
@@ -45,12 +45,12 @@ WHERE NOT EXISTS (SELECT FROM mirrord.conflict WHERE tenant_id = %s AND entry_id
 
 
 async def add(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: Conflict) -> None:
-    """Write down both sides and the base; of a conflict without a sibling that is known already, nothing."""
+    """Store both sides and the base; a conflict without a sibling is stored once."""
     texts = (conflict.base_text, conflict.file_text, conflict.row_text)
     digests = (conflict.base_digest, conflict.file_digest, conflict.row_digest)
-    about = (conflict.entry, conflict.sibling, conflict.path, conflict.kind, conflict.row_version)
-    same = (tenant, conflict.entry, conflict.file_text)
-    await connection.execute(_ADD, (tenant, mirror, *about, *texts, *digests, *same))
+    subject = (conflict.entry, conflict.sibling, conflict.path, conflict.kind, conflict.row_version)
+    duplicate = (tenant, conflict.entry, conflict.file_text)
+    await connection.execute(_ADD, (tenant, mirror, *subject, *texts, *digests, *duplicate))
 
 
 async def listed(connection: Connection, tenant: TenantId) -> list[Conflict]:
@@ -62,7 +62,7 @@ async def listed(connection: Connection, tenant: TenantId) -> list[Conflict]:
 
 
 async def load(connection: Connection, tenant: TenantId, number: int) -> Conflict | None:
-    """An open conflict; None: there is none of that number, or it is settled."""
+    """An open conflict; None: no such number, or already resolved."""
     cursor = await connection.execute(
         f"SELECT {_COLUMNS} FROM mirrord.conflict WHERE tenant_id = %s AND id = %s AND resolved_at IS NULL",
         (tenant, number),
@@ -72,7 +72,7 @@ async def load(connection: Connection, tenant: TenantId, number: int) -> Conflic
 
 
 async def about(connection: Connection, tenant: TenantId, entry: EntryId) -> list[int]:
-    """The numbers of the open conflicts of which *entry* is the disputed one."""
+    """The numbers of the open conflicts about *entry*."""
     cursor = await connection.execute(
         "SELECT id FROM mirrord.conflict WHERE tenant_id = %s AND entry_id = %s AND resolved_at IS NULL ORDER BY id",
         (tenant, entry),
@@ -81,7 +81,7 @@ async def about(connection: Connection, tenant: TenantId, entry: EntryId) -> lis
 
 
 async def resolve(connection: Connection, tenant: TenantId, number: int, resolution: str) -> bool:
-    """A person settled it. False: it was settled already."""
+    """Record a person's resolution. False: it was resolved before."""
     cursor = await connection.execute(
         "UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = %s, "
         "resolved_by = mirrord.current_actor() "
@@ -92,5 +92,5 @@ async def resolve(connection: Connection, tenant: TenantId, number: int, resolut
 
 
 def _conflict(row: tuple[Any, ...]) -> Conflict:
-    entry, sibling, path, kind, *rest = row
-    return Conflict(EntryId(entry), sibling, path, Kind(kind), *rest)
+    entry, sibling, path, kind, *columns = row
+    return Conflict(EntryId(entry), sibling, path, Kind(kind), *columns)

@@ -1,4 +1,4 @@
-"""Connections: the daemon's role, one tenant a transaction, driver errors translated once."""
+"""Connections: the daemon's role, one tenant per transaction, driver errors translated in one place."""
 
 import select
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -22,25 +22,32 @@ from mirrord.errors import Fenced, Locked, Unavailable, UserError
 Connection = AsyncConnection[TupleRow]
 
 DAEMON_ROLE, APP_ROLE = "mirrord_daemon", "mirrord_app"
-SAFE_PATH = "search_path=pg_catalog,pg_temp"  # pg_temp last: unlisted, it would be looked into first
+SAFE_PATH = "search_path=pg_catalog,pg_temp"  # pg_temp last: unlisted, it would be searched first
 LEASE_LOST = "MR001"
 CONNECT_TIMEOUT = 5  # seconds
-# Of a daemon that stopped amid a transaction (SIGSTOP, a paused machine): its row locks must not hold up apps.
-IDLE_IN_TRANSACTION_TIMEOUT = 5  # seconds; a Flush of the pipeline disarms it, so that older servers have only this
+# For a daemon that stopped in a transaction (SIGSTOP, a paused machine): its row locks must not delay apps.
+IDLE_IN_TRANSACTION_TIMEOUT = 5  # seconds; a Flush of the pipeline disarms it, so servers before 17 have no other limit
 TRANSACTION_TIMEOUT = 30  # seconds; many times what the largest batch takes
-_KNOWS_TRANSACTION_TIMEOUT = 170000  # Postgres 17
+_MIN_TRANSACTION_TIMEOUT_VERSION = 170000  # Postgres 17
 STATEMENT_TIMEOUT = 30  # seconds; a full compare of a million rows takes a few
-POOL_TIMEOUT = 3.0  # seconds; whoever needs a connection tries again himself
-# of refusals that end
-_PASSING = ("starting up", "shutting down", "recovery", "connection slots", "too many", "terminating connection")
-# What goes wrong in Postgres without being anybody's mistake, by SQLSTATE; the engine says so and tries again.
+POOL_TIMEOUT = 3.0  # seconds; callers retry
+# phrases of temporary refusals
+_PASSING_REFUSALS = (
+    "starting up",
+    "shutting down",
+    "recovery",
+    "connection slots",
+    "too many",
+    "terminating connection",
+)
+# Failures of Postgres that are no user's mistake, by SQLSTATE; the engine reports them and retries.
 _OUTAGES = {
-    "53100": "Postgres has no disk space left; what is saved in files stays there and is taken in when there is some",
-    "25006": "Postgres is read-only now; what is saved in files stays there and is taken in when it can be written",
-    "25P03": "Postgres ended a transaction that stood still for too long",
+    "53100": "Postgres has no disk space left; changes stay in files until there is some",
+    "25006": "Postgres is read-only; changes stay in files until it can be written",
+    "25P03": "Postgres ended a transaction that was idle for too long",
     "25P04": f"Postgres ended a transaction that took longer than {TRANSACTION_TIMEOUT} s",
-    "40001": "Postgres undid a transaction of mirrord's because of another one; it is tried again",
-    "40P01": "Postgres undid a transaction of mirrord's because of another one; it is tried again",
+    "40001": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
+    "40P01": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
     "57014": f"Postgres ended a statement that took longer than {STATEMENT_TIMEOUT} s",
 }
 
@@ -58,13 +65,13 @@ class Lease:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Driver errors as mirrord's: out of reach, fenced, or the person's to mend. Integrity errors pass."""
+    """Translate driver errors: Unavailable, Locked, Fenced, or UserError. Integrity errors pass."""
     try:
         yield
     except psycopg.errors.IntegrityError:
         raise
     except psycopg.errors.LockNotAvailable as error:
-        raise Locked("Another program's transaction holds a row that mirrord is to write.") from error
+        raise Locked("Another program's transaction has locked a row that mirrord must write.") from error
     except PoolTimeout as error:
         raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT:.0f} s.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
@@ -72,7 +79,7 @@ def translated() -> Iterator[None]:
             raise Unavailable(f"{outage} ({_sentence(error)}).") from error
         if isinstance(error, psycopg.InternalError):
             raise
-        if "FATAL:" in str(error) and not any(phrase in str(error) for phrase in _PASSING):
+        if "FATAL:" in str(error) and not any(phrase in str(error) for phrase in _PASSING_REFUSALS):
             raise UserError(f"Postgres refused the connection: {_sentence(error)}") from error
         raise Unavailable(f"Postgres is out of reach: {_sentence(error)}") from error
     except psycopg.errors.InsufficientPrivilege as error:
@@ -86,9 +93,9 @@ def translated() -> Iterator[None]:
 @asynccontextmanager
 async def administered(dsn: str) -> AsyncIterator[Connection]:
     """
-    A connection as whoever *dsn* logs in, perhaps a superuser: for the schema and for questions about the server.
+    A connection in the role that *dsn* logs in, perhaps a superuser: for the schema and for questions about the server.
 
-    Names mean what Postgres itself means by them, whatever others have put into the database's schemas.
+    Names resolve to Postgres' own objects, whatever objects the database's schemas contain.
     """
     with translated():
         async with await AsyncConnection.connect(
@@ -102,7 +109,7 @@ def _sentence(error: psycopg.Error) -> str:
 
 
 def parts_of(dsn: str) -> dict[str, Any]:
-    """The parameters a libpq string or URL spells. Raises UserError if it is neither."""
+    """The parameters of a libpq string or URL. Raises UserError if it is neither."""
     try:
         return conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
@@ -110,15 +117,15 @@ def parts_of(dsn: str) -> dict[str, Any]:
 
 
 def daemon_dsn(dsn: str) -> str:
-    """*dsn* acting as mirrord_daemon, whoever logs in: row-level security then applies to mirrord too."""
+    """*dsn* acting as mirrord_daemon, whatever its login: row-level security then applies to mirrord too."""
     return acting_dsn(dsn, DAEMON_ROLE)
 
 
 def acting_dsn(dsn: str, role: str) -> str:
     """
-    *dsn* acting as *role*, whoever logs in.
+    *dsn* acting as *role*, whatever its login.
 
-    Statements look rows up by key, so one plan fits all values; planning anew took longer than the look-up.
+    Statements look rows up by key, so one plan fits all values; planning each time took longer than the look-up.
     """
     defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
     acting = with_settings(
@@ -134,14 +141,14 @@ def acting_dsn(dsn: str, role: str) -> str:
 
 
 def with_settings(dsn: str, *settings: str) -> str:
-    """*dsn* with *settings* (`name=value`) of its sessions, after those it has."""
-    known = parts_of(dsn)
-    options = " ".join([known.get("options") or "", *(f"-c {setting}" for setting in settings)]).strip()
-    return make_conninfo("", **{**known, "options": options})
+    """*dsn* with session *settings* (`name=value`) added after its own."""
+    parameters = parts_of(dsn)
+    options = " ".join([parameters.get("options") or "", *(f"-c {setting}" for setting in settings)]).strip()
+    return make_conninfo("", **{**parameters, "options": options})
 
 
 def app_dsn(dsn: str, tenant: TenantId) -> str:
-    """*dsn* as an app of one tenant uses it; the path is said because every app may set that of their common role."""
+    """*dsn* for an app of one tenant. The search path is explicit: every app may set that of their common role."""
     options = f"-c mirrord.tenant={tenant} -c search_path=mirrord,public"
     return make_conninfo(dsn, user=APP_ROLE, options=options)
 
@@ -150,15 +157,15 @@ class Database:
     """
     A pool of connections that act as one role.
 
-    checked: a connection that broke while nobody used it is replaced before it is had. Not for the engine, whose
-    failure is what tells it that the next connection may reach another server.
+    checked: replace connections that broke while idle before use. Not for the engine: a failure tells it that the
+    next connection may reach another server.
     """
 
     def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False) -> None:
         self.dsn = acting_dsn(dsn, role)
-        self.breaks = 0  # grows when a connection may have broken: the next may reach another server
+        self.breaks = 0  # counts possibly broken connections: the next may reach another server
         self._lock_waits = LockWaits(size)
-        self.written = 0  # rows since the planner's statistics were looked at, see statistics.keep()
+        self.written = 0  # rows since the last check of the planner's statistics, see statistics.keep()
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
             min_size=1,
@@ -166,8 +173,8 @@ class Database:
             open=False,
             # statements are few and repeat: parse and plan them once
             kwargs={"autocommit": True, "prepare_threshold": 2},
-            configure=_limit,
-            check=_check if checked else None,
+            configure=_set_transaction_timeout,
+            check=_check_connection if checked else None,
             timeout=POOL_TIMEOUT,
             reconnect_timeout=2,
         )
@@ -180,21 +187,21 @@ class Database:
         await self.pool.close()
 
     async def mend(self) -> None:
-        """Replace connections that broke; call after Unavailable, so that not each of them fails once."""
+        """Replace broken connections; call after Unavailable, else each of them fails once."""
         self.breaks += 1
         with translated():
             await self.pool.check()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """One transaction with no tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
+        """One transaction without a tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
         async with self.autocommit() as connection, connection.transaction():
             yield connection
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[Connection]:
-        """A connection with no tenant whose statements commit themselves, each in one round trip instead of three."""
-        with translated(), self._counted():
+        """An autocommit connection without a tenant: one round trip per statement instead of three."""
+        with translated(), self._count_breaks():
             async with self.pool.connection() as connection:
                 yield connection
 
@@ -205,9 +212,9 @@ class Database:
         """
         One transaction of one tenant, in pipeline mode: statements without a fetch cost no round trip.
 
-        Raises Fenced when *lease* is lost: nothing of the transaction is kept then.
+        Raises Fenced when *lease* is lost: the transaction is rolled back then.
         """
-        with translated(), self._counted(), self._lock_waits.limited(tenant) as lock_timeout:
+        with translated(), self._count_breaks(), self._lock_waits.limited(tenant) as lock_timeout:
             async with self.pool.connection() as connection, begun(connection) as outbox:
                 with outbox.held():
                     await set_tenant(connection, tenant)
@@ -221,26 +228,26 @@ class Database:
                 yield connection
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _count_breaks(self) -> Iterator[None]:
         try:
             yield
-        except psycopg.errors.LockNotAvailable:  # the connection is whole
+        except psycopg.errors.LockNotAvailable:  # the connection still works
             raise
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.breaks += 1
             raise
 
 
-async def _check(connection: Connection) -> None:
-    """Raises if it broke. Postgres says nothing to those who ask nothing, but that it goes: then it is asked."""
+async def _check_connection(connection: Connection) -> None:
+    """Raise if the connection broke. An idle one is readable only when the server closes it: only then query it."""
     socket = select.poll()
     socket.register(connection.fileno(), select.POLLIN)
     if socket.poll(0):
         await AsyncConnectionPool.check_connection(connection)
 
 
-async def _limit(connection: Connection) -> None:
-    if connection.info.server_version >= _KNOWS_TRANSACTION_TIMEOUT:
+async def _set_transaction_timeout(connection: Connection) -> None:
+    if connection.info.server_version >= _MIN_TRANSACTION_TIMEOUT_VERSION:
         await connection.execute(f"SET transaction_timeout = '{TRANSACTION_TIMEOUT}s'")
 
 
@@ -250,17 +257,17 @@ async def set_tenant(connection: Connection, tenant: TenantId) -> None:
 
 
 async def set_actor(connection: Connection, actor: Mapping[str, str]) -> None:
-    """Who writes in the current transaction: {kind, name}, and what else is known of them."""
+    """Set the author of the current transaction: {kind, name}, and other known facts about it."""
     await _set_local(connection, "mirrord.actor", orjson.dumps(dict(actor)).decode())
 
 
 async def set_no_cascade(connection: Connection) -> None:
-    """Entries are written one by one: deleting or reviving a folder leaves what is in it as it is."""
+    """Write entries one by one: deleting or reviving a folder does not change its contents."""
     await connection.execute(b"SET LOCAL mirrord.cascade = 'off'")
 
 
 async def set_parents(connection: Connection, parents: list[int]) -> None:
-    """The versions that the next written revision comes from."""
+    """Set the versions that the next revision descends from."""
     await _set_local(connection, "mirrord.parents", "{" + ",".join(map(str, parents)) + "}")
 
 

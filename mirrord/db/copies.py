@@ -1,4 +1,4 @@
-"""Entries that came as copies of others: found by their bytes, and given up to the entry they are copies of."""
+"""Entries created as copies of others: found by their bytes, and merged into their originals."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mirrord.domain.entry import EMPTY, FILE_ACTOR, Digest, EntryId, Kind, Mirro
 
 EARLIER_AGE = timedelta(minutes=1)  # of a copy of an earlier text: git makes and removes files within seconds
 
-# What nobody has changed. A page may have been seen when a part of its file was copied: it was a beginning of its text.
+# Unchanged copies. A page may have been read while its file was being copied: its text was a prefix of the whole.
 _UNCHANGED = """
 SELECT base.digest, base.claimed, base.path, row.id
   FROM mirrord.mirror_base AS base
@@ -28,7 +28,7 @@ _CHANGED = {
     Kind.PAGE: "NOT starts_with(row.markdown, revision.markdown)",
     Kind.ATTACHMENT: "revision.digest <> row.digest",
 }
-# A page's own text of an earlier version, come as another page after that: a tool put an older state elsewhere.
+# An earlier text of a page that later arrived as another page: a tool restored an older state at another path.
 _EARLIER = """
 SELECT base.entry_id, min(revision.page_id::text)::uuid
   FROM mirrord.page_revision AS revision
@@ -38,7 +38,7 @@ SELECT base.entry_id, min(revision.page_id::text)::uuid
  WHERE revision.tenant_id = %(tenant)s AND revision.page_id = ANY (%(entries)s) AND revision.digest <> %(empty)s
    AND revision.created_at < row.created_at AND row.created_at > clock_timestamp() - %(age)s
  GROUP BY base.entry_id HAVING count(DISTINCT revision.page_id) = 1"""
-_ADOPT_CHILDREN = """
+_REPARENT_CHILDREN = """
 UPDATE mirrord.{table} SET parent_id = %(entry)s WHERE tenant_id = %(tenant)s AND parent_id = %(copy)s"""
 _SUCCEED_PAGE = """
 UPDATE mirrord.page AS row SET parent_id = copy.parent_id, name = copy.name, name_key = copy.name_key,
@@ -52,9 +52,9 @@ _WHERE_BOTH = """
  WHERE row.tenant_id = %(tenant)s AND row.id = %(entry)s AND row.version = %(expected)s AND row.deleted_at IS NULL
    AND copy.tenant_id = %(tenant)s AND copy.id = %(copy)s
 RETURNING row.version"""
-_BURY_COPY = """
+_DELETE_COPY = """
 UPDATE mirrord.{table} SET deleted_at = clock_timestamp() WHERE tenant_id = %(tenant)s AND id = %(copy)s"""
-_TAKE_BASE = """
+_REPLACE_BASE = """
 WITH copied AS (
     DELETE FROM mirrord.mirror_base
      WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(copy)s RETURNING *)
@@ -67,7 +67,7 @@ UPDATE mirrord.mirror_base AS base
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An entry that a file brought as a copy, and nobody changed. claimed: the `id:` text of its file."""
+    """An entry created from a copied file and unchanged since. claimed: the `id:` text of its file."""
 
     digest: Digest
     claimed: str | None
@@ -78,7 +78,7 @@ class Copy:
 async def load_unchanged_copies(
     connection: Connection, tenant: TenantId, mirror: MirrorId, kind: Kind, entries: Collection[EntryId]
 ) -> list[Copy]:
-    """Those of *entries* that are of *kind*, where their files were found, and as they came; their rows are locked."""
+    """The entries among *entries* of *kind* that are unchanged and still in place. Locks their rows."""
     values: dict[str, Any] = {"tenant": tenant, "mirror": mirror, "kind": kind, "entries": list(entries)}
     values["file"] = Jsonb({"kind": FILE_ACTOR.kind, "name": FILE_ACTOR.name})
     cursor = await connection.execute(_UNCHANGED.format(table=table_of(kind), changed=_CHANGED[kind]), values)
@@ -91,7 +91,7 @@ async def load_unchanged_copies(
 async def load_copies_of_earlier_texts(
     connection: Connection, tenant: TenantId, mirror: MirrorId, entries: Collection[EntryId]
 ) -> dict[EntryId, EntryId]:
-    """The pages that came lately with a text that just one of *entries* had before, each with that one."""
+    """Map recent pages to the one entry of *entries* that had their text in an earlier version."""
     values = {"tenant": tenant, "mirror": mirror, "entries": list(entries), "empty": EMPTY, "age": EARLIER_AGE}
     cursor = await connection.execute(_EARLIER, values)
     return {EntryId(copy): EntryId(original) for copy, original in await cursor.fetchall()}
@@ -103,7 +103,7 @@ async def take_place_of(
     """
     Give *entry* the place, file and children of its *copy*, which becomes a tombstone; False: its row changed.
 
-    To be run with names deferred, parents before children.
+    Call it with names deferred, parents before children.
     """
     table = table_of(kind)
     values: dict[str, Any] = {
@@ -113,12 +113,12 @@ async def take_place_of(
         "expected": expected,
         "copy": copy.entry,
     }
-    succeed = (_SUCCEED_ATTACHMENT if kind is Kind.ATTACHMENT else _SUCCEED_PAGE) + _WHERE_BOTH
-    if await (await connection.execute(succeed, values)).fetchone() is None:
+    statement = (_SUCCEED_ATTACHMENT if kind is Kind.ATTACHMENT else _SUCCEED_PAGE) + _WHERE_BOTH
+    if await (await connection.execute(statement, values)).fetchone() is None:
         return False
     if kind is Kind.PAGE:
         for child in ("page", "attachment"):
-            await connection.execute(_ADOPT_CHILDREN.format(table=child), values)
-    await connection.execute(_TAKE_BASE.format(table=table), values)
-    await connection.execute(_BURY_COPY.format(table=table), values)
+            await connection.execute(_REPARENT_CHILDREN.format(table=child), values)
+    await connection.execute(_REPLACE_BASE.format(table=table), values)
+    await connection.execute(_DELETE_COPY.format(table=table), values)
     return True

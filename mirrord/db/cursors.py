@@ -1,4 +1,4 @@
-"""How far what follows the feed of a tenant has got: a cursor each, held while it works on."""
+"""Cursors of the followers of a tenant's change feed, locked while a follower works."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -7,14 +7,14 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, TenantId
 
-FEED = 500  # entries noticed at once
+FEED = 500  # entries per batch
 
 Cursor = tuple[int, UUID]  # a seq of the feed and an entry: everything up to it
-_BEGIN = (0, UUID(int=0))
+_START = (0, UUID(int=0))
 
 
 class Follower(Enum):
-    """What follows the feed, and the table of its cursors."""
+    """A follower of the feed. The value is the table of its cursors."""
 
     LINKS = "link_cursor"
     SEGMENTS = "segment_cursor"
@@ -31,33 +31,33 @@ SELECT {" OR ".join(_CHANGED.format(follower.value) for follower in Follower)}
 
 
 async def waiting(connection: Connection, tenant: TenantId) -> tuple[bool, bool]:
-    """Whether some follower has entries to look at, or links are due; and whether changes are to become events."""
+    """(a follower has entries to process or links are due, changes are waiting to become events)."""
     row = await (await connection.execute(_WAITING.encode(), {"t": tenant})).fetchone()
     return bool(row and row[0]), bool(row and row[1])
 
 
 async def hold(connection: Connection, tenant: TenantId, follower: Follower) -> Cursor:
-    """Up to where *follower* has got; nobody else follows for it until this transaction ends."""
+    """The cursor of *follower*, locked until this transaction ends."""
     statement = (
         f"INSERT INTO mirrord.{follower.value} (tenant_id, seq, entry_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
     )
-    await connection.execute(statement.encode(), (tenant, *_BEGIN))
+    await connection.execute(statement.encode(), (tenant, *_START))
     statement = f"SELECT seq, entry_id FROM mirrord.{follower.value} WHERE tenant_id = %s FOR UPDATE"
     row = await (await connection.execute(statement.encode(), (tenant,))).fetchone()
-    return (row[0], row[1]) if row else _BEGIN
+    return (row[0], row[1]) if row else _START
 
 
 async def move(connection: Connection, tenant: TenantId, follower: Follower, cursor: Cursor) -> None:
-    """*follower* has got up to *cursor*."""
+    """Move the cursor of *follower* to *cursor*."""
     statement = f"UPDATE mirrord.{follower.value} SET seq = %s, entry_id = %s WHERE tenant_id = %s"
     await connection.execute(statement.encode(), (*cursor, tenant))
 
 
 async def changed_after(connection: Connection, tenant: TenantId, cursor: Cursor) -> Sequence[tuple[int, EntryId]]:
-    """Some of the entries that changed after *cursor*, with their seq, in the feed's order."""
-    found = await connection.execute(
+    """The next (seq, entry) after *cursor*, at most FEED of them, in feed order."""
+    rows = await connection.execute(
         "SELECT seq, entry_id FROM mirrord.entry_feed WHERE tenant_id = %s AND (seq, entry_id) > (%s, %s) "
         "ORDER BY seq, entry_id LIMIT %s",
         (tenant, *cursor, FEED),
     )
-    return [(seq, EntryId(entry)) for seq, entry in await found.fetchall()]
+    return [(seq, EntryId(entry)) for seq, entry in await rows.fetchall()]

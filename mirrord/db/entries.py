@@ -1,7 +1,7 @@
 """
-Entries as a person's command reads and writes them: the row alone, by version.
+Reads and writes of entries by commands: only the row, compared by version.
 
-No base is written and no lease is held: these are writes of rows like an app's, and the files follow from them.
+No base is written and no lease is held: these writes are like an app's, and files are updated from the rows.
 """
 
 from collections.abc import Iterable
@@ -21,10 +21,10 @@ from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_
 @dataclass(frozen=True, slots=True)
 class Current:
     """
-    A row as it is now.
+    The current row of an entry.
 
     text: of a page or record; None: a folder, or not rendered yet. digest, size: of an attachment's bytes.
-    unrendered: an app's write of which the text does not follow yet.
+    unrendered: the text does not yet include an app's write.
     """
 
     entry: EntryId
@@ -71,13 +71,13 @@ WHERE tenant_id = %s AND id = %s AND version = %s AND deleted_at IS NULL RETURNI
 
 
 async def load(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Current]:
-    """The rows of *entries*, deleted ones too; those without a row are left out."""
+    """The rows of *entries*, tombstones included; entries without a row are omitted."""
     cursor = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(entries)})
     return {current.entry: current for current in [_current(*row) for row in await cursor.fetchall()]}
 
 
 async def named(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
-    """Pages and folders of that name, the living first, then the newest deletion."""
+    """Pages and folders called *name*, live ones first, then the newest deletions."""
     return await _ids(
         connection,
         "SELECT id FROM mirrord.page WHERE tenant_id = %s AND name = %s ORDER BY deleted_at DESC NULLS FIRST",
@@ -86,7 +86,7 @@ async def named(connection: Connection, tenant: TenantId, name: str) -> list[Ent
 
 
 async def titled(connection: Connection, tenant: TenantId, title: str) -> list[EntryId]:
-    """Pages and folders of that title, the living first, then the newest deletion."""
+    """Pages and folders with *title*, live ones first, then the newest deletions."""
     return await _ids(
         connection,
         "SELECT id FROM mirrord.page WHERE tenant_id = %s AND title = %s ORDER BY deleted_at DESC NULLS FIRST",
@@ -95,7 +95,7 @@ async def titled(connection: Connection, tenant: TenantId, title: str) -> list[E
 
 
 async def once_named(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
-    """Pages of which a version had that name, the newest first."""
+    """Pages with a version called *name*, the newest first."""
     return await _ids(
         connection,
         "SELECT page_id FROM mirrord.page_revision WHERE tenant_id = %s AND name = %s "
@@ -105,7 +105,7 @@ async def once_named(connection: Connection, tenant: TenantId, name: str) -> lis
 
 
 async def has_children(connection: Connection, tenant: TenantId, page: EntryId) -> bool:
-    """Whether anything alive lies below the page."""
+    """Whether the page has live descendants."""
     cursor = await connection.execute("SELECT mirrord.holds_life(%s, %s)", (tenant, page))
     row = await cursor.fetchone()
     return bool(row and row[0])
@@ -115,14 +115,14 @@ async def put_text(
     connection: Connection, tenant: TenantId, page: Current, body: Text, where: Place | None = None
 ) -> int | None:
     """
-    The next version of *page*: a text, at *where* (None: where it is; the form of its file stays); a deleted page
-    lives again.
+    Write a text as the next version of *page*, at *where* (None: at its place, in the form of its file). Restores a
+    deleted page.
 
-    None: the row is not *page* any more, and nothing was written.
+    Returns the version; None: the row has changed since *page* was read, and nothing was written.
     """
     assert body.markdown is not None
     where = where or page.place
-    same = {"tenant": tenant, "entry": page.entry, "expected": page.version}
+    identity = {"tenant": tenant, "entry": page.entry, "expected": page.version}
     await connection.execute("SET LOCAL mirrord.next_version = 'on'")
     values = {
         "markdown": body.markdown,
@@ -134,32 +134,32 @@ async def put_text(
         "parent": where.parent,
         "name": where.name,
     }
-    return await _version(connection, _PUT_TEXT, same | values)
+    return await _written_version(connection, _PUT_TEXT, identity | values)
 
 
 async def put_bytes(
     connection: Connection, tenant: TenantId, attachment: Current, digest: Digest, body: Bytes
 ) -> int | None:
-    """The next version of *attachment*: bytes that are in `blob`. None: the row is not *attachment* any more."""
+    """Write the next version of *attachment*, bytes stored in `blob`. None: the row has changed."""
     values = {"tenant": tenant, "entry": attachment.entry, "expected": attachment.version, "digest": digest}
-    return await _version(connection, _PUT_BYTES, values | {"size": body.size, "media_type": body.media_type})
+    return await _written_version(connection, _PUT_BYTES, values | {"size": body.size, "media_type": body.media_type})
 
 
 async def put_record(connection: Connection, tenant: TenantId, record: Current, body: RecordText) -> int | None:
-    """The next version of *record*; a deleted one lives again. None: the row is not *record* any more."""
+    """Write the next version of *record*; restores a deleted one. None: the row has changed."""
     await connection.execute("SET LOCAL mirrord.next_version = 'on'")
-    same = {"tenant": tenant, "entry": record.entry, "expected": record.version}
+    identity = {"tenant": tenant, "entry": record.entry, "expected": record.version}
     values = records.columns(digest_of(body.text.encode()), body)
-    return await _version(connection, _PUT_RECORD, same | values)
+    return await _written_version(connection, _PUT_RECORD, identity | values)
 
 
 async def delete(connection: Connection, tenant: TenantId, entry: Current) -> bool:
-    """Make it a tombstone; its file goes to the trash. False: the row is not *entry* any more."""
+    """Make *entry* a tombstone; its file goes to the trash. False: the row has changed."""
     cursor = await connection.execute(_DELETE.format(table=table_of(entry.kind)), (tenant, entry.entry, entry.version))
     return await cursor.fetchone() is not None
 
 
-async def _version(connection: Connection, statement: str, values: dict[str, Any]) -> int | None:
+async def _written_version(connection: Connection, statement: str, values: dict[str, Any]) -> int | None:
     row = await (await connection.execute(statement, values)).fetchone()
     return int(row[0]) if row else None
 
@@ -169,5 +169,5 @@ async def _ids(connection: Connection, statement: str, values: tuple[object, ...
     return [EntryId(row[0]) for row in await cursor.fetchall()]
 
 
-def _current(entry: EntryId, kind: str, parent: EntryId | None, name: str, index: bool, *rest: Any) -> Current:
-    return Current(entry, Kind(kind), Place(parent, name, index), *rest)
+def _current(entry: EntryId, kind: str, parent: EntryId | None, name: str, index: bool, *columns: Any) -> Current:
+    return Current(entry, Kind(kind), Place(parent, name, index), *columns)

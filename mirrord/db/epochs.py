@@ -1,4 +1,4 @@
-"""Is this the database we worked with? Its epoch, and what it remembers of a mirror's acknowledged work (SYNC 1.1)."""
+"""The epoch of the database, and the mirror's acknowledged work: evidence of a rewind (docs/design/sync.md)."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ _EPOCH = (
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The page that changed last, as its row was then. digest None: a folder, or not rendered yet."""
+    """The page changed last, in that version. digest None: a folder, or not rendered yet."""
 
     entry: EntryId
     version: int
@@ -22,21 +22,21 @@ class Newest:
 
 async def epoch(connection: Connection) -> str:
     """
-    The cluster, its timeline and the database's own number as one text: another text means another past.
+    The cluster, its timeline and the database's own number as one text: another text means another history.
 
-    Transaction ids of another cluster mean nothing here, so clocks that remember one forget it.
+    Transaction ids of another cluster are meaningless here, so clocks discard them.
     """
     row = await (await connection.execute(_EPOCH)).fetchone()
     assert row is not None
-    noted, number, system, timeline = row
-    if noted != system:
+    stored_system, number, system, timeline = row
+    if stored_system != system:
         await connection.execute("UPDATE mirrord.tenant_clock SET xid = NULL")
         await connection.execute("UPDATE mirrord.epoch SET system = %s", (system,))
     return f"{system} {timeline} {number}"
 
 
 async def acks_of(connection: Connection, tenant: TenantId, mirror: MirrorId) -> int:
-    """How many rounds of work the mirror's row has acknowledged; 0 where there is no row."""
+    """The number of rounds acknowledged in the mirror's row; 0 without a row."""
     cursor = await connection.execute(
         "SELECT acks FROM mirrord.mirror WHERE tenant_id = %s AND id = %s", (tenant, mirror)
     )
@@ -51,13 +51,13 @@ SELECT id, version, digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND id
 
 
 async def newest(connection: Connection, tenant: TenantId) -> Newest | None:
-    """The page changed last; None: there was none yet. Needs the tenant set."""
+    """The page changed last; None: no page yet. Needs the tenant set."""
     row = await (await connection.execute(_NEWEST, {"tenant": tenant})).fetchone()
     return Newest(EntryId(row[0]), row[1], Digest(row[2]) if row[2] is not None else None) if row else None
 
 
 async def is_in_history(connection: Connection, tenant: TenantId, known: Newest) -> bool:
-    """Whether the page had that text in that version. A text that was still to be rendered may have come since."""
+    """Whether the page had that text in that version. A text not rendered then may be rendered since."""
     cursor = await connection.execute(
         "SELECT FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s "
         "AND (%s::bytea IS NULL OR digest = %s)",
@@ -67,7 +67,7 @@ async def is_in_history(connection: Connection, tenant: TenantId, known: Newest)
 
 
 async def acknowledge(database: Database, lease: Lease, acks: int) -> bool:
-    """Note in the mirror's row how many rounds it has acknowledged; False: the lease is lost."""
+    """Store the number of acknowledged rounds in the mirror's row. False: the lease is lost."""
     async with database.connection() as connection:
         cursor = await connection.execute(
             "UPDATE mirrord.mirror SET acks = %s WHERE id = %s AND token = %s AND expires_at > clock_timestamp() "

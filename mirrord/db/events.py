@@ -21,12 +21,12 @@ async def add_from_file(
     connection: Connection, tenant: TenantId, events: Sequence[Event], is_claim: Callable[[Event], bool]
 ) -> None:
     """
-    Add what files tell of; an event that is known already stays as it is.
+    Add events from files; an event already stored stays unchanged.
 
-    is_claim: whether the row that an event tells of is not to become another event.
+    is_claim: whether the event replaces the one derived from the change of its row.
     """
-    plain = [_values(tenant, one) for one in events if not is_claim(one)]
-    claims = [(*_values(tenant, one), _entry(one), _path(one)) for one in events if is_claim(one)]
+    plain = [_values(tenant, event) for event in events if not is_claim(event)]
+    claims = [(*_values(tenant, event), _entry(event), _path(event)) for event in events if is_claim(event)]
     async with connection.cursor() as cursor:
         for statement, rows in ((_INSERT, plain), (_INSERT_CLAIM, claims)):
             if rows:
@@ -39,20 +39,20 @@ def _values(tenant: TenantId, event: Event) -> tuple[object, ...]:
 
 
 def _entry(event: Event) -> EntryId | None:
-    said = event.data.get("record_id") or event.data.get("page_id")
-    return parse_id(said) if isinstance(said, str) else None
+    entry_id = event.data.get("record_id") or event.data.get("page_id")
+    return parse_id(entry_id) if isinstance(entry_id, str) else None
 
 
 def _path(event: Event) -> str | None:
-    said = event.data.get("old_path") or event.data.get("path")
-    return said if isinstance(said, str) else None
+    path = event.data.get("old_path") or event.data.get("path")
+    return path if isinstance(path, str) else None
 
 
 async def name_authors(connection: Connection, events: Collection[UUID]) -> set[UUID]:
-    """Name in versions and pages who wrote them, as *events* tell; those whose version is there."""
-    found: set[UUID] = set()
+    """Set the authors of versions and pages from *events*. Returns the events whose version exists."""
+    named: set[UUID] = set()
     for event in events:
         row = await (await connection.execute("SELECT mirrord.name_author(%s)", (event,))).fetchone()
         if row is not None and row[0]:
-            found.add(event)
-    return found
+            named.add(event)
+    return named

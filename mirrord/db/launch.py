@@ -1,4 +1,4 @@
-"""Runs a program of Postgres, which refuses uid 0: as root inside a user namespace, under another uid.
+"""Runs a program of Postgres, which refuses uid 0: for root, in a user namespace under another uid.
 
     python -I -S launch.py COMMAND…               in place of this process
     python -I -S launch.py --log FILE COMMAND…    detached, output appended to FILE; prints the process id
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _leave_root() -> None:
-    """Continue in a new user namespace as another uid; seen from outside, process and files stay root's."""
+    """Continue in a new user namespace as another uid; outside it, process and files still belong to root."""
     outside = {"uid_map": os.geteuid(), "gid_map": os.getegid()}
     inside = ordinary_uid()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -46,7 +46,7 @@ def _leave_root() -> None:
 
 
 def ordinary_uid() -> int:
-    """An uid that has a name, because initdb looks its own up."""
+    """A uid that has a name, because initdb looks up its own."""
     return next((account.pw_uid for account in pwd.getpwall() if account.pw_uid != 0), 1000)
 
 

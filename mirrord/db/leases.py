@@ -1,4 +1,4 @@
-"""Mirror rows: who mirrors what where, and the lease with its fencing token (SYNC 1.8)."""
+"""Mirror rows: the host and root of each mirror, and its lease with the fencing token."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -8,12 +8,12 @@ from mirrord.db.connect import Database, Lease
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Refused
 
-DURATION = 15  # seconds a lease lasts without renewal, by Postgres' clock
+DURATION = 15  # seconds until a lease expires without renewal, by Postgres' clock
 RENEWAL = 5.0  # seconds between renewals
 
 
 async def known_mirrors(database: Database, tenant: TenantId) -> list[tuple[MirrorId, str | None, str | None, bool]]:
-    """(mirror, host, root, whether its lease is held) of every tree mirror of *tenant*."""
+    """(mirror, host, root, lease is held) of every tree mirror of *tenant*."""
     async with database.connection() as connection:
         cursor = await connection.execute(
             "SELECT id, host, root, expires_at > clock_timestamp() AND holder IS NOT NULL FROM mirrord.mirror "
@@ -24,7 +24,7 @@ async def known_mirrors(database: Database, tenant: TenantId) -> list[tuple[Mirr
 
 
 async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, host: str, root: str) -> None:
-    """Write down where *mirror* lives now; whatever lived there before does not any more."""
+    """Store host and root of *mirror*; another mirror recorded there loses its root."""
     async with database.connection() as connection:
         await connection.execute(
             "UPDATE mirrord.mirror SET root = NULL WHERE tenant_id = %s AND host = %s AND root = %s AND id <> %s",
@@ -39,10 +39,10 @@ async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, 
 
 async def acquire(database: Database, tenant: TenantId, mirror: MirrorId, holder: str, *, root_locked: bool) -> Lease:
     """
-    Take the lease, with a new token: whoever held it before is fenced.
+    Acquire the lease with a new token, which fences the previous holder.
 
-    root_locked: the caller holds the flock of the very root this row names, so an earlier holder there is dead
-    and its lease need not run out. Raises Refused when somebody else holds it.
+    root_locked: the caller holds the flock of the root named in this row, so an earlier holder there is dead and
+    its lease need not expire first. Raises Refused while another daemon holds it.
     """
     async with database.connection() as connection:
         cursor = await connection.execute(
@@ -59,7 +59,7 @@ async def acquire(database: Database, tenant: TenantId, mirror: MirrorId, holder
 
 
 async def was_away(database: Database, tenant: TenantId, mirror: MirrorId, longest: timedelta) -> bool:
-    """Whether nobody held the lease of *mirror* for longer than that; False for a new one. Ask before acquiring it."""
+    """Whether the lease of *mirror* was free for longer than *longest*; False for a new one. Call before acquire()."""
     async with database.connection() as connection:
         cursor = await connection.execute(
             "SELECT expires_at < clock_timestamp() - %s::interval FROM mirrord.mirror WHERE tenant_id = %s AND id = %s",
@@ -76,10 +76,9 @@ async def renew(
     acknowledged: Mapping[MirrorId, int] = MappingProxyType({}),
 ) -> set[MirrorId]:
     """
-    Prolong *leases* in one statement for all tenants; the mirrors whose lease still holds.
+    Extend *leases* in one statement for all tenants. Returns the mirrors whose lease is still held.
 
-    states: what mirrors say of themselves now, as JSON, where that is something else than before.
-    acknowledged: up to which seq every change is on a mirror.
+    states: the changed states of mirrors, as JSON. acknowledged: the seq up to which a mirror has every change.
     """
     mirrors = [lease.mirror for lease in leases]
     async with database.autocommit() as connection:
@@ -90,14 +89,14 @@ async def renew(
             "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
             (
                 *(DURATION, mirrors, [lease.token for lease in leases]),
-                *([told.get(mirror) for mirror in mirrors] for told in (states, acknowledged)),
+                *([values_by_mirror.get(mirror) for mirror in mirrors] for values_by_mirror in (states, acknowledged)),
             ),
         )
         return {MirrorId(row[0]) for row in await cursor.fetchall()}
 
 
 async def tell(database: Database, lease: Lease, state: str) -> None:
-    """What a mirror says of itself, as JSON, between two renewals; nothing, if the lease is lost."""
+    """Store a mirror's state, as JSON, between two renewals; no effect if the lease is lost."""
     async with database.autocommit() as connection:
         await connection.execute(
             "UPDATE mirrord.mirror SET state = %s::jsonb WHERE id = %s AND token = %s",
@@ -106,7 +105,7 @@ async def tell(database: Database, lease: Lease, state: str) -> None:
 
 
 async def release(database: Database, lease: Lease) -> None:
-    """Give the lease back, so that the next daemon need not wait."""
+    """Release the lease, so that the next daemon need not wait."""
     async with database.connection() as connection:
         await connection.execute(
             "UPDATE mirrord.mirror SET expires_at = clock_timestamp(), holder = NULL, state = NULL "

@@ -1,4 +1,4 @@
-"""Links of pages, and the names under which links find entries. Nothing here rings: pages stay as they are."""
+"""Links of pages, and the names that links resolve to. Nothing here notifies: pages stay unchanged."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One name of a living entry. key: of the name's last part."""
+    """One name of a live entry. key: of the name's last part."""
 
     entry: EntryId
     number: int
@@ -30,7 +30,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where an entry is. placed: its name holds. title, aliases: of a page, as the row has them."""
+    """The place of an entry. placed: its name is settled. title, aliases: of a page, from its row."""
 
     entry: EntryId
     kind: Kind
@@ -43,7 +43,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A link whose meaning is to be looked up."""
+    """A link to be resolved."""
 
     source: EntryId
     number: int
@@ -53,7 +53,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A link of a living page, for people. target_id None: it means nothing, or, where *ambiguous*, several things."""
+    """A link of a live page, for display. target_id None: no target, or several if *ambiguous*."""
 
     source: EntryId
     kind: str
@@ -64,13 +64,13 @@ class Listed:
     ambiguous: bool
 
 
-_HELD = """
+_LOCK_PAGES = """
 SELECT id, version FROM mirrord.page
  WHERE tenant_id = %s AND id = ANY (%s) AND content IS NOT NULL AND ahead = '{}' FOR SHARE"""
 _OLD = """
 SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous
   FROM mirrord.page_link WHERE tenant_id = %s AND source_id = ANY (%s) FOR UPDATE"""
-_PUT = """
+_UPSERT_LINKS = """
 INSERT INTO mirrord.page_link
     (tenant_id, source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::text[], %b::text[], %b::uuid[], %b::text[],
@@ -78,55 +78,54 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::text
 ON CONFLICT (tenant_id, source_id, number) DO UPDATE SET
     kind = EXCLUDED.kind, target = EXCLUDED.target, heading = EXCLUDED.heading, alias = EXCLUDED.alias,
     target_id = EXCLUDED.target_id, target_key = EXCLUDED.target_key, ambiguous = EXCLUDED.ambiguous, due = true"""
-_CUT = "DELETE FROM mirrord.page_link WHERE tenant_id = %s AND source_id = %s AND number >= %s"
+_DELETE_SURPLUS = "DELETE FROM mirrord.page_link WHERE tenant_id = %s AND source_id = %s AND number >= %s"
 
 
 async def store_links(
     connection: Connection, tenant: TenantId, pages: Sequence[tuple[EntryId, int, Sequence[Link]]]
 ) -> None:
     """
-    The links (page, version, links) of pages that still are of that version and have a document.
+    Store links, as (page, version, links), of pages that still have that version and a document.
 
-    Rows that say the same stay untouched. A changed row keeps the meaning that its target had on this page, until
-    it is looked up.
+    Equal rows stay untouched. A changed row keeps the meaning that its target had on this page until it is resolved.
     """
     ids = [page for page, _, _ in pages]
-    held = await connection.execute(_HELD, (tenant, ids))
-    linked = await connection.execute(_OLD, (tenant, ids))  # asked together: one round trip
-    versions: dict[EntryId, int] = dict(await held.fetchall())
+    locked = await connection.execute(_LOCK_PAGES, (tenant, ids))
+    stored = await connection.execute(_OLD, (tenant, ids))  # sent together: one round trip
+    versions: dict[EntryId, int] = dict(await locked.fetchall())
     current = [(page, links) for page, version, links in pages if versions.get(page) == version]
     old: dict[EntryId, list[Row]] = {page: [] for page in ids}
-    for source, *row in await linked.fetchall():
+    for source, *row in await stored.fetchall():
         old[source].append(tuple(row))
     rows = [(page, *row) for page, links in current for row in _changed(old[page], links)]
     cuts = [(tenant, page, len(links)) for page, links in current if len(old[page]) > len(links)]
-    await _together(connection, _PUT, tenant, rows)
-    await _each(connection, _CUT, cuts)
+    await _insert_columns(connection, _UPSERT_LINKS, tenant, rows)
+    await _execute_each(connection, _DELETE_SURPLUS, cuts)
 
 
 def _changed(old: Sequence[Row], links: Sequence[Link]) -> list[Row]:
-    said = {number: row for number, *row in old}
-    meant = {(kind, target): meaning for _, kind, target, _, _, *meaning in old}
-    new = [[link.kind, *map(_storable, (link.target, link.heading, link.alias))] for link in links]
+    old_rows = {number: row for number, *row in old}
+    old_meanings = {(kind, target): meaning for _, kind, target, _, _, *meaning in old}
+    new_rows = [[link.kind, *map(_storable, (link.target, link.heading, link.alias))] for link in links]
     return [
-        (number, *link, *meant.get((link[0], link[1]), (None, None, False)))
-        for number, link in enumerate(new)
-        if number not in said or said[number][:4] != link
+        (number, *link, *old_meanings.get((link[0], link[1]), (None, None, False)))
+        for number, link in enumerate(new_rows)
+        if number not in old_rows or old_rows[number][:4] != link
     ]
 
 
 def _storable(text: str | None) -> str | None:
-    """Postgres has no place for NUL, which `%00` spells."""
+    """Replace NUL, which `%00` decodes to and Postgres cannot store."""
     return text.replace("\0", "\ufffd") if text else text
 
 
-async def _together(connection: Connection, statement: str, tenant: TenantId, rows: Sequence[Row]) -> None:
-    """New rows by one statement, a column an array (binary, which is quick): one by one they take twice as long."""
+async def _insert_columns(connection: Connection, statement: str, tenant: TenantId, rows: Sequence[Row]) -> None:
+    """Insert rows in one statement, one binary array per column: one by one they take twice as long."""
     if rows:
         await connection.execute(statement.encode(), (tenant, *map(list, zip(*rows, strict=True))))
 
 
-async def _each(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
+async def _execute_each(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
     if rows:
         async with connection.cursor() as cursor:
             await cursor.executemany(statement, rows)
@@ -141,33 +140,40 @@ SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_a
 
 
 async def load_spots(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Spot]:
-    """Where *entries* are, tombstones included."""
+    """The places of *entries*, tombstones included."""
     ids = list(entries)
     cursors = [await connection.execute(statement, (tenant, ids)) for statement in (_PAGES, _ATTACHMENTS)]
     rows = [row for cursor in cursors for row in await cursor.fetchall()]
-    return {row[0]: _spot(*row) for row in rows}
+    return {row[0]: _spot_of(*row) for row in rows}
 
 
-def _spot(
-    entry: EntryId, kind: str, parent: EntryId | None, name: str, index: bool, placed: bool, deleted: bool, *said: Any
+def _spot_of(
+    entry: EntryId,
+    kind: str,
+    parent: EntryId | None,
+    name: str,
+    index: bool,
+    placed: bool,
+    deleted: bool,
+    *title_and_aliases: Any,
 ) -> Spot:
-    return Spot(entry, Kind(kind), Place(parent, name, index), placed, deleted, *said)
+    return Spot(entry, Kind(kind), Place(parent, name, index), placed, deleted, *title_and_aliases)
 
 
 async def load_parents(
     connection: Connection, tenant: TenantId, folders: Iterable[EntryId | None]
 ) -> dict[EntryId, tuple[EntryId | None, str]]:
-    """(parent, name) of *folders* and of everything above them, a level at a time, by whole keys."""
-    known: dict[EntryId, tuple[EntryId | None, str]] = {}
-    while asked := [folder for folder in set(folders) if folder is not None and folder not in known]:
+    """(parent, name) of *folders* and their ancestors, read level by level by primary key."""
+    parents: dict[EntryId, tuple[EntryId | None, str]] = {}
+    while missing := [folder for folder in set(folders) if folder is not None and folder not in parents]:
         cursor = await connection.execute(
             "SELECT id, parent_id, coalesce(name, '') FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
-            (tenant, asked),
+            (tenant, missing),
         )
-        found = {EntryId(entry): (parent, name) for entry, parent, name in await cursor.fetchall()}
-        known |= found
-        folders = [parent for parent, _ in found.values()]
-    return known
+        level = {EntryId(entry): (parent, name) for entry, parent, name in await cursor.fetchall()}
+        parents |= level
+        folders = [parent for parent, _ in level.values()]
+    return parents
 
 
 _BELOW = """
@@ -176,13 +182,13 @@ UNION ALL SELECT id FROM mirrord.attachment WHERE tenant_id = %(t)s AND parent_i
 
 
 async def load_below(connection: Connection, tenant: TenantId, folders: Iterable[EntryId]) -> set[EntryId]:
-    """*folders* and everything below them."""
-    known, level = set(folders), list(folders)
+    """*folders* and their descendants."""
+    entries, level = set(folders), list(folders)
     while level:
         cursor = await connection.execute(_BELOW, {"t": tenant, "folders": level})
-        level = [entry for (entry,) in await cursor.fetchall() if entry not in known]
-        known.update(level)
-    return known
+        level = [entry for (entry,) in await cursor.fetchall() if entry not in entries]
+        entries.update(level)
+    return entries
 
 
 _NAMES = """
@@ -195,16 +201,16 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::uuid[], %b::bool
 
 
 async def names_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Name]:
-    """The known names of *entries*, in order."""
-    return await _names(connection, "entry_id", tenant, list(entries))
+    """The stored names of *entries*, in order."""
+    return await _load_names(connection, "entry_id", tenant, list(entries))
 
 
 async def names_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[Name]:
-    """Every known name that has one of *keys*."""
-    return await _names(connection, "key", tenant, list(keys))
+    """The stored names with one of *keys*."""
+    return await _load_names(connection, "key", tenant, list(keys))
 
 
-async def _names(connection: Connection, column: str, tenant: TenantId, values: Sequence[object]) -> list[Name]:
+async def _load_names(connection: Connection, column: str, tenant: TenantId, values: Sequence[object]) -> list[Name]:
     rows = await (await connection.execute(_NAMES.format(column).encode(), (tenant, values))).fetchall()
     return [
         Name(entry, number, Kind(kind), parent, index, Called(called), name, key)
@@ -215,12 +221,12 @@ async def _names(connection: Connection, column: str, tenant: TenantId, values: 
 async def replace_names(
     connection: Connection, tenant: TenantId, entries: Iterable[EntryId], names: Iterable[Name]
 ) -> None:
-    """*names* are all that *entries* have now."""
+    """Replace all names of *entries* by *names*."""
     await connection.execute(
         "DELETE FROM mirrord.link_name WHERE tenant_id = %s AND entry_id = ANY (%s)", (tenant, list(entries))
     )
     rows = [(n.entry, n.number, n.kind, n.parent, n.index, n.called, n.name, n.key) for n in names]
-    await _together(connection, _ADD_NAME, tenant, rows)
+    await _insert_columns(connection, _ADD_NAME, tenant, rows)
 
 
 _CLEAR = """
@@ -229,7 +235,7 @@ DELETE FROM mirrord.page_link WHERE tenant_id = %(t)s AND source_id = ANY (%(ids
 
 
 async def clear(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> None:
-    """Those of *entries* that are folders, without a text, have no links."""
+    """Delete the links of the folders (pages without a text) among *entries*."""
     await connection.execute(_CLEAR, {"t": tenant, "ids": list(entries)})
 
 
@@ -244,7 +250,7 @@ async def mark_due(connection: Connection, tenant: TenantId, keys: Iterable[str]
 
 
 async def load_due(connection: Connection, tenant: TenantId) -> list[Due]:
-    """Some links that are to be looked up."""
+    """The next links to resolve, at most DUE of them."""
     cursor = await connection.execute(
         "SELECT source_id, number, kind, target FROM mirrord.page_link WHERE tenant_id = %s AND due "
         "ORDER BY source_id, number LIMIT %s",
@@ -253,7 +259,7 @@ async def load_due(connection: Connection, tenant: TenantId) -> list[Due]:
     return [Due(*row) for row in await cursor.fetchall()]
 
 
-_SETTLE = """
+_STORE_TARGETS = """
 UPDATE mirrord.page_link AS l SET target_id = found.id, ambiguous = found.ambiguous, target_key = found.key, due = false
   FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::uuid[], %b::boolean[], %b::text[])
        AS found (source, number, kind, target, id, ambiguous, key)
@@ -262,13 +268,13 @@ UPDATE mirrord.page_link AS l SET target_id = found.id, ambiguous = found.ambigu
 
 
 async def settle(connection: Connection, tenant: TenantId, results: Iterable[tuple[Due, str | None, Found]]) -> None:
-    """What links mean: (link, its key, what was found). A link that says something else by now stays due."""
+    """Store resolved links, as (link, key, target). A link that changed meanwhile stays due."""
     rows = [
-        (link.source, link.number, link.kind, link.target, found.entry, found.ambiguous, key)
-        for link, key, found in results
+        (link.source, link.number, link.kind, link.target, target.entry, target.ambiguous, key)
+        for link, key, target in results
     ]
     if rows:
-        await connection.execute(_SETTLE, (*map(list, zip(*rows, strict=True)), tenant))
+        await connection.execute(_STORE_TARGETS, (*map(list, zip(*rows, strict=True)), tenant))
 
 
 _LISTED = """
@@ -288,6 +294,6 @@ async def listed(
     target: EntryId | None = None,
     unresolved: bool = False,
 ) -> list[Listed]:
-    """Links of living pages: of one page, to one entry, or all; or of these what means nothing."""
+    """Links of live pages: of one page, to one entry, or all. unresolved: only those without a target."""
     values = {"tenant": tenant, "source": source, "target": target, "unresolved": unresolved}
     return [Listed(*row) for row in await (await connection.execute(_LISTED, values)).fetchall()]

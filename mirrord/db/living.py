@@ -1,4 +1,4 @@
-"""Everything of a tenant that lives, without its texts and bytes, which are read apart and a few at a time."""
+"""All live entries of a tenant, without texts and bytes, which are read separately in small batches."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Row
 
-_AT_ONCE = 5_000  # rows a fetch
+_FETCH_ROWS = 5_000  # rows per fetch
 
 _LIVING = """
 SELECT id, kind, parent_id, coalesce(name, ''), index, name_key IS NOT NULL, version, digest, ahead,
@@ -27,7 +27,7 @@ SELECT id, 'record', NULL, kind || '/' || key, false, true, version, digest, ahe
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """An entry. size: of its text or bytes, as the row says. made_at: None where it has a place already."""
+    """A live entry. size: of its text or bytes in the row. made_at: None if it has a place."""
 
     row: Row
     size: int
@@ -35,20 +35,20 @@ class Living:
 
 
 async def everything(connection: Connection, tenant: TenantId) -> AsyncIterator[Living]:
-    """All that lives; titles only of what has no place yet. Call it inside a snapshot."""
+    """All live entries; titles only of entries without a place. Call it inside a snapshot."""
     parents: dict[EntryId | None, EntryId | None] = {None: None}  # one object each: there may be 100,000 children
     async with connection.cursor(name="everything") as cursor:
-        cursor.itersize = _AT_ONCE
+        cursor.itersize = _FETCH_ROWS
         await cursor.execute(_LIVING, {"tenant": tenant})
         async for entry, kind, parent, name, index, placed, version, digest, ahead, title, size, made_at in cursor:
-            known = NO_TEXT if kind == Kind.FOLDER else Digest(digest) if digest is not None else None
+            file_digest = NO_TEXT if kind == Kind.FOLDER else Digest(digest) if digest is not None else None
             place = Place(parents.setdefault(parent, parent), name, index)
-            row = Row(EntryId(entry), Kind(kind), place, placed, version, known, False, frozenset(ahead), title)
+            row = Row(EntryId(entry), Kind(kind), place, placed, version, file_digest, False, frozenset(ahead), title)
             yield Living(row, size, made_at)
 
 
 async def moment(connection: Connection, tenant: TenantId) -> tuple[int, datetime]:
-    """How far the tenant's change feed is in this snapshot, and when that was, by Postgres' clock."""
+    """The seq of the tenant's change feed in this snapshot, and its time by Postgres' clock."""
     cursor = await connection.execute(
         "SELECT seq, now() FROM mirrord.tenant_clock WHERE tenant_id = %s",
         (tenant,),
@@ -59,7 +59,7 @@ async def moment(connection: Connection, tenant: TenantId) -> tuple[int, datetim
 
 
 async def first_parts(connection: Connection, tenant: TenantId, digests: Sequence[Digest]) -> dict[Digest, bytes]:
-    """The beginnings of some blobs: all of those that have one part."""
+    """The first parts of blobs; the whole of those with one part."""
     cursor = await connection.execute(
         "SELECT digest, bytes FROM mirrord.blob WHERE tenant_id = %s AND digest = ANY (%s) AND part = 0",
         (tenant, list(digests)),
@@ -68,7 +68,7 @@ async def first_parts(connection: Connection, tenant: TenantId, digests: Sequenc
 
 
 async def parts(connection: Connection, tenant: TenantId, digest: Digest) -> AsyncIterator[bytes]:
-    """A blob, a part at a time; nothing if it is not there."""
+    """The parts of a blob; none if it is not stored."""
     async with connection.cursor(name="parts") as cursor:
         cursor.itersize = 1
         await cursor.execute(

@@ -1,4 +1,4 @@
-"""Rows that others hold locked: which of many they are, so that the rest need not wait."""
+"""Rows locked by other transactions, so that writes of the other rows need not wait."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ _FREE = "SELECT id FROM mirrord.{} WHERE tenant_id = %s AND id = ANY (%s) FOR NO
 
 
 async def locked_rows(database: Database, tenant: TenantId, entries: Sequence[EntryId]) -> set[EntryId]:
-    """Those of *entries* whose row another transaction is writing now."""
+    """The entries among *entries* whose row another transaction has locked."""
     async with database.transaction(tenant) as connection:
-        there, free = set[EntryId](), set[EntryId]()
+        existing, free = set[EntryId](), set[EntryId]()
         for table in TABLES:
             rows = await connection.execute(
                 f"SELECT id FROM mirrord.{table} WHERE tenant_id = %s AND id = ANY (%s)", (tenant, list(entries))
             )
             unlocked = await connection.execute(_FREE.format(table), (tenant, list(entries)))
-            there |= {row[0] for row in await rows.fetchall()}
+            existing |= {row[0] for row in await rows.fetchall()}
             free |= {row[0] for row in await unlocked.fetchall()}
-    return there - free
+    return existing - free

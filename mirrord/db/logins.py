@@ -1,4 +1,4 @@
-"""Who logs in: mirrord works as its own role, so that no statement of its sessions ever has a superuser behind it."""
+"""Logins: mirrord works as its own role, so that no statement of its sessions runs as a superuser."""
 
 from psycopg.conninfo import make_conninfo
 
@@ -8,9 +8,9 @@ from mirrord.errors import UserError
 
 async def working_dsn(dsn: str) -> str:
     """
-    *dsn*; where it logs in as a superuser, the same as mirrord_daemon, without the superuser's password.
+    *dsn*; for a superuser, the same with the login mirrord_daemon and without the superuser's password.
 
-    Needs the schema's roles. Raises UserError where Postgres refuses that login, Unavailable.
+    Needs the schema's roles. Raises UserError if Postgres refuses that login, and Unavailable.
     """
     async with administered(dsn) as connection:
         cursor = await connection.execute(
@@ -19,10 +19,10 @@ async def working_dsn(dsn: str) -> str:
         row = await cursor.fetchone()
     if row is None or not row[1]:
         return dsn
-    own = make_conninfo("", **{**parts_of(dsn), "user": DAEMON_ROLE, "password": None})
+    daemon_login = make_conninfo("", **{**parts_of(dsn), "user": DAEMON_ROLE, "password": None})
     try:
-        async with administered(own):
-            return own
+        async with administered(daemon_login):
+            return daemon_login
     except UserError as error:
         raise UserError(
             f"mirrord does not work as the superuser {row[0]}, and may not log in as {DAEMON_ROLE}: {error} "

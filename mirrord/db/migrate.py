@@ -10,7 +10,7 @@ from mirrord.db.connect import Connection, administered
 from mirrord.db.walls import raise_walls
 from mirrord.errors import Unavailable, UserError
 
-LOCK_TIMEOUT = 60  # seconds; a daemon then says so and tries again
+LOCK_TIMEOUT = 60  # seconds; a daemon then reports it and retries
 
 _LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
 
@@ -25,40 +25,40 @@ class Migration:
 
 
 def migrations() -> list[Migration]:
-    """All that this mirrord knows, in order."""
-    found = [entry for entry in files(__package__).joinpath("migrations").iterdir() if entry.name.endswith(".sql")]
+    """All migrations of this mirrord, in order."""
+    paths = [path for path in files(__package__).joinpath("migrations").iterdir() if path.name.endswith(".sql")]
     return [
-        Migration(int(entry.name[:4]), entry.name, entry.read_text(encoding="utf-8"))
-        for entry in sorted(found, key=lambda entry: entry.name)
+        Migration(int(path.name[:4]), path.name, path.read_text(encoding="utf-8"))
+        for path in sorted(paths, key=lambda path: path.name)
     ]
 
 
 async def migrate(dsn: str) -> list[str]:
     """
-    Bring the schema up to date; the names of what was applied.
+    Bring the schema up to date. Returns the names of the applied migrations.
 
-    *dsn* logs in as a role that may create roles and schemas. Raises UserError for a newer schema.
+    dsn: of a role that may create roles and schemas. Raises UserError for a newer schema.
     """
     async with administered(dsn) as connection:
         await _take_lock(connection)
-        have = await schema_number(connection)
-        check_not_newer(have)
-        wanted = [migration for migration in migrations() if migration.number > have]
-        for migration in wanted:
+        number = await schema_number(connection)
+        check_not_newer(number)
+        pending = [migration for migration in migrations() if migration.number > number]
+        for migration in pending:
             await _apply(connection, migration)
         await raise_walls(connection)
-        return [migration.name for migration in wanted]
+        return [migration.name for migration in pending]
 
 
 async def keep_walls(dsn: str) -> None:
-    """Put right what a dump, or an older mirrord, has left open of the walls; as far as the role of *dsn* may."""
+    """Restore rights that a dump or an older mirrord left too wide, as far as the role of *dsn* may."""
     async with administered(dsn) as connection:
         await _take_lock(connection)
         await raise_walls(connection)
 
 
 async def _take_lock(connection: Connection) -> None:
-    """Raises Unavailable where another session keeps it: every role may take an advisory lock."""
+    """Raises Unavailable if another session keeps the lock: every role may take an advisory lock."""
     try:
         await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}s'")
         await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
@@ -72,15 +72,15 @@ async def _take_lock(connection: Connection) -> None:
 
 async def schema_number(connection: Connection) -> int:
     """The number of the newest applied migration; 0: no schema yet."""
-    found = await (await connection.execute("SELECT to_regclass('mirrord.migration') IS NOT NULL")).fetchone()
-    if not found or not found[0]:
+    exists = await (await connection.execute("SELECT to_regclass('mirrord.migration') IS NOT NULL")).fetchone()
+    if not exists or not exists[0]:
         return 0
     row = await (await connection.execute("SELECT coalesce(max(number), 0) FROM mirrord.migration")).fetchone()
     return int(row[0]) if row else 0
 
 
 def check_not_newer(number: int) -> None:
-    """Raise UserError when the database is ahead of this mirrord: it would not know what it writes."""
+    """Raise UserError if the database is newer than this mirrord, which could write wrong rows."""
     newest = migrations()[-1].number
     if number > newest:
         raise UserError(

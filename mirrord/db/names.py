@@ -1,4 +1,4 @@
-"""Which names are taken below a page or folder."""
+"""Names in use below a page or folder."""
 
 from collections.abc import Sequence
 
@@ -21,6 +21,6 @@ async def taken(
     *,
     attachment: bool,
 ) -> set[str]:
-    """Those of *keys* that others than *entry* have below *parent*; None: below the root."""
+    """The keys among *keys* used by entries other than *entry* below *parent* (None: the root)."""
     cursor = await connection.execute(_ATTACHMENTS if attachment else _PAGES, (tenant, parent, list(keys), entry))
     return {key for (key,) in await cursor.fetchall()}

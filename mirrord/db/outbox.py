@@ -1,4 +1,4 @@
-"""What changed and is no event yet, and the events of commands whose change did not come yet."""
+"""Changes that are not events yet, and events of commands whose change has not arrived."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,16 +15,16 @@ from mirrord.domain.entry import FILE_ACTOR, EntryId, MirrorId, TenantId
 from mirrord.domain.event import Event
 from mirrord.errors import Damaged
 
-BATCH = 300  # changes that become events at once
-_KEPT = "7 days"  # for which the change that an event tells of is waited for; a deletion may wait for a person
+BATCH = 300  # changes per batch
+_CLAIM_LIFETIME = "7 days"  # wait of an event for its change; a deletion may wait for a person
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """
-    That an entry changed. child: the page with which it became a folder; a UUID of zeros: none.
+    A note that an entry changed. child: the page that made it a folder; a UUID of zeros: none.
 
-    is_from_file: a command may have told of it.
+    is_from_file: a command may have written an event of this change.
     """
 
     entry: EntryId
@@ -39,13 +39,13 @@ class Note:
 
     @property
     def key(self) -> tuple[EntryId, int, UUID]:
-        """What identifies it."""
+        """The primary key of the note."""
         return self.entry, self.version, self.child
 
 
 @dataclass(frozen=True, slots=True)
 class PageVersion:
-    """A version of a page. name: None: it was placed nowhere."""
+    """A version of a page. name None: it had no place."""
 
     parent: EntryId | None
     name: str | None
@@ -58,7 +58,7 @@ class PageVersion:
 
 @dataclass(frozen=True, slots=True)
 class RecordVersion:
-    """A version of a record. data: None: it cannot be read."""
+    """A version of a record. data None: it cannot be parsed."""
 
     kind: str
     key: str
@@ -69,7 +69,7 @@ class RecordVersion:
 
 @dataclass(frozen=True, slots=True)
 class ChangedPage:
-    """Two versions of a page; was None: it was new. segments: how many it has."""
+    """Two versions of a page. was None: it was new. segments: their number."""
 
     note: Note
     was: PageVersion | None
@@ -88,7 +88,7 @@ class ChangedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """An event of a command, as it was taken in. path: where its file was before, or is."""
+    """An event of a command, as stored at intake. path: the previous or current path of its file."""
 
     entry: EntryId | None
     path: str | None
@@ -99,23 +99,23 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """A page or folder that others are in. type: as its front matter says."""
+    """An ancestor page or folder. type: of its front matter."""
 
     parent: EntryId | None
     name: str
     type: object
 
 
-# Whoever reads that mirror's files of events; of a mirror that is no more nobody does.
-_MINE = """
+# Changes whose event files this mirror reads; also those of mirrors that no longer exist.
+_OF_THIS_MIRROR = """
 (o.mirror_id IS NULL OR o.mirror_id = %(mirror)s OR NOT EXISTS (
     SELECT FROM mirrord.mirror AS m WHERE m.tenant_id = o.tenant_id AND m.id = o.mirror_id))"""
-_FILE = f"""
+_BY_FILE = f"""
 (coalesce(c.updated_by, now.actor) = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
  OR coalesce(c.updated_by, now.actor) ->> 'channel' = 'file')"""
 # A version is complete when it is placed and rendered, or when there is a later one.
 _PAGES = f"""
-SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE}, coalesce(c.updated_by, now.actor),
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_FILE}, coalesce(c.updated_by, now.actor),
        coalesce(c.updated_at, now.created_at),
        was.version IS NOT NULL, was.parent_id, was.name, was.deleted, was.frontmatter, was.digest,
        was.markdown IS NOT NULL, p.index, CASE WHEN was.frontmatter IS NULL THEN was.markdown END,
@@ -133,11 +133,11 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE
        WHERE r.tenant_id = o.tenant_id AND r.page_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
   LEFT JOIN mirrord.page AS c ON c.tenant_id = o.tenant_id AND c.id = o.child
- WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_MINE} OR NOT {_FILE})
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
  ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
 _RECORDS = f"""
-SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE}, now.actor, now.created_at,
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_FILE}, now.actor, now.created_at,
        was.version IS NOT NULL, was.kind, was.key, was.deleted, was.data, was.digest,
        now.kind, now.key, now.deleted, now.data, now.digest
   FROM mirrord.event_outbox AS o
@@ -148,7 +148,7 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_FILE
       SELECT r.* FROM mirrord.record_revision AS r
        WHERE r.tenant_id = o.tenant_id AND r.record_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
- WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_MINE} OR NOT {_FILE})
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}')
  ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
 _RECORDS = _RECORDS.replace("coalesce(c.updated_by, now.actor)", "now.actor")
@@ -172,42 +172,50 @@ SELECT id, parent_id, name, deleted_at IS NOT NULL, frontmatter, digest, kind = 
 _INSERT = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
 VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
-_DONE = """
+_DELETE_CHANGES = """
 DELETE FROM mirrord.event_outbox WHERE tenant_id = %s AND (entry_id, version, child) IN (
     SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::uuid[]))"""
 
 
 async def load_pages(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedPage]:
-    """Pages that changed, the earliest first; nobody else has them until this transaction ends."""
-    found = await connection.execute(_PAGES.encode(), {"tenant": tenant, "mirror": mirror})
-    return [_changed_page(*row) for row in await found.fetchall()]
+    """Changed pages, the earliest first, locked until this transaction ends."""
+    rows = await connection.execute(_PAGES.encode(), {"tenant": tenant, "mirror": mirror})
+    return [_changed_page(*row) for row in await rows.fetchall()]
 
 
 async def load_records(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedRecord]:
-    """Records, in the same way."""
-    found = await connection.execute(_RECORDS.encode(), {"tenant": tenant, "mirror": mirror})
-    return [_changed_record(*row) for row in await found.fetchall()]
+    """Changed records, the earliest first, locked until this transaction ends."""
+    rows = await connection.execute(_RECORDS.encode(), {"tenant": tenant, "mirror": mirror})
+    return [_changed_record(*row) for row in await rows.fetchall()]
 
 
 async def load_above(connection: Connection, tenant: TenantId, ids: Collection[EntryId]) -> dict[EntryId, Above]:
-    """The pages *ids*, and everything above them."""
-    found = await connection.execute(_ABOVE, {"tenant": tenant, "ids": list(ids)})
-    return {EntryId(entry): Above(*row) for entry, *row in await found.fetchall()}
+    """The pages *ids* and their ancestors."""
+    rows = await connection.execute(_ABOVE, {"tenant": tenant, "ids": list(ids)})
+    return {EntryId(entry): Above(*row) for entry, *row in await rows.fetchall()}
 
 
 async def load_claimed(
     connection: Connection, tenant: TenantId, ids: Collection[EntryId], paths: Collection[str]
 ) -> list[Claimed]:
-    """Events of commands about these entries, or about what they knew by these paths, in the order they happened."""
-    found = await connection.execute(_CLAIMED, {"tenant": tenant, "ids": list(ids), "paths": list(paths)})
-    return [Claimed(*row) for row in await found.fetchall()]
+    """Events of commands about these entries or paths, in order of occurrence."""
+    rows = await connection.execute(_CLAIMED, {"tenant": tenant, "ids": list(ids), "paths": list(paths)})
+    return [Claimed(*row) for row in await rows.fetchall()]
 
 
 async def add(connection: Connection, tenant: TenantId, events: Sequence[tuple[Event, str]]) -> None:
-    """Add events with their channels; one that is known stays as it is."""
+    """Add events with their channels; an event already stored stays unchanged."""
     rows = [
-        (tenant, one.event_id, one.type, one.occurred_at, Jsonb(asdict(one.actor)), channel, Jsonb(dict(one.data)))
-        for one, channel in events
+        (
+            tenant,
+            event.event_id,
+            event.type,
+            event.occurred_at,
+            Jsonb(asdict(event.actor)),
+            channel,
+            Jsonb(dict(event.data)),
+        )
+        for event, channel in events
     ]
     if rows:
         async with connection.cursor() as cursor:
@@ -215,32 +223,32 @@ async def add(connection: Connection, tenant: TenantId, events: Sequence[tuple[E
 
 
 async def settle(connection: Connection, tenant: TenantId, notes: Sequence[Note], claims: Sequence[UUID]) -> None:
-    """These changes are events now, or none; these events told of one."""
+    """Delete processed changes (*notes*), and claims matched to a change or expired."""
     if notes:
         columns = [list(column) for column in zip(*(note.key for note in notes), strict=True)]
-        await connection.execute(_DONE, (tenant, *columns))
+        await connection.execute(_DELETE_CHANGES, (tenant, *columns))
     await connection.execute(
         "DELETE FROM mirrord.event_claim WHERE tenant_id = %s "
-        f"AND (event_id = ANY (%s) OR taken_at < now() - interval '{_KEPT}')".encode(),
+        f"AND (event_id = ANY (%s) OR taken_at < now() - interval '{_CLAIM_LIFETIME}')".encode(),
         (tenant, list(claims)),
     )
 
 
 def _changed_page(*row: Any) -> ChangedPage:
     note, was, now, segments = Note(*row[:9]), _page_version(*row[10:18]), _page_version(*row[18:26]), row[26]
-    if note.child.int:  # the version stayed as it was
+    if note.child.int:  # the version did not change
         return ChangedPage(note, now, now, segments)
     return ChangedPage(note, was if row[9] else None, now, segments)
 
 
-def _page_version(parent: UUID | None, name: str | None, deleted: bool, *said: Any) -> PageVersion:
-    frontmatter, digest, is_page, index, unread = said
-    found = frontmatter if isinstance(frontmatter, dict) else _read(unread)
-    return PageVersion(EntryId(parent) if parent else None, name, deleted, found, digest, is_page, index)
+def _page_version(parent: UUID | None, name: str | None, deleted: bool, *columns: Any) -> PageVersion:
+    frontmatter, digest, is_page, index, markdown = columns
+    facts = frontmatter if isinstance(frontmatter, dict) else _parse_frontmatter(markdown)
+    return PageVersion(EntryId(parent) if parent else None, name, deleted, facts, digest, is_page, index)
 
 
-def _read(markdown: str | None) -> Mapping[str, Any]:
-    """What an app's text says that was changed again before it was read."""
+def _parse_frontmatter(markdown: str | None) -> Mapping[str, Any]:
+    """The front matter of an app's text that changed again before it was rendered."""
     try:
         return values(split(markdown).head) if markdown else {}
     except Damaged:
@@ -255,6 +263,6 @@ def _changed_record(*row: Any) -> ChangedRecord:
 async def load_current(
     connection: Connection, tenant: TenantId, pages: Collection[EntryId]
 ) -> dict[EntryId, PageVersion]:
-    """Pages as they are now."""
-    found = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(pages)})
-    return {EntryId(entry): _page_version(*row) for entry, *row in await found.fetchall()}
+    """The current versions of pages."""
+    rows = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(pages)})
+    return {EntryId(entry): _page_version(*row) for entry, *row in await rows.fetchall()}

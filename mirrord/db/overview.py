@@ -1,4 +1,4 @@
-"""What a person asks about a tenant: counts, and everything that is alive."""
+"""Overview of a tenant: counts, and all live rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mirrord.domain.measures import Waiting
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """One tenant in numbers. seq: of the change feed."""
+    """Counts of one tenant. seq: of the change feed."""
 
     pages: int
     attachments: int
@@ -23,7 +23,7 @@ class Counts:
 
 
 async def counts(connection: Connection, tenant: TenantId) -> Counts:
-    """Count what a tenant has now."""
+    """Count the entries and open issues of a tenant."""
     cursor = await connection.execute(
         "SELECT (SELECT count(*) FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL AND kind = 'page'), "
         "(SELECT count(*) FROM mirrord.attachment WHERE tenant_id = %(t)s AND deleted_at IS NULL), "
@@ -48,7 +48,7 @@ _WAITING = (
 
 
 async def waiting(connection: Connection, tenant: TenantId) -> Waiting:
-    """Count what waits for a person; in short tables, whatever the tenant has."""
+    """Count what waits for a person. Reads only short tables, however large the tenant is."""
     row = await (await connection.execute(_WAITING, {"t": tenant})).fetchone()
     assert row is not None
     return Waiting(*row)
@@ -56,9 +56,9 @@ async def waiting(connection: Connection, tenant: TenantId) -> Waiting:
 
 async def waiting_in_each(connection: Connection, tenants: Sequence[TenantId]) -> list[Waiting]:
     """
-    The same of several tenants, in their order and in one round trip.
+    Count the same for several tenants, in their order and in one round trip.
 
-    connection: in a transaction, of a role that may choose its tenant; the last of them is its tenant then.
+    connection: in a transaction, of a role that may choose its tenant; its tenant is the last of them afterwards.
     """
     cursors = []
     for tenant in tenants:
@@ -69,13 +69,13 @@ async def waiting_in_each(connection: Connection, tenants: Sequence[TenantId]) -
 
 
 async def server_version(connection: Connection) -> str:
-    """For people: `18.4`."""
+    """The version of the server for display, such as `18.4`."""
     row = await (await connection.execute("SHOW server_version")).fetchone()
     return str(row[0]).split()[0] if row else ""
 
 
 async def live_rows(connection: Connection, tenant: TenantId) -> list[tuple[Any, ...]]:
-    """(entry, kind, parent, name, index, digest, ready) of everything alive; ready: nothing is still to be derived."""
+    """(entry, kind, parent, name, index, digest, ready) of all live entries. ready: nothing is left to derive."""
     cursor = await connection.execute(
         "SELECT id, kind, parent_id, coalesce(name, ''), index, digest, "
         "name_key IS NOT NULL AND ahead = '{}' AND (digest IS NOT NULL OR kind = 'folder') "

@@ -1,4 +1,4 @@
-"""Transactions of few round trips. The driver's own takes two more, and sends statement by statement."""
+"""Transactions with few round trips. The driver's own take two more, and send statement by statement."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -9,7 +9,7 @@ import psycopg
 
 
 class Outbox(deque[Callable[[], None]]):
-    """Commands of a pipeline, all sent at once: one by one each wakes the server, which takes the processor."""
+    """Commands of a pipeline, sent together: sent singly, each wakes the server, which costs processor time."""
 
     _held = False
 
@@ -17,19 +17,19 @@ class Outbox(deque[Callable[[], None]]):
         return len(self) > 0 and not self._held
 
     def popleft(self) -> Callable[[], None]:
-        """One command that gives all of them."""
+        """One command that runs all of them."""
         commands = list(self)
         self.clear()
 
-        def give() -> None:
+        def send_all() -> None:
             for command in commands:
                 command()
 
-        return give
+        return send_all
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """What is asked for within goes with whatever is sent next."""
+        """Delay commands until the next send after the block."""
         self._held = True
         try:
             yield
@@ -42,19 +42,19 @@ async def begun(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[Outbo
     """
     One transaction in pipeline mode: statements without a fetch cost no round trip, neither does its BEGIN.
 
-    The connection commits by itself. After an error it may still be in the transaction: roll it back, as a pool does.
+    connection: in autocommit mode. After an error it may still be in the transaction: roll it back, as a pool does.
     """
     async with connection.pipeline() as pipeline:
         pipeline.command_queue = outbox = Outbox()
         with outbox.held():
             await connection.execute("BEGIN")
-        whole = False
+        completed = False
         try:
             yield outbox
-            whole = True
+            completed = True
         finally:
-            if not whole:
-                with suppress(psycopg.Error):  # of what was under way; the first error is the one that counts
+            if not completed:
+                with suppress(psycopg.Error):  # of pending statements; only the first error matters
                     await pipeline.sync()
         with outbox.held():
             await connection.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""What a Postgres server leaves on disk: the record of its process, and its socket."""
+"""Files of a Postgres server: the record of its process, and its socket."""
 
 import hashlib
 import os
@@ -20,9 +20,9 @@ _NO_PROCESS = b"4194305"  # Linux gives no pid above PID_MAX_LIMIT, 4194304
 @dataclass(frozen=True, slots=True)
 class Postmaster:
     """
-    What `postmaster.pid` in a cluster says; the server, if alive, fills it in while it starts.
+    The contents of `postmaster.pid` in a cluster; a server completes it while it starts.
 
-    sockets: directory of its socket; None: not known yet.
+    sockets: directory of its socket; None: unknown yet.
     status: starting, ready, standby, stopping, or empty.
     """
 
@@ -33,7 +33,7 @@ class Postmaster:
 
     @classmethod
     def recorded(cls, cluster: Path) -> "Postmaster | None":
-        """None: no record that can be read. The server it names may be long dead."""
+        """Read the record; None: missing or unreadable. The server in it may be dead."""
         try:
             lines = (cluster / "postmaster.pid").read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -46,28 +46,28 @@ class Postmaster:
 
     @property
     def lost(self) -> bool:
-        """Whether nobody can connect any more: it ends, or its socket was removed."""
-        gone = self.status == "ready" and not (self.sockets or self.cluster).joinpath(SOCKET).exists()
-        return gone or self.status == "stopping"
+        """Whether connecting has become impossible: it is stopping, or its socket was removed."""
+        socket_missing = self.status == "ready" and not (self.sockets or self.cluster).joinpath(SOCKET).exists()
+        return socket_missing or self.status == "stopping"
 
 
 def serves(pid: int, cluster: Path) -> bool:
-    """Whether *pid* is alive and a server of *cluster*: the number alone may be another process by now."""
+    """Whether *pid* is a live server of *cluster*: the number may have been reused by another process."""
     if Path("/proc/self").exists():
         try:
-            return Path("/proc", str(pid), "cwd").samefile(cluster)  # Postgres lives in its cluster
+            return Path("/proc", str(pid), "cwd").samefile(cluster)  # the working directory of Postgres is its cluster
         except OSError:
-            return False  # gone, or a zombie, or somebody else's
-    listed = subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True)
-    return listed.stdout.strip().endswith("postgres")
+            return False  # no such process, a zombie, or another user's
+    output = subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True)
+    return output.stdout.strip().endswith("postgres")
 
 
 def disarm(cluster: Path, sockets: Path) -> None:
     """
-    Make the lock files of a dead server harmless: by now its pid may be another process.
+    Make the lock files of a dead server harmless: its pid may have been reused.
 
-    The record itself stays, with a pid that cannot be: Postgres takes from it the shared memory by
-    which it recognises backends that outlived their server, and refuses to start beside them.
+    The record itself stays, with an impossible pid: Postgres reads the shared memory in it, by which it
+    recognises backends that outlived their server, and refuses to start beside them.
     """
     for name in (SOCKET, f"{SOCKET}.lock"):
         (sockets / name).unlink(missing_ok=True)
@@ -75,16 +75,16 @@ def disarm(cluster: Path, sockets: Path) -> None:
     if Postmaster.recorded(cluster) is None:
         record.unlink(missing_ok=True)
         return
-    _, rest = record.read_bytes().split(b"\n", 1)
-    fresh = cluster / "postmaster.pid.new"
-    fresh.write_bytes(_NO_PROCESS + b"\n" + rest)
-    fresh.replace(record)
+    _, tail = record.read_bytes().split(b"\n", 1)
+    replacement = cluster / "postmaster.pid.new"
+    replacement.write_bytes(_NO_PROCESS + b"\n" + tail)
+    replacement.replace(record)
 
 
 def socket_places(cluster: Path) -> Iterator[Path]:
-    """Directories that a socket fits into: the cluster itself, else short ones named by its digest."""
+    """Directories with a path short enough for a socket: the cluster, else ones named by its digest."""
     digest = hashlib.blake2b(os.fsencode(cluster), digest_size=8).hexdigest()
-    # a service manager's directory first: its services may have a temporary directory that nobody else sees
+    # a service manager's directory first: its services may have a private temporary directory
     managed = os.environ.get("RUNTIME_DIRECTORY", tempfile.gettempdir())
     roots = (managed, tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp")
     for place in (cluster, *(Path(root, f"mirrord-{os.geteuid()}-{digest}") for root in roots)):
@@ -93,13 +93,13 @@ def socket_places(cluster: Path) -> Iterator[Path]:
 
 
 def private_directory(cluster: Path) -> Path:
-    """The first of these places that nobody else can enter, made if needed. Raises Unavailable."""
+    """The first of these directories that only this user can enter; created if missing. Raises Unavailable."""
     places = [place for place in socket_places(cluster) if place.parent.is_dir()]
     for place in places:
         place.mkdir(mode=0o700, exist_ok=True)
         status = place.lstat()
-        ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-        if ours and not status.st_mode & 0o077:
+        is_own_directory = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+        if is_own_directory and not status.st_mode & 0o077:
             return place
     raise Unavailable(
         "Postgres needs a directory of its own user with mode 0700 for its socket, and none of these is one: "
@@ -108,5 +108,5 @@ def private_directory(cluster: Path) -> Path:
 
 
 def _libpq_can_name(place: Path) -> bool:
-    """A comma separates hosts there, and the text must be absolute and UTF-8."""
+    """libpq separates hosts by commas, and the path must be absolute and UTF-8."""
     return place.is_absolute() and "," not in str(place) and str(place).isprintable()

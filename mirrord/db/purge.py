@@ -1,8 +1,8 @@
 """
-The end of tombstones: what was deleted long ago, and every mirror knows it, goes for good.
+Purging of tombstones: old deletions that every mirror has acknowledged are removed for good.
 
-The line of the entry in the feed stays, marked: a mirror that was away even longer finds it there, and does not
-bring the page back. An entry that still has something below it waits until that is gone.
+The entry's row in the feed stays, marked: a mirror that was away even longer finds it there, and does not
+restore the page. An entry with descendants waits until these are purged.
 """
 
 from datetime import timedelta
@@ -10,10 +10,10 @@ from datetime import timedelta
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, TenantId
 
-KEPT = timedelta(days=400)  # tombstones, with their versions; and how long a mirror may be away and still count
-BATCH = 500  # entries a transaction
+KEPT = timedelta(days=400)  # age of purged tombstones with their versions; mirrors away for longer do not count
+BATCH = 500  # entries per transaction
 
-# A mirror whose lease nobody held for so long is gone: nothing waits for it.
+# A mirror without a lease for that long is abandoned: nothing waits for it.
 _ACKNOWLEDGED = """
 SELECT coalesce(min(ack_seq), 0) FROM mirrord.mirror
 WHERE tenant_id = %(tenant)s AND expires_at > clock_timestamp() - %(kept)s::interval"""
@@ -35,7 +35,7 @@ _CHILDLESS = """
       AND NOT EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = t.tenant_id AND c.parent_id = t.id)
       AND NOT EXISTS (SELECT FROM mirrord.attachment AS c WHERE c.tenant_id = t.tenant_id AND c.parent_id = t.id)"""
 _TABLES = {"attachment": "", "record": "", "page": _CHILDLESS}
-# What belongs to a row, and in which column it says so. Its foreign keys are checked when all of the statement is done.
+# Tables of dependent rows, with their referring column. Foreign keys are checked at the end of the statement.
 _CHILDREN = {
     "attachment": {"attachment_revision": "attachment_id"},
     "record": {"record_revision": "record_id"},
@@ -47,14 +47,14 @@ _PURGE_CHILDREN = """{child}_gone AS (
 
 
 async def purge_some(connection: Connection, tenant: TenantId, kept: timedelta = KEPT) -> list[EntryId]:
-    """Purge one batch of what was deleted more than *kept* ago; what went, [] when there is no more."""
-    limits = {"tenant": tenant, "kept": kept, "batch": BATCH}
-    row = await (await connection.execute(_ACKNOWLEDGED, limits)).fetchone()
+    """Purge one batch of entries deleted more than *kept* ago. Returns the purged ones, [] at the end."""
+    parameters = {"tenant": tenant, "kept": kept, "batch": BATCH}
+    row = await (await connection.execute(_ACKNOWLEDGED, parameters)).fetchone()
     assert row is not None
-    gone: list[EntryId] = []
+    purged: list[EntryId] = []
     for table, childless in _TABLES.items():
         children = "".join(_PURGE_CHILDREN.format(child=child, key=key) for child, key in _CHILDREN[table].items())
         statement = _PURGE.format(table=table, childless=childless, children=children)
-        cursor = await connection.execute(statement, limits | {"acknowledged": row[0]})
-        gone += [EntryId(entry) for (entry,) in await cursor.fetchall()]
-    return gone
+        cursor = await connection.execute(statement, parameters | {"acknowledged": row[0]})
+        purged += [EntryId(entry) for (entry,) in await cursor.fetchall()]
+    return purged

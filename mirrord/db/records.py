@@ -1,4 +1,4 @@
-"""Rows of records: their statements for `writes`, and what is read of them."""
+"""Rows of records: statements for `writes`, and reads."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,45 +14,45 @@ from mirrord.domain.entry import Digest, EntryId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class RecordText:
-    """A record's text with what it says. data None: it cannot be read."""
+    """A record's text with its parsed data. data None: it cannot be parsed."""
 
     text: str
     data: Data | None
 
 
 # A place's name is `kind/key`.
-_NAMED = "split_part(%(name)s, '/', 1), split_part(%(name)s, '/', 2)"
-_SAID = "text = %(text)s, digest = %(digest)s, data = %(data)s, ahead = '{}'"
+_KIND_AND_KEY = "split_part(%(name)s, '/', 1), split_part(%(name)s, '/', 2)"
+_SET_CONTENT = "text = %(text)s, digest = %(digest)s, data = %(data)s, ahead = '{}'"
 
 INSERT = f"""
 WITH written AS (
     INSERT INTO mirrord.record (tenant_id, id, kind, key, text, data, digest)
-    SELECT %(tenant)s, %(entry)s, {_NAMED}, %(text)s, %(data)s, %(digest)s
+    SELECT %(tenant)s, %(entry)s, {_KIND_AND_KEY}, %(text)s, %(data)s, %(digest)s
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
 {UPSERT_SAVED}"""
-# Of a row that went behind the triggers the history may still be there: the new row goes on with it.
+# A row deleted without triggers may still have its history: the new row continues it.
 REINSERT = INSERT.replace("data, digest)", "data, digest, version)").replace(
     "%(data)s, %(digest)s",
     "%(data)s, %(digest)s, (SELECT coalesce(max(version), 0) + 1 FROM mirrord.record_revision "
     "WHERE tenant_id = %(tenant)s AND record_id = %(entry)s)",
 )
 UPDATE = f"""
-WITH written AS (UPDATE mirrord.record SET {_SAID} {WHERE_EXPECTED})
+WITH written AS (UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED})
 {UPSERT_SAVED}"""
 REVIVE = f"""
 WITH written AS (
-    UPDATE mirrord.record SET {_SAID}, deleted_at = NULL, (kind, key) = ROW ({_NAMED})
+    UPDATE mirrord.record SET {_SET_CONTENT}, deleted_at = NULL, (kind, key) = ROW ({_KIND_AND_KEY})
     {WHERE_EXPECTED})
 {UPSERT_SAVED}"""
 MOVE = f"""
-WITH written AS (UPDATE mirrord.record SET (kind, key) = ROW ({_NAMED}) {WHERE_EXPECTED})
+WITH written AS (UPDATE mirrord.record SET (kind, key) = ROW ({_KIND_AND_KEY}) {WHERE_EXPECTED})
 {UPSERT_MOVED}"""
-REWRITE = f"UPDATE mirrord.record SET {_SAID} {WHERE_EXPECTED}"
+REWRITE = f"UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED}"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A record as apps left it. data: JSON as Postgres spells it. unrendered: *text* does not say that yet."""
+    """A record as written by apps. data: JSON in Postgres' form. unrendered: *text* does not contain it yet."""
 
     entry: EntryId
     kind: str
@@ -63,7 +63,7 @@ class Written:
 
 
 def columns(digest: Digest, body: RecordText) -> dict[str, Any]:
-    """What the statements above write."""
+    """Parameters of the statements above."""
     data = Jsonb(body.data) if body.data is not None else None
     return {"digest": digest, "text": body.text, "data": data}
 
@@ -75,13 +75,13 @@ async def load(connection: Connection, tenant: TenantId, entries: Iterable[Entry
         "WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )
-    return [Written(EntryId(entry), *rest) for entry, *rest in await cursor.fetchall()]
+    return [Written(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
 
 
 async def store_text(
     connection: Connection, tenant: TenantId, entry: EntryId, version: int, digest: Digest, body: RecordText
 ) -> bool:
-    """The text that follows from what an app wrote as *version*; False if it is not that any more."""
+    """Store the text rendered from an app's *version*. False: the version has changed."""
     values = {"tenant": tenant, "entry": entry, "expected": version} | columns(digest, body)
     return await (await connection.execute(REWRITE, values)).fetchone() is not None
 
@@ -90,7 +90,7 @@ async def load_texts(
     connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
 ) -> dict[EntryId, tuple[int, str | None]]:
     """(version, text) of the records among *entries*."""
-    return {one.entry: (one.version, one.text) for one in await load(connection, tenant, entries)}
+    return {record.entry: (record.version, record.text) for record in await load(connection, tenant, entries)}
 
 
 async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
@@ -104,7 +104,7 @@ async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryI
 
 
 async def entries_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[EntryId]:
-    """Records that have one of *keys*, whatever their kind; the oldest deletion first, the living last."""
+    """Records of any kind with one of *keys*; the oldest deletion first, live ones last."""
     cursor = await connection.execute(
         "SELECT id FROM mirrord.record WHERE tenant_id = %s AND key = ANY (%s) ORDER BY deleted_at NULLS LAST",
         (tenant, list(keys)),

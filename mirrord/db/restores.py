@@ -1,4 +1,4 @@
-"""What a tenant had at a moment, and making rows like that again: every change is an ordinary new version."""
+"""A tenant's entries at an earlier moment, and their restoration by ordinary new versions."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from mirrord.db.tables import said_position, table_of
 from mirrord.db.writes import Text
 from mirrord.domain.entry import EntryId, Kind, TenantId, digest_of
 
-_THEN = """
+_AT_MOMENT = """
 SELECT now.id, {kind}, coalesce(now.name, now.id::text), now.version, now.deleted_at IS NOT NULL,
        was.version, coalesce(was.deleted, true), was.name,
        (was.parent_id, was.name) IS DISTINCT FROM (now.parent_id, now.name),
@@ -22,7 +22,7 @@ LEFT JOIN (SELECT DISTINCT ON ({table}_id) * FROM mirrord.{table}_revision
 WHERE now.tenant_id = %(tenant)s
 """
 
-_RECORDS_THEN = """
+_RECORDS_AT_MOMENT = """
 SELECT now.id, 'record', now.kind || '/' || now.key, now.version, now.deleted_at IS NOT NULL,
        was.version, coalesce(was.deleted, true), was.kind || '/' || was.key,
        (was.kind, was.key) IS DISTINCT FROM (now.kind, now.key),
@@ -34,7 +34,7 @@ LEFT JOIN (SELECT DISTINCT ON (record_id) * FROM mirrord.record_revision
 WHERE now.tenant_id = %(tenant)s
 """
 
-# A row that gets another place, or lives again, is named by the daemon: its old name may be another's now.
+# The daemon names a row that moves or is restored: another entry may use its old name now.
 _PLACE = """
     deleted_at = NULL, parent_id = was.parent_id, name = was.name,
     name_key = CASE WHEN now.deleted_at IS NULL
@@ -54,7 +54,7 @@ FROM mirrord.attachment_revision AS was
 WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
   AND was.tenant_id = %(tenant)s AND was.attachment_id = %(entry)s AND was.version = %(version)s
 RETURNING now.version"""
-# A version that was not rendered then has the values only, or a text that nobody read: the other follows from it again.
+# A version that was never rendered has only data, or only an unparsed text: the other is derived from it again.
 _RESTORE_RECORD = """
 UPDATE mirrord.record AS now SET text = coalesce(was.text, now.text), digest = coalesce(was.digest, now.digest),
     data = was.data, deleted_at = NULL, kind = was.kind, key = was.key,
@@ -73,10 +73,10 @@ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETUR
 @dataclass(frozen=True, slots=True)
 class Then:
     """
-    An entry now and at the moment asked for.
+    An entry now and at the requested moment.
 
-    version: what it has now. then: the version it had; None: there was none. name: what it is called now.
-    moved: it was called or lay otherwise. changed: it had another text.
+    version, name: the current ones. then: the version at that moment; None: it did not exist.
+    moved: it had another name or parent. changed: it had another text.
     """
 
     entry: EntryId
@@ -92,52 +92,53 @@ class Then:
 
 
 async def at_moment(connection: Connection, tenant: TenantId, moment: datetime) -> list[Then]:
-    """Every entry, with what it was at *moment*."""
-    found: list[Then] = []
-    named = [
-        _THEN.format(table=table, kind=kind) for table, kind in (("page", "now.kind"), ("attachment", "'attachment'"))
+    """Every entry, with its state at *moment*."""
+    entries: list[Then] = []
+    page_and_attachment_queries = [
+        _AT_MOMENT.format(table=table, kind=kind)
+        for table, kind in (("page", "now.kind"), ("attachment", "'attachment'"))
     ]
-    for statement in (*named, _RECORDS_THEN):
+    for statement in (*page_and_attachment_queries, _RECORDS_AT_MOMENT):
         cursor = await connection.execute(statement, {"tenant": tenant, "at": moment})
-        found += [Then(EntryId(row[0]), Kind(row[1]), *row[2:]) for row in await cursor.fetchall()]
-    return found
+        entries += [Then(EntryId(row[0]), Kind(row[1]), *row[2:]) for row in await cursor.fetchall()]
+    return entries
 
 
-async def text_then(connection: Connection, tenant: TenantId, one: Then) -> str | None:
-    """The text a page had then, or has now where none was rendered then; None: it is a folder."""
+async def text_then(connection: Connection, tenant: TenantId, entry: Then) -> str | None:
+    """The page's text at that moment, or the current one if none was rendered; None: a folder."""
     cursor = await connection.execute(
         "SELECT coalesce(was.markdown, now.markdown) FROM mirrord.page AS now, mirrord.page_revision AS was "
         "WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s "
         "AND was.tenant_id = %(tenant)s AND was.page_id = %(entry)s AND was.version = %(then)s",
-        {"tenant": tenant, "entry": one.entry, "then": one.then},
+        {"tenant": tenant, "entry": entry.entry, "then": entry.then},
     )
     row = await cursor.fetchone()
     return row[0] if row else None
 
 
-async def restore(connection: Connection, tenant: TenantId, one: Then, text: Text | None) -> bool:
-    """Let an entry be what it was. text: a page's then. False: it changed since it was looked at."""
+async def restore(connection: Connection, tenant: TenantId, entry: Then, text: Text | None) -> bool:
+    """Restore an entry's earlier state. text: a page's. False: the entry changed since it was loaded."""
     values: dict[str, object] = {
         "tenant": tenant,
-        "entry": one.entry,
-        "expected": one.version,
-        "version": one.then,
+        "entry": entry.entry,
+        "expected": entry.version,
+        "version": entry.then,
     }
     if text is None:
-        statement = _RESTORE_RECORD if one.kind is Kind.RECORD else _RESTORE_ATTACHMENT
-        return await _wrote(connection, statement, values)
+        statement = _RESTORE_RECORD if entry.kind is Kind.RECORD else _RESTORE_ATTACHMENT
+        return await _has_written(connection, statement, values)
     frontmatter = Jsonb(text.frontmatter) if text.frontmatter is not None else None
     values |= {"kind": Kind.PAGE if text.markdown is not None else Kind.FOLDER, "markdown": text.markdown}
     values["digest"] = digest_of(text.markdown.encode()) if text.markdown is not None else None
     values |= {"title": text.title, "icon": text.icon, "position": text.position, "frontmatter": frontmatter}
-    return await _wrote(connection, _RESTORE_PAGE, values)
+    return await _has_written(connection, _RESTORE_PAGE, values)
 
 
-async def delete(connection: Connection, tenant: TenantId, one: Then) -> bool:
-    """Delete what was made since. False: it changed since it was looked at."""
-    values = {"tenant": tenant, "entry": one.entry, "expected": one.version}
-    return await _wrote(connection, _DELETE.format(table=table_of(one.kind)), values)
+async def delete(connection: Connection, tenant: TenantId, entry: Then) -> bool:
+    """Delete an entry created since. False: it changed since it was loaded."""
+    values = {"tenant": tenant, "entry": entry.entry, "expected": entry.version}
+    return await _has_written(connection, _DELETE.format(table=table_of(entry.kind)), values)
 
 
-async def _wrote(connection: Connection, statement: str, values: dict[str, object]) -> bool:
+async def _has_written(connection: Connection, statement: str, values: dict[str, object]) -> bool:
     return await (await connection.execute(statement, values)).fetchone() is not None

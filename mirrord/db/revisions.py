@@ -1,4 +1,4 @@
-"""The history of pages: every version, as it was written."""
+"""The history of pages: every version as written."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,8 +13,8 @@ class Revision:
     """
     One version of a page.
 
-    parents: the versions it comes from. changed: what is not as in the version before: created, text, place, title,
-    deleted, restored; none of them: the form of its file. size: characters of its text; None: a folder, or not
+    parents: the versions it descends from. changed: differences from the version before: created, text, place,
+    title, deleted, restored; empty: only the form of its file. size: characters of its text; None: a folder, or not
     rendered yet. parent None: the root.
     """
 
@@ -31,7 +31,7 @@ class Revision:
     changed: tuple[str, ...]
 
 
-# md5 only tells texts of neighbouring versions apart where a digest was not derived yet
+# md5 distinguishes texts of neighbouring versions that have no digest yet
 _HISTORY = """
 SELECT version, created_at, coalesce(actor, '{}'), digest, length(markdown), parent_id, coalesce(name, ''),
        coalesce(views ->> 'title', frontmatter ->> 'title', name, ''), deleted, parents, md5(markdown)
@@ -41,18 +41,18 @@ FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY versio
 async def history(connection: Connection, tenant: TenantId, page: EntryId) -> list[Revision]:
     """Every version of a page, the oldest first."""
     cursor = await connection.execute(_HISTORY, (tenant, page))
-    found: list[Revision] = []
+    revisions: list[Revision] = []
     text = None
     for row in await cursor.fetchall():
-        plain = _revision(row)
-        changed = _changed(found[-1], plain, text != row[-1]) if found else ("created",)
-        found.append(replace(plain, changed=changed))
+        revision = _revision_of(row)
+        changed = _changes_between(revisions[-1], revision, text != row[-1]) if revisions else ("created",)
+        revisions.append(replace(revision, changed=changed))
         text = row[-1]
-    return found
+    return revisions
 
 
 async def text_of(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> str | None:
-    """The text of a version that is known to exist; None: it had none."""
+    """The text of an existing version; None: it had none."""
     cursor = await connection.execute(
         "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s",
         (tenant, page, version),
@@ -61,17 +61,17 @@ async def text_of(connection: Connection, tenant: TenantId, page: EntryId, versi
     return row[0] if row else None
 
 
-def _changed(before: Revision, after: Revision, text: bool) -> tuple[str, ...]:
+def _changes_between(before: Revision, after: Revision, has_new_text: bool) -> tuple[str, ...]:
     checks = {
         "deleted": after.deleted and not before.deleted,
         "restored": before.deleted and not after.deleted,
-        "text": text,
+        "text": has_new_text,
         "place": (before.parent, before.name) != (after.parent, after.name),
         "title": before.title != after.title,
     }
-    return tuple(what for what, holds in checks.items() if holds)
+    return tuple(name for name, holds in checks.items() if holds)
 
 
-def _revision(row: tuple[Any, ...]) -> Revision:
+def _revision_of(row: tuple[Any, ...]) -> Revision:
     version, created_at, actor, digest, size, parent, name, title, deleted, parents, _ = row
     return Revision(version, created_at, actor, digest, size, parent, name, title, deleted, tuple(parents), ())

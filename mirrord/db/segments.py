@@ -1,4 +1,4 @@
-"""Segments and the pages they are of: what is to be held against each other, by whole keys."""
+"""Segments and their pages: the pairs to be anchored, found by primary keys."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from mirrord.domain.entry import EntryId, TenantId, digest_of
 @dataclass(frozen=True, slots=True)
 class Unanchored:
     """
-    A page and its segments, of which one changed since they were held against each other.
+    A page and its segments, at least one of which changed since they were anchored.
 
-    text: the record's. old: the page as it was then; None: that is not known.
+    text: the record's. old: the page's text at the last anchoring; None: unknown.
     """
 
     page: EntryId
@@ -37,35 +37,35 @@ SELECT id, version, markdown FROM mirrord.page WHERE tenant_id = %s AND id = ANY
    AND deleted_at IS NULL AND ahead = '{}' AND digest IS NOT NULL AND markdown IS NOT NULL"""
 _ANCHORS = """
 SELECT page_id, page_version, record_version FROM mirrord.segment_anchor WHERE tenant_id = %s AND page_id = ANY (%s)"""
-_OLD = "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s"
+_OLD_TEXT = "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s"
 
 
 async def load_unanchored(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> list[Unanchored]:
-    """Those of *entries*, pages and records of segments, that are to be held against each other."""
+    """The pages to be anchored among *entries*, which are pages and records of segments."""
     keys = [key for (key,) in await (await connection.execute(_KEYS, (tenant, list(entries)))).fetchall()]
-    asked = sorted({*keys, *map(str, entries)})
-    found = await (await connection.execute(_RECORDS, (tenant, asked))).fetchall()
-    own = {EntryId(UUID(key)): (EntryId(record), version, text) for key, record, version, text in found}
-    if not own:
+    all_keys = sorted({*keys, *map(str, entries)})
+    rows = await (await connection.execute(_RECORDS, (tenant, all_keys))).fetchall()
+    segments = {EntryId(UUID(key)): (EntryId(record), version, text) for key, record, version, text in rows}
+    if not segments:
         return []
-    pages = await (await connection.execute(_PAGES, (tenant, list(own)))).fetchall()
-    anchors = await (await connection.execute(_ANCHORS, (tenant, list(own)))).fetchall()
-    known = {page: (page_version, record_version) for page, page_version, record_version in anchors}
+    pages = await (await connection.execute(_PAGES, (tenant, list(segments)))).fetchall()
+    anchors = await (await connection.execute(_ANCHORS, (tenant, list(segments)))).fetchall()
+    anchored = {page: (page_version, record_version) for page, page_version, record_version in anchors}
     due = []
     for page, version, markdown in pages:
-        record, record_version, text = own[page]
-        before = known.get(page)
-        if before != (version, record_version):
-            same = before is not None and before[0] == version
-            old = markdown if same else await _old(connection, tenant, page, before and before[0])
+        record, record_version, text = segments[page]
+        anchor = anchored.get(page)
+        if anchor != (version, record_version):
+            same_page = anchor is not None and anchor[0] == version
+            old = markdown if same_page else await _load_old_text(connection, tenant, page, anchor and anchor[0])
             due.append(Unanchored(page, version, markdown, old, record, record_version, text))
     return due
 
 
-async def _old(connection: Connection, tenant: TenantId, page: EntryId, version: int | None) -> str | None:
+async def _load_old_text(connection: Connection, tenant: TenantId, page: EntryId, version: int | None) -> str | None:
     if version is None:
         return None
-    row = await (await connection.execute(_OLD, (tenant, page, version))).fetchone()
+    row = await (await connection.execute(_OLD_TEXT, (tenant, page, version))).fetchone()
     return row[0] if row else None
 
 
@@ -79,16 +79,16 @@ async def store(
     connection: Connection, tenant: TenantId, anchored: Iterable[tuple[Unanchored, RecordText | None]]
 ) -> None:
     """
-    What became of segments; None: the record says it already. Each is written over the version it was made from.
+    Store anchored segments, each over the version it was computed from; None: the record is up to date.
 
-    A record that changed meanwhile is in the feed again.
+    A record that changed meanwhile appears in the feed again.
     """
-    for one, body in anchored:
-        version: int | None = one.record_version
+    for segment, body in anchored:
+        version: int | None = segment.record_version
         if body is not None:
-            values = {"tenant": tenant, "entry": one.record, "expected": one.record_version}
+            values = {"tenant": tenant, "entry": segment.record, "expected": segment.record_version}
             values |= records.columns(digest_of(body.text.encode()), body)
             row = await (await connection.execute(records.REWRITE, values)).fetchone()
             version = row[0] if row else None
         if version is not None:
-            await connection.execute(_ANCHOR, (tenant, one.page, one.page_version, version))
+            await connection.execute(_ANCHOR, (tenant, segment.page, segment.page_version, version))

@@ -1,4 +1,4 @@
-"""One moment of one tenant's rows, for as long as somebody reads them."""
+"""A consistent snapshot of one tenant's rows."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,14 +12,14 @@ from mirrord.domain.entry import TenantId
 @asynccontextmanager
 async def snapshot(database: Database, tenant: TenantId) -> AsyncIterator[Connection]:
     """
-    A connection of its own, in one transaction that reads only and sees one moment.
+    A separate connection in one read-only transaction that sees one moment.
 
-    Nobody waits for it: it holds no row, and no limit of time ends it while files are written.
+    It locks no row and has no time limit, so that files may be written meanwhile.
     """
     with translated():
         async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
             await connection.execute("SET idle_in_transaction_session_timeout = 0")
-            await connection.execute("SET plan_cache_mode = auto")  # all rows of a tenant are asked for, not one
+            await connection.execute("SET plan_cache_mode = auto")  # for queries of all rows of a tenant, not of one
             await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
             await connection.set_read_only(True)
             async with connection.transaction():

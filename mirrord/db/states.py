@@ -1,4 +1,4 @@
-"""Reading states: base and row of entries, and which entries differ from their base."""
+"""Reads of bases and rows of entries, and of entries that differ from their base."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ Cursor = AsyncCursor[TupleRow]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which bases to load: any that has one of these paths, entries or digests."""
+    """A selection of bases: those with one of these paths, entries or digests."""
 
     paths: Sequence[str] = ()
     entries: Sequence[EntryId] = ()
@@ -43,67 +43,67 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was read of *entries* just now: their bases, and their rows by entry."""
+    """The current bases of *entries*, and their rows by entry."""
 
     entries: frozenset[EntryId] = frozenset()
     bases: Sequence[Base] = ()
     rows: Mapping[EntryId, Row] = field(default_factory=dict)
 
 
-# Keys come as one JSON text: arrays of thousands took psycopg longer than Postgres took to look them up.
+# Keys are sent as one JSON text: psycopg took longer to send large arrays than Postgres to look them up.
 _KEYS = "ARRAY(SELECT {} FROM json_array_elements_text(%(keys)s::json) AS k (key))"
 _AS_KEY = {"path": "key", "entry_id": "key::uuid", "digest": "decode(key, 'hex')"}
 _OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s"
 
 
 async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Base]:
-    """The bases of one mirror that *wanted* names."""
-    return await _bases_told(await _ask_bases(connection, tenant, mirror, wanted))
+    """The bases of one mirror selected by *wanted*."""
+    return await _fetch_bases(await _send_bases_query(connection, tenant, mirror, wanted))
 
 
 async def load_both(
     connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted, entries: Collection[EntryId]
 ) -> tuple[list[Base], dict[EntryId, Row]]:
-    """What load_bases and load_rows do, in one round trip."""
-    asked = await _ask_bases(connection, tenant, mirror, wanted)
-    rows = await _ask_rows(connection, tenant, entries) if entries else None
-    bases = await _bases_told(asked)
-    return bases, await _rows_told(rows) if rows is not None else {}
+    """The results of load_bases and load_rows in one round trip."""
+    cursors = await _send_bases_query(connection, tenant, mirror, wanted)
+    rows = await _send_rows_query(connection, tenant, entries) if entries else None
+    bases = await _fetch_bases(cursors)
+    return bases, await _fetch_rows(rows) if rows is not None else {}
 
 
-async def _ask_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Cursor]:
-    asked: dict[str, Sequence[object]] = {
-        "path": wanted.paths,
-        "entry_id": wanted.entries,
-        "digest": [digest.hex() for digest in wanted.digests],
+async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: Wanted) -> list[Cursor]:
+    keys_by_column: dict[str, Sequence[object]] = {
+        "path": keys.paths,
+        "entry_id": keys.entries,
+        "digest": [digest.hex() for digest in keys.digests],
     }
-    # one statement a kind of key, all sent together: with OR between them no index serves
+    # one statement per kind of key, all sent together: OR would prevent the use of indexes
     return [
         await connection.execute(
             bases_by(column),
-            {"tenant": tenant, "mirror": mirror, "keys": _as_json(keys)},
+            {"tenant": tenant, "mirror": mirror, "keys": _as_json(column_keys)},
         )
-        for column, keys in asked.items()
-        if keys
+        for column, column_keys in keys_by_column.items()
+        if column_keys
     ]
 
 
-async def _bases_told(cursors: Sequence[Cursor]) -> list[Base]:
-    found = [_base(row) for cursor in cursors for row in await cursor.fetchall()]
-    return list({base.entry: base for base in found}.values())
+async def _fetch_bases(cursors: Sequence[Cursor]) -> list[Base]:
+    bases = [_base(row) for cursor in cursors for row in await cursor.fetchall()]
+    return list({base.entry: base for base in bases}.values())
 
 
 def bases_by(column: str) -> str:
-    """The query for bases by path, entry_id or digest."""
+    """The query for bases by *column*: path, entry_id or digest."""
     return f"{_OF_MIRROR} AND b.{column} = ANY ({_KEYS.format(_AS_KEY[column])})"
 
 
 async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
     """The rows of *entries*, tombstones included; entries without a row are not in the result."""
-    return await _rows_told(await _ask_rows(connection, tenant, entries))
+    return await _fetch_rows(await _send_rows_query(connection, tenant, entries))
 
 
-async def _ask_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> Cursor:
+async def _send_rows_query(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> Cursor:
     ids = _KEYS.format("key::uuid")
     return await connection.execute(
         f"{_PAGE} AND p.id = ANY ({ids}) UNION ALL {_ATTACHMENT} AND a.id = ANY ({ids}) "
@@ -112,20 +112,20 @@ async def _ask_rows(connection: Connection, tenant: TenantId, entries: Iterable[
     )
 
 
-async def _rows_told(cursor: Cursor) -> dict[EntryId, Row]:
+async def _fetch_rows(cursor: Cursor) -> dict[EntryId, Row]:
     rows = [_row(row) for row in await cursor.fetchall()]
     return {row.entry: row for row in rows}
 
 
 async def is_record(connection: Connection, tenant: TenantId, name: str) -> bool:
-    """Whether a living record has a place of that very name."""
+    """Whether a live record has exactly this *name*."""
     return any(
         not row.deleted for row in await _records_at(connection, tenant, [(None, name)]) if row.place.name == name
     )
 
 
 async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, Row]:
-    """Of entries that have no row any more: those that were deleted and purged, not lost."""
+    """Rows of entries that were deleted and purged, in contrast to lost ones, by entry."""
     cursor = await connection.execute(
         "SELECT f.entry_id FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.entry_id = ANY (%s) "
         "AND f.purged_seq = f.seq",
@@ -143,56 +143,56 @@ async def rows_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> tuple[list[Row], list[Base]]:
     """
-    Pages, folders and records that a file at one of *places* (parent, name) may continue.
+    Pages, folders and records whose file may be at one of *places* (parent, name).
 
-    First the rows this mirror has no base of: tombstones of that place, the newest last, and live ones. Then the bases
-    of the other rows there, whose files may be missing.
+    Returns the rows without a base in this mirror (tombstones, the newest last, then live rows), and the bases of the
+    other rows there, whose files may be missing.
     """
     cursor = await connection.execute(
         f"{_PAGE} AND p.name = ANY ({_KEYS.format('key')}) ORDER BY p.deleted_at NULLS LAST",
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
     rows = [_row(row) for row in await cursor.fetchall()] + await _records_at(connection, tenant, places)
-    return await _parted_by_base(connection, tenant, mirror, rows, places)
+    return await _split_by_base(connection, tenant, mirror, rows, places)
 
 
 async def attachments_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> list[Row]:
-    """Live rows of attachments at one of *places* (parent, name) that this mirror has no base of."""
+    """Live rows of attachments at *places* (parent, name) without a base in this mirror."""
     cursor = await connection.execute(
         f"{_ATTACHMENT} AND a.deleted_at IS NULL AND a.name_key = ANY ({_KEYS.format('mirrord.name_key(key)')})",
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
     rows = [_row(row) for row in await cursor.fetchall()]
-    return (await _parted_by_base(connection, tenant, mirror, rows, places))[0]
+    return (await _split_by_base(connection, tenant, mirror, rows, places))[0]
 
 
-async def _parted_by_base(
+async def _split_by_base(
     connection: Connection,
     tenant: TenantId,
     mirror: MirrorId,
     rows: Sequence[Row],
     places: Collection[tuple[EntryId | None, str]],
 ) -> tuple[list[Row], list[Base]]:
-    """The rows at *places* that this mirror has no base of, and the bases of the others."""
-    asked = set(places)
-    rows = [row for row in rows if (row.place.parent, row.place.name) in asked]
+    """The rows at *places* without a base in this mirror, and the bases of the other rows."""
+    wanted_places = set(places)
+    rows = [row for row in rows if (row.place.parent, row.place.name) in wanted_places]
     if not rows:
         return [], []
     bases = await load_bases(connection, tenant, mirror, Wanted(entries=[row.entry for row in rows]))
-    based = {base.entry for base in bases}
-    return [row for row in rows if row.entry not in based], bases
+    with_base = {base.entry for base in bases}
+    return [row for row in rows if row.entry not in with_base], bases
 
 
 async def _records_at(
     connection: Connection, tenant: TenantId, places: Sequence[tuple[EntryId | None, str]]
 ) -> list[Row]:
-    """The rows of records that have one of the keys."""
+    """The rows of records with a key from one of *places*."""
     keys = [key for _, name in places for _, slash, key in [name.partition("/")] if slash]
-    found = await records.entries_with(connection, tenant, keys) if keys else []
-    rows = await load_rows(connection, tenant, found) if found else {}
-    return [rows[entry] for entry in found if entry in rows]
+    entries = await records.entries_with(connection, tenant, keys) if keys else []
+    rows = await load_rows(connection, tenant, entries) if entries else {}
+    return [rows[entry] for entry in entries if entry in rows]
 
 
 async def fed(
@@ -204,39 +204,41 @@ async def fed(
     watched: Collection[EntryId] = (),
 ) -> tuple[Known, int, bool]:
     """
-    Entries whose row changed after seq *after* and is not what the base says, the seq read up to, and whether
-    there may be more. *watched* are told whatever the base says.
+    Entries whose row changed after seq *after* and differs from the base, the last seq read, and whether there
+    may be more. *watched* entries are included whatever their base.
 
-    A seq is never split: all entries of one transaction come together, so the result may exceed *limit*.
+    A seq is never split: all entries of one transaction are returned together, so the result may exceed *limit*.
     """
     cursor = await connection.execute(
         "SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.seq > %s "
-        "ORDER BY f.seq FETCH FIRST %s ROWS WITH TIES",  # a second key would leave no ties
+        "ORDER BY f.seq FETCH FIRST %s ROWS WITH TIES",  # a second sort key would leave no ties
         (tenant, after, limit),
     )
     changed = {EntryId(entry): seq for entry, seq in await cursor.fetchall()}
     if not changed:
         return Known(), after, False
-    # looked up by key, not joined: without statistics a join reads every row of the tenant for each entry
+    # looked up by key, not joined: without statistics a join reads all rows of the tenant for each entry
     bases, rows = await load_both(connection, tenant, mirror, Wanted(entries=list(changed)), changed)
     versions = {base.entry: base.version for base in bases}
-    odd = {entry for entry in changed if entry in watched or not _is_settled(rows.get(entry), versions.get(entry))}
-    known = Known(
-        frozenset(odd),
-        [base for base in bases if base.entry in odd],
-        {entry: row for entry, row in rows.items() if entry in odd},
+    differing = {
+        entry for entry in changed if entry in watched or not _is_as_in_base(rows.get(entry), versions.get(entry))
+    }
+    loaded = Known(
+        frozenset(differing),
+        [base for base in bases if base.entry in differing],
+        {entry: row for entry, row in rows.items() if entry in differing},
     )
-    return known, max(changed.values()), len(changed) >= limit
+    return loaded, max(changed.values()), len(changed) >= limit
 
 
-def _is_settled(row: Row | None, base_version: int | None) -> bool:
+def _is_as_in_base(row: Row | None, base_version: int | None) -> bool:
     if row is None or row.deleted:
         return base_version is None
     return row.version == base_version and row.placed and not row.ahead and row.digest is not None
 
 
 async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId) -> tuple[int, int]:
-    """How many pages and attachments, and how many records, one mirror has agreed on."""
+    """The number of pages and attachments, and that of records, with a base in one mirror."""
     cursor = await connection.execute(
         "SELECT count(*) FILTER (WHERE kind <> 'record'), count(*) FILTER (WHERE kind = 'record') "
         "FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s AND kind <> 'folder'",
@@ -247,7 +249,7 @@ async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId
 
 
 async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
-    """The clock of every one of *tenants*, in one statement."""
+    """The seq of the clock of each of *tenants*, in one statement."""
     cursor = await connection.execute(
         "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)", (list(tenants),)
     )

@@ -1,15 +1,15 @@
-"""What the planner knows of tables that grow fast."""
+"""Planner statistics of tables that grow fast."""
 
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
 
-MANY = 200  # rows; so much work that looking whether tables have grown costs nothing beside it
+MANY = 200  # rows; after so many a check of the table sizes costs relatively nothing
 
 
 async def keep(database: Database, tenant: TenantId, written: int) -> None:
     """
-    Note that so many rows were *written*; of whatever tenants, after many of them count tables that have more than
-    doubled anew.
+    Count *written* rows of all tenants; after MANY of them refresh the statistics of tables that have more than
+    doubled.
     """
     database.written += written
     if database.written < MANY:

@@ -1,4 +1,4 @@
-"""Which table holds the rows of which kind of entry, and what a text says of its row."""
+"""The table of each kind of entry, and SQL for positions."""
 
 from mirrord.domain.entry import Kind
 
@@ -11,5 +11,5 @@ def table_of(kind: Kind) -> str:
 
 
 def said_position(said: str = "%(position)s", row: str = "page") -> str:
-    """SQL: the position of a page whose text says *said* (NULL: nothing). A row keeps one that no text ever said."""
+    """SQL: a page's position, given *said* in its text (NULL: none). A position that no text ever set is kept."""
     return f"CASE WHEN {row}.frontmatter ? 'position' THEN {said} ELSE coalesce({said}, {row}.position) END"

@@ -1,4 +1,4 @@
-"""Tenants: the names and ids that everything else is divided by."""
+"""Tenants: their names and ids."""
 
 import re
 
@@ -10,12 +10,12 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
 def is_name(name: str) -> bool:
-    """Whether a tenant may be called so."""
+    """Whether *name* is a valid name for a tenant."""
     return _SLUG.fullmatch(name) is not None
 
 
 async def add(database: Database, name: str) -> TenantId:
-    """The tenant called *name*, made if it is new. Raises UserError for a name that is not a slug."""
+    """The tenant called *name*; created if missing. Raises UserError for a name that is not a slug."""
     checked(name)
     async with database.connection() as connection:
         await connection.execute("INSERT INTO mirrord.tenant (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", (name,))
@@ -24,13 +24,13 @@ async def add(database: Database, name: str) -> TenantId:
             "ON CONFLICT (tenant_id) DO NOTHING",
             (name,),
         )
-        found = await _find(connection, name)
-    assert found is not None
-    return found
+        tenant = await _find(connection, name)
+    assert tenant is not None
+    return tenant
 
 
 def checked(name: str) -> str:
-    """*name*. Raises UserError if it is not a slug."""
+    """Return *name*. Raises UserError if it is not a slug."""
     if not _SLUG.fullmatch(name):
         raise UserError(f"{name!r} cannot be a tenant's name: use a-z, 0-9 and dashes, at most 63 characters.")
     return name

@@ -1,7 +1,7 @@
 """
-Writing many pages in one statement: it costs more than the row it writes.
+Writes of many pages in one statement, whose overhead exceeds the cost of a row.
 
-The values are those of the statements for one; they go as JSON, because as arrays psycopg took longer than all else.
+The values are those of the single-row statements. They are sent as JSON: as arrays psycopg took longer than the rest.
 """
 
 from collections.abc import Sequence
@@ -53,19 +53,19 @@ written AS (
 
 
 async def run_together(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
-    """Write all; for each of *values* the version it wrote, or None where it found nothing to write."""
+    """Write all *values*. Returns the written version of each, or None if it matched no row."""
     shared = {name: values[0][name] for name in ("tenant", "mirror")}
-    cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=_dumped)})
+    cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=_to_json)})
     written: dict[EntryId, int] = dict(await cursor.fetchall())
-    return [written.get(one["entry"]) for one in values]
+    return [written.get(row["entry"]) for row in values]
 
 
-def _dumped(values: Sequence[dict[str, Any]]) -> bytes:
-    return orjson.dumps(values, default=_spelled)
+def _to_json(values: Sequence[dict[str, Any]]) -> bytes:
+    return orjson.dumps(values, default=_json_value)
 
 
-def _spelled(value: object) -> object:
-    """A value of a statement as JSON knows it: a digest, front matter."""
+def _json_value(value: object) -> object:
+    """The JSON form of a digest or of front matter."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Jsonb):

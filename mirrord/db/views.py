@@ -1,4 +1,4 @@
-"""What mirrord derives from rows that apps wrote: their text, views, names and documents. No new versions."""
+"""Values derived from rows written by apps: text, views, names and documents. They make no new versions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 @dataclass(frozen=True, slots=True)
 class Written:
     """
-    A page as apps left it: markdown before, and the columns of which `ahead` names the new ones.
+    A page as written by apps: its last markdown, and its columns, of which `ahead` names the new ones.
 
-    frontmatter, content, prior: JSON as Postgres spells it, which may be more than anybody reads. prior: the document
-    before `content`, where that is new.
+    frontmatter, content, prior: JSON in Postgres' form, which may exceed the limits of parsers. prior: the document
+    before `content`, if that is new.
     """
 
     entry: EntryId
@@ -37,7 +37,7 @@ class Written:
 
 
 async def load_written(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
-    """The pages of *entries*, with all that rendering needs."""
+    """The pages among *entries*, with all columns needed for rendering."""
     cursor = await connection.execute(
         "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter::text, "
         "CASE WHEN 'content' = ANY (ahead) THEN content::text END, "
@@ -78,9 +78,9 @@ async def store_text(
     content: Document | None,
 ) -> bool:
     """
-    The text and views that follow from what an app wrote as *version*; False if it is not that any more.
+    Store the text and views derived from an app's *version*. False: the version has changed.
 
-    content: the document it wrote, with all ids; None: it wrote none.
+    content: the app's document, with all ids; None: it wrote none.
     """
     cursor = await connection.execute(
         _STORE_TEXT,
@@ -104,9 +104,9 @@ async def store_name(
     connection: Connection, tenant: TenantId, entry: EntryId, version: int, name: str, key: str, *, attachment: bool
 ) -> bool:
     """
-    Place the row: its clean name and key.
+    Give the row its clean name and key.
 
-    Raises psycopg's UniqueViolation where a sibling has that key; False if the row is not *version* any more.
+    Raises psycopg's UniqueViolation if a sibling has that key. False: the version has changed.
     """
     statement = _NAME_ATTACHMENT if attachment else _NAME_PAGE
     values = {"name": name, "key": key, "tenant": tenant, "entry": entry, "version": version}
@@ -136,7 +136,7 @@ async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryI
 async def texts_of_digests(
     connection: Connection, tenant: TenantId, digests: Mapping[EntryId, Digest]
 ) -> dict[EntryId, str]:
-    """Of each page the text in its history that has the digest, where there is one."""
+    """For each page the text in its history with the given digest, if there is one."""
     cursor = await connection.execute(
         "SELECT page_id, digest, markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = ANY (%s) "
         "AND digest = ANY (%s) AND markdown IS NOT NULL",
@@ -147,7 +147,7 @@ async def texts_of_digests(
 
 @dataclass(frozen=True, slots=True)
 class Underived:
-    """A page whose document is still to be derived from *markdown*. prior: the document before, as JSON."""
+    """A page whose document must be derived from *markdown*. prior: the previous document, as JSON."""
 
     entry: EntryId
     version: int
@@ -172,22 +172,22 @@ async def load_underived(
     connection: Connection, tenant: TenantId, limit: int, most: int, skip: Sequence[EntryId]
 ) -> list[Underived]:
     """
-    Pages whose document is still to be derived, the newest change first.
+    Pages whose document must be derived, the newest change first.
 
-    limit: how many. most: bytes of text, which the last of them may exceed.
+    limit: number of pages. most: bytes of text, which the last page may exceed.
     """
     cursor = await connection.execute(_UNDERIVED, (tenant, list(skip), limit, most))
-    return [Underived(EntryId(entry), *rest) for entry, *rest in await cursor.fetchall()]
+    return [Underived(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
 
 
 async def count_underived(connection: Connection, tenant: TenantId, skip: Sequence[EntryId]) -> int:
-    """How many pages there are whose document is still to be derived."""
+    """The number of pages whose document must be derived."""
     cursor = await connection.execute(f"SELECT count(*) FROM mirrord.page WHERE {_IS_UNDERIVED}", (tenant, list(skip)))
     row = await cursor.fetchone()
     return int(row[0]) if row else 0
 
 
-# One statement for all: each would cost as much as half of what it does. Binary, for psycopg spells arrays slowly.
+# One statement for all: per row, its overhead would be half of the cost. Binary: psycopg formats text arrays slowly.
 _STORE = """
 UPDATE mirrord.page AS p SET content = given.content::jsonb, prior = NULL
   FROM unnest(%b::uuid[], %b::bigint[], %b::text[]) AS given (id, version, content)
@@ -202,9 +202,9 @@ async def store_content(
     connection: Connection, tenant: TenantId, documents: Sequence[tuple[EntryId, int, bytes]]
 ) -> set[EntryId]:
     """
-    Documents (entry, version, JSON) derived from exactly those versions; others have moved on and are skipped.
+    Store documents, as (entry, version, JSON); rows with another version by now are skipped.
 
-    Returns the entries whose row an app holds, which are skipped too: to wait with other rows in hand is a deadlock.
+    Returns the entries whose rows an app has locked, skipped too: waiting while holding other rows may deadlock.
     """
     entries = [entry for entry, _, _ in documents]
     free = {EntryId(row[0]) for row in await (await connection.execute(_FREE, (tenant, entries))).fetchall()}

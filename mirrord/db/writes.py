@@ -1,8 +1,8 @@
 """
-Writing entries: each statement changes one row by compare-and-set and records the base in the same breath.
+Writes of entries: each statement changes one row by compare-and-set and records the base as well.
 
-A statement is a value, so that many go into one transaction; `run` tells which of them found the version they
-expected. Own writes of mirrord set every derived column; versions and history are the triggers' work.
+A statement is a value, so that one transaction can run many; `run` returns which of them found the expected
+version. Writes by mirrord set every derived column; triggers make versions and history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ WITH written AS (
         title = CASE WHEN coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
     {WHERE_EXPECTED})
 {UPSERT_MOVED}"""
-# Of a row that went behind the triggers the history may still be there: the new row goes on with it.
+# A row deleted without triggers may still have its history: the new row continues it.
 _REINSERT_PAGE = _INSERT_PAGE.replace("markdown, digest)", "markdown, digest, version)").replace(
     "%(markdown)s, %(digest)s)",
     "%(markdown)s, %(digest)s, (SELECT coalesce(max(version), 0) + 1 FROM mirrord.page_revision "
@@ -101,7 +101,7 @@ dropped AS (
     DELETE FROM mirrord.mirror_base USING written
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
 SELECT version FROM written"""
-# Where the page has just gone to the folder's place. A child that would have another's name is placed anew.
+# For a page that has just taken the folder's place. A child with a name already in use there is placed again.
 _INHERIT = """
     UPDATE mirrord.{table} AS child SET parent_id = %(entry)s, name_key = CASE WHEN EXISTS (
             SELECT FROM mirrord.{table} AS other
@@ -153,7 +153,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """An attachment's content as its row describes it; the bytes are in `blob`."""
+    """An attachment's content as described by its row; the bytes are in `blob`."""
 
     size: int
     media_type: str | None
@@ -170,7 +170,7 @@ _MOVE = {Kind.ATTACHMENT: _MOVE_ATTACHMENT, Kind.RECORD: records.MOVE}
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SQL statement whose result is one row with a version, or none: the expected version was not there."""
+    """One SQL statement that returns one row with a version, or none if the expected version was not found."""
 
     sql: str
     values: dict[str, Any] = field(repr=False)
@@ -184,133 +184,135 @@ class Writer:
     mirror: MirrorId
 
     def insert(self, base: Base, place: Place, name_key: str, body: Body) -> Statement:
-        """A new row at *place*, and its base (whose place is the file's)."""
-        values = self._values(base) | self._placed(place, name_key) | _columns(base.digest, body)
+        """Insert a row at *place*, and its base (with the file's place)."""
+        values = self._base_values(base) | self._place_values(place, name_key) | _body_values(base.digest, body)
         return Statement(_INSERT[type(body)], values)
 
     def reinsert(self, base: Base, place: Place, name_key: str, body: Body) -> Statement:
-        """Like insert(), for an entry whose row was there before."""
-        values = self._values(base) | self._placed(place, name_key) | _columns(base.digest, body)
+        """Like insert(), for an entry whose row existed before."""
+        values = self._base_values(base) | self._place_values(place, name_key) | _body_values(base.digest, body)
         return Statement(_REINSERT[type(body)], values)
 
     def update(self, base: Base, expected: int, body: Body, operation: UUID) -> Statement:
-        """New content for the row of version *expected*. operation: the same for every attempt at this."""
+        """Write new content to the row of version *expected*. operation: the same for every attempt."""
         values = {"expected": expected, "operation": operation}
-        return Statement(_UPDATE[type(body)], self._values(base) | _columns(base.digest, body) | values)
+        return Statement(_UPDATE[type(body)], self._base_values(base) | _body_values(base.digest, body) | values)
 
     def rewrite(
         self, entry: EntryId, expected: int, digest: Digest, body: Text | RecordText, operation: UUID | None = None
     ) -> Statement:
-        """New text for the row alone: this mirror's file does not have it yet."""
+        """Write new text to the row only: this mirror's file does not have it yet."""
         values = {"expected": expected, "operation": operation}
         sql = _REWRITE_TEXT if isinstance(body, Text) else records.REWRITE
-        return Statement(sql, self._entry(entry) | _columns(digest, body) | values)
+        return Statement(sql, self._entry_values(entry) | _body_values(digest, body) | values)
 
     def add(self, entry: EntryId, place: Place, digest: Digest, body: Text | Bytes, operation: UUID) -> Statement:
-        """A new row alone, not placed yet: its file is made from it. operation: as in `update`."""
+        """Insert only a row, without a final name: its file is written from it. operation: as in `update`."""
         sql = _ADD_PAGE if isinstance(body, Text) else _ADD_ATTACHMENT
         placed = {"parent": place.parent, "name": place.name, "operation": operation}
-        return Statement(sql, self._entry(entry) | placed | _columns(digest, body))
+        return Statement(sql, self._entry_values(entry) | placed | _body_values(digest, body))
 
     def revive(self, base: Base, expected: int, place: Place, name_key: str, body: Body) -> Statement:
-        """The tombstone of version *expected* lives again, with the file's content and place."""
-        values = self._values(base) | self._placed(place, name_key) | _columns(base.digest, body)
+        """Restore the tombstone of version *expected* with the file's content and place."""
+        values = self._base_values(base) | self._place_values(place, name_key) | _body_values(base.digest, body)
         return Statement(_REVIVE[type(body)], values | {"expected": expected})
 
     def move(self, base: Base, expected: int, place: Place, name_key: str) -> Statement:
-        """The row of version *expected* goes to *place*."""
+        """Move the row of version *expected* to *place*."""
         sql = _MOVE.get(base.kind, _MOVE_PAGE)
-        return Statement(sql, self._values(base) | self._placed(place, name_key) | {"expected": expected})
+        return Statement(sql, self._base_values(base) | self._place_values(place, name_key) | {"expected": expected})
 
     def entomb(self, base: Base, expected: int) -> Statement:
-        """The row of version *expected* becomes a tombstone; the base goes."""
-        return Statement(_ENTOMB.format(table=table_of(base.kind)), self._entry(base.entry) | {"expected": expected})
+        """Make the row of version *expected* a tombstone and delete the base."""
+        return Statement(
+            _ENTOMB.format(table=table_of(base.kind)), self._entry_values(base.entry) | {"expected": expected}
+        )
 
     def succeed(self, entry: EntryId, folder: EntryId) -> Statement:
         """
-        *folder*, which has no text, gives its name and children to the page *entry*, which just came there.
+        Give name and children of *folder*, which has no text, to the page *entry*, which has just taken its place.
 
-        It may be a child of that page, which came to a folder in its own directory. To be run with names deferred;
-        where the folder is elsewhere by now, or has a text, nothing happens.
+        The folder may be a child of that page, whose file is in its own directory. Run it with names deferred. It has
+        no effect if the folder has moved or has a text.
         """
-        return Statement(_SUCCEED, self._entry(entry) | {"folder": folder})
+        return Statement(_SUCCEED, self._entry_values(entry) | {"folder": folder})
 
     def record(self, base: Base) -> Statement:
-        """What both sides now agree on."""
-        return Statement(_RECORD_BASE, self._values(base) | {"version": base.version, "saved": base.saved})
+        """Store the base that both sides now agree on."""
+        return Statement(_RECORD_BASE, self._base_values(base) | {"version": base.version, "saved": base.saved})
 
     def forget(self, entry: EntryId) -> Statement:
-        """Both sides are gone."""
-        return Statement(_DROP_BASE, self._entry(entry))
+        """Delete the base of an entry without row and file."""
+        return Statement(_DROP_BASE, self._entry_values(entry))
 
     def yield_path(self, base: Base) -> Statement:
-        """Another entry's base said *base*'s path is its own: it is not any more."""
-        return Statement(_YIELD_PATH, self._entry(base.entry) | {"path": base.path})
+        """Clear the path of other entries' bases that have the path of *base*."""
+        return Statement(_YIELD_PATH, self._entry_values(base.entry) | {"path": base.path})
 
     def repath(self, old: str, new: str) -> Statement:
-        """A file or directory was renamed: it, and every path below it (`old/…`), begins with *new* now."""
+        """Replace *old* by *new* in the paths of a renamed file or directory and of everything below it (`old/…`)."""
         return Statement(_REPATH, {"tenant": self.tenant, "mirror": self.mirror, "old": old, "new": new})
 
     def vacate(self, path: str) -> Statement:
-        """Nothing is at *path* or below it: bases that say so have no path any more."""
+        """Clear the paths of bases at *path* and below it, where no file exists."""
         return Statement(_VACATE, {"tenant": self.tenant, "mirror": self.mirror, "old": path})
 
-    def _entry(self, entry: EntryId) -> dict[str, Any]:
+    def _entry_values(self, entry: EntryId) -> dict[str, Any]:
         return {"tenant": self.tenant, "mirror": self.mirror, "entry": entry}
 
-    def _values(self, base: Base) -> dict[str, Any]:
-        return self._entry(base.entry) | {
+    def _base_values(self, base: Base) -> dict[str, Any]:
+        return self._entry_values(base.entry) | {
             "kind": base.kind,
             "path": base.path,
             "base_parent": base.place.parent,
             "base_name": base.place.name,
             "base_index": base.place.index,
-            "base_digest": _stored(base.digest),
+            "base_digest": _stored_digest(base.digest),
             "claimed": base.claimed,
         }
 
-    def _placed(self, place: Place, name_key: str) -> dict[str, Any]:
+    def _place_values(self, place: Place, name_key: str) -> dict[str, Any]:
         return {"parent": place.parent, "name": place.name, "name_key": name_key, "index": place.index}
 
 
 async def defer_names(connection: Connection) -> None:
-    """Siblings may have equal names until the commit."""
+    """Allow equal names of siblings until the commit."""
     names = "mirrord.page_name_is_free, mirrord.attachment_name_is_free, mirrord.record_key_is_free"
     await connection.execute(f"SET CONSTRAINTS {names} DEFERRED")
 
 
 async def run(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
-    """Send all, in order; per statement the version it wrote, or None where it found nothing to write."""
+    """Run all in order. Returns the version written by each statement, or None if it matched no row."""
     versions: list[int | None] = []
     for sql, group in groupby(statements, key=lambda statement: statement.sql):
-        alike = [statement.values for statement in group]
-        if len(alike) > 1 and sql in _TOGETHER:
-            versions += await run_together(connection, _TOGETHER[sql], alike)
+        values = [statement.values for statement in group]
+        if len(values) > 1 and sql in _TOGETHER:
+            versions += await run_together(connection, _TOGETHER[sql], values)
         else:
-            versions += await _run_one_by_one(connection, sql, alike)
+            versions += await _run_one_by_one(connection, sql, values)
     return versions
 
 
 async def _run_one_by_one(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
     versions: list[int | None] = []
     async with connection.cursor() as cursor:
-        # together, because one by one each costs a turn of the event loop
+        # in one call: separate ones would each cost a turn of the event loop
         await cursor.executemany(sql, values, returning=True)
-        more: bool | None = True
-        while more:
+        has_next: bool | None = True
+        while has_next:
             row = await cursor.fetchone()
             versions.append(row[0] if row else None)
-            more = cursor.nextset()
+            has_next = cursor.nextset()
     return versions
 
 
-def _columns(digest: Digest, body: Body) -> dict[str, Any]:
+def _body_values(digest: Digest, body: Body) -> dict[str, Any]:
     if isinstance(body, RecordText):
         return records.columns(digest, body)
     if isinstance(body, Bytes):
         return {"digest": digest, "size": body.size, "media_type": body.media_type}
     return {
-        "digest": _stored(digest),
+        "digest": _stored_digest(digest),
         "markdown": body.markdown,
         "title": body.title,
         "icon": body.icon,
@@ -319,5 +321,5 @@ def _columns(digest: Digest, body: Body) -> dict[str, Any]:
     }
 
 
-def _stored(digest: Digest) -> bytes | None:
+def _stored_digest(digest: Digest) -> bytes | None:
     return None if digest == NO_TEXT else digest

@@ -1,4 +1,4 @@
-"""The console as an application: addresses, and how what goes wrong is told."""
+"""The console as an application: routes and error responses."""
 
 import asyncio
 from collections import Counter
@@ -22,7 +22,7 @@ from mirrord.web.live import Live
 from mirrord.web.paint import STATIC, Assets, painted
 from mirrord.web.protection import READING, Protected, TooLarge
 
-LARGEST = LIMIT + (1 << 20)  # bytes of a body: the largest attachment, and what is around it
+LARGEST = LIMIT + (1 << 20)  # bytes of a body: the largest attachment and its multipart envelope
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -33,20 +33,20 @@ def console(
     """
     The application.
 
-    dsn: of the connections that listen. database: open, as mirrord_app. tenants: asked now and then for all there are,
-    by name. stop: ends what streams. hosts: names by which it may be called besides those of loopback.
+    dsn: of the listening connections. database: open, as mirrord_app. tenants: returns all tenants by name; called
+    from time to time. stop: ends the streams. hosts: accepted host names in addition to those of loopback.
     """
     application = Starlette(
         routes=_routes(),
         middleware=[Middleware(Protected, hosts=hosts, largest=LARGEST)],
         exception_handlers={
-            HTTPException: _told,
+            HTTPException: _http_error,
             TooLarge: _too_large,
             Unavailable: _unavailable,
-            UserError: _refused,
-            psycopg.IntegrityError: _refused_by_postgres,
-            psycopg.DataError: _refused_by_postgres,
-            psycopg.ProgrammingError: _refused_by_postgres,
+            UserError: _user_error,
+            psycopg.IntegrityError: _postgres_error,
+            psycopg.DataError: _postgres_error,
+            psycopg.ProgrammingError: _postgres_error,
         },
     )
     application.state.desk = Desk(database, gate, tenants, stop)
@@ -59,14 +59,14 @@ def _routes() -> list[BaseRoute]:
     return [
         Route("/", shell.front),
         Route("/sign-in", signing.sign_in),
-        _writing("/sign-out", signing.sign_out),
+        _write_route("/sign-out", signing.sign_out),
         Route("/api/waiting", waiting.in_tenants),
         Mount("/static", Assets(directory=STATIC)),
-        Mount("/t/{tenant}", routes=[*_views(), Mount("/api", routes=_api())]),
+        Mount("/t/{tenant}", routes=[*_view_routes(), Mount("/api", routes=_api_routes())]),
     ]
 
 
-def _views() -> list[BaseRoute]:
+def _view_routes() -> list[BaseRoute]:
     return [
         Route("/", shell.home),
         Route("/p/{page}", shell.page),
@@ -80,7 +80,7 @@ def _views() -> list[BaseRoute]:
     ]
 
 
-def _api() -> list[BaseRoute]:
+def _api_routes() -> list[BaseRoute]:
     page = "/pages/{page}"
     return [
         Route("/live", streams.live),
@@ -91,10 +91,10 @@ def _api() -> list[BaseRoute]:
         Route("/preview", finding.preview),
         Route("/attention", decisions.waiting),
         Route("/status", status.status),
-        _writing("/approvals", decisions.decide_requests),
-        _writing("/notices", decisions.read_notices),
-        _writing("/halts/{number}", decisions.decide_halt),
-        _writing("/conflicts/{number}", decisions.settle),
+        _write_route("/approvals", decisions.decide_requests),
+        _write_route("/notices", decisions.read_notices),
+        _write_route("/halts/{number}", decisions.decide_halt),
+        _write_route("/conflicts/{number}", decisions.settle),
         Route(page, pages.show),
         Route(f"{page}/version", pages.show_version),
         Route(f"{page}/above", finding.above),
@@ -102,35 +102,35 @@ def _api() -> list[BaseRoute]:
         Route(f"{page}/backlinks", finding.backlinks),
         Route(f"{page}/history", history.versions),
         Route(f"{page}/diff", history.difference),
-        _writing("/pages", pages.create),
-        _writing(page, pages.change, "PATCH"),
-        _writing(page, pages.delete, "DELETE"),
-        _writing(f"{page}/content", pages.put_content, "PUT"),
-        _writing(f"{page}/markdown", pages.put_markdown, "PUT"),
-        _writing(f"{page}/move", pages.move),
-        _writing(f"{page}/revive", pages.revive),
-        _writing(f"{page}/restore", history.restore),
-        _writing(f"{page}/attachments", files.bring),
+        _write_route("/pages", pages.create),
+        _write_route(page, pages.change, "PATCH"),
+        _write_route(page, pages.delete, "DELETE"),
+        _write_route(f"{page}/content", pages.put_content, "PUT"),
+        _write_route(f"{page}/markdown", pages.put_markdown, "PUT"),
+        _write_route(f"{page}/move", pages.move),
+        _write_route(f"{page}/revive", pages.revive),
+        _write_route(f"{page}/restore", history.restore),
+        _write_route(f"{page}/attachments", files.bring),
     ]
 
 
-def _writing(path: str, endpoint: Endpoint, method: str = "POST") -> Route:
-    """Of a page of the session's own only, and not too often."""
+def _write_route(path: str, endpoint: Endpoint, method: str = "POST") -> Route:
+    """A route that accepts requests only from pages of the session, at a limited rate."""
 
     async def checked(request: Request) -> Response:
         session, desk = session_of(request), desk_of(request)
         if session is None:
             raise HTTPException(401, "Sign in with a link; `mirrord console link` prints one.")
         if not desk.gate.is_mark_of(session, request.headers.get("x-csrf-token", "")):
-            raise HTTPException(403, "This did not come from a page of the console; load the page again.")
+            raise HTTPException(403, "This request did not come from a page of the console. Reload the page.")
         if not desk.writes.allows(session.id):
-            raise HTTPException(429, "So many changes at once are not taken; wait a moment.")
+            raise HTTPException(429, "Too many changes. Try again in a moment.")
         return await endpoint(request)
 
     return Route(path, checked, methods=[method])
 
 
-async def _told(request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if _wants_json(request):
         return answered({"sentence": error.detail}, error.status_code)
@@ -140,7 +140,7 @@ async def _told(request: Request, error: Exception) -> Response:
 
 
 async def _too_large(request: Request, _: Exception) -> Response:
-    return answered({"sentence": f"At most {LARGEST >> 20} MiB are taken at once."}, 413)
+    return answered({"sentence": f"A request may have at most {LARGEST >> 20} MiB."}, 413)
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
@@ -149,16 +149,16 @@ async def _unavailable(request: Request, error: Exception) -> Response:
     return painted(request, "wrong.html", 503, problem=str(error))
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _user_error(request: Request, error: Exception) -> Response:
     return answered({"sentence": str(error)}, 422)
 
 
-async def _refused_by_postgres(request: Request, error: Exception) -> Response:
-    """What triggers refuse they refuse with a sentence for people."""
+async def _postgres_error(request: Request, error: Exception) -> Response:
+    """Errors of triggers carry a sentence for users."""
     assert isinstance(error, psycopg.Error)
-    said = error.diag.message_primary or "the text cannot be stored"
+    message = error.diag.message_primary or "the text cannot be stored"
     hint = f" {error.diag.message_hint}" if error.diag.message_hint else ""
-    return answered({"sentence": f"{said[:1].upper()}{said[1:]}.{hint}"}, 422)
+    return answered({"sentence": f"{message[:1].upper()}{message[1:]}.{hint}"}, 422)
 
 
 def _wants_json(request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""What every answer needs: who asks, in which tenant, by whose tables; and how refusals are spelled."""
+"""Common parts of all endpoints: session, tenant, transactions, JSON bodies and refusals."""
 
 import asyncio
 import time
@@ -23,19 +23,19 @@ CHANNEL = "console"
 
 Tenants = Callable[[], Awaitable[Mapping[str, UUID]]]
 
-_KNOWN_FOR = 5.0  # seconds for which the list of tenants is not read again
-_LARGE_BYTES = 256 << 10  # of a body that is read beside the loop
-_DEPTH = 150  # levels of a JSON body: of a document some ten a level of its lists
+_TENANTS_CACHE_SECONDS = 5.0  # until the list of tenants is read again
+_MIN_THREAD_BYTES = 256 << 10  # of a body parsed in a thread
+_MAX_DEPTH = 150  # levels of a JSON body; each list level of a document takes about ten
 
 
 @dataclass(slots=True)
 class Desk:
     """
-    What the application is made with.
+    Shared objects of the application.
 
-    database: as mirrord_app, a small pool of the console's own: what it waits for, sync does not wait for.
-    tenants: all there are, by name. stop: set when the server ends, so that streams do. A tenant made a moment ago is
-    not known for some seconds.
+    database: as mirrord_app, a small separate pool, so that synchronization does not wait for the console.
+    tenants: returns all tenants by name. stop: set when the server ends; ends the streams. A new tenant becomes known
+    after some seconds.
     """
 
     database: Database
@@ -45,20 +45,20 @@ class Desk:
     sign_ins: Rate = field(default_factory=lambda: Rate(20))
     writes: Rate = field(default_factory=lambda: Rate(600))
     uploads: Rate = field(default_factory=lambda: Rate(60))
-    _known: Mapping[str, UUID] = field(default_factory=dict)
-    _known_at: float = -_KNOWN_FOR
+    _cached_tenants: Mapping[str, UUID] = field(default_factory=dict)
+    _cached_at: float = -_TENANTS_CACHE_SECONDS
 
     async def known_tenants(self) -> Mapping[str, UUID]:
-        """All tenants by name, read again from time to time."""
-        if time.monotonic() - self._known_at >= _KNOWN_FOR:
-            self._known = await self.tenants()
-            self._known_at = time.monotonic()
-        return self._known
+        """All tenants by name, cached for a few seconds."""
+        if time.monotonic() - self._cached_at >= _TENANTS_CACHE_SECONDS:
+            self._cached_tenants = await self.tenants()
+            self._cached_at = time.monotonic()
+        return self._cached_tenants
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request about one tenant, by somebody who may see it."""
+    """One authorised request about one tenant."""
 
     desk: Desk
     session: Session
@@ -67,34 +67,34 @@ class Visit:
     request: Request
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
-        """A transaction of the tenant."""
+        """Open a transaction of the tenant."""
         return self.desk.database.transaction(TenantId(self.tenant))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
-        """The same, in the visitor's name."""
+        """Open a transaction of the tenant with the visitor as author."""
         async with self.reading() as connection:
             await set_actor(connection, {"kind": "human", "name": self.session.name, "channel": CHANNEL})
             yield connection
 
     @property
     def page(self) -> EntryId:
-        """The page that the address names. Raises 404 for what is no id."""
+        """The page id in the URL. Raises 404 if it is not an id."""
         return entry_of(self.request.path_params["page"])
 
     def href(self, page: UUID) -> str:
-        """Where a page of this tenant is shown."""
+        """The URL path of a page of this tenant."""
         return f"/t/{self.name}/p/{page}"
 
 
 def desk_of(request: Request) -> Desk:
-    """The application's."""
+    """The desk of the request's application."""
     desk: Desk = request.app.state.desk
     return desk
 
 
 def session_of(request: Request) -> Session | None:
-    """Who asks; None: nobody who signed in."""
+    """The session of the request; None: not signed in."""
     gate = desk_of(request).gate
     cookie = request.cookies.get(gate.cookie)
     return gate.session(cookie) if cookie else None
@@ -102,9 +102,9 @@ def session_of(request: Request) -> Session | None:
 
 async def visit_of(request: Request) -> Visit:
     """
-    The visit that a request is.
+    The visit of a request.
 
-    Raises 401 for nobody, and 404 alike for tenants that are not there and for those that are not theirs.
+    Raises 401 without a session, and 404 both for missing tenants and for those that the session may not see.
     """
     session, desk = session_of(request), desk_of(request)
     if session is None:
@@ -117,72 +117,72 @@ async def visit_of(request: Request) -> Visit:
 
 
 def not_found() -> HTTPException:
-    """There is nothing, or nothing for them."""
-    return HTTPException(404, "There is nothing here; it may have been deleted or moved.")
+    """The response to missing objects and to those that the session may not see."""
+    return HTTPException(404, "Not found: it may have been deleted or moved.")
 
 
 def refused(sentence: str) -> HTTPException:
-    """What was asked for cannot be done as it is."""
+    """The response to a request that cannot be carried out."""
     return HTTPException(422, sentence)
 
 
 def entry_of(text: object) -> EntryId:
-    """The id that an address or a body spells. Raises 404 for anything else."""
-    if not isinstance(text, str) or (found := parse_id(text)) is None:
+    """Parse an id in a URL or a body. Raises 404 for anything else."""
+    if not isinstance(text, str) or (entry := parse_id(text)) is None:
         raise not_found()
-    return found
+    return entry
 
 
 def number_of(request: Request) -> int:
-    """The number that the address names."""
-    said = request.path_params["number"]
-    if not said.isascii() or not said.isdigit() or len(said) > 18:
-        raise UserError("There is nothing of that number.")
-    return int(said)
+    """The number in the URL. Raises UserError if it is not a number."""
+    text = request.path_params["number"]
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise UserError("Not found.")
+    return int(text)
 
 
 def answered(value: Any, status: int = 200) -> Response:
-    """JSON."""
+    """A JSON response."""
     return Response(orjson.dumps(value, default=str), status, media_type="application/json")
 
 
 async def asked(request: Request, **wanted: type | tuple[type, ...]) -> dict[str, Any]:
     """
-    The JSON object that a request brings; every key of *wanted* is there, of its type, None where that allows it.
+    The JSON object in the body of a request, with every key of *wanted* in its type.
 
-    Raises 415, 422.
+    A missing key is None if its type allows that. Raises 415 for another content type, 422 for another body.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HTTPException(415, "Send JSON, and say so in Content-Type.")
+        raise HTTPException(415, "Send JSON with the Content-Type application/json.")
     body = await request.body()
-    found = _object(body) if len(body) < _LARGE_BYTES else await asyncio.to_thread(_object, body)
+    values = _parse_object(body) if len(body) < _MIN_THREAD_BYTES else await asyncio.to_thread(_parse_object, body)
     for key, kind in wanted.items():
-        value = found.setdefault(key, None)
-        is_flag = isinstance(value, bool) and kind is not bool  # which Python takes for a number
+        value = values.setdefault(key, None)
+        is_flag = isinstance(value, bool) and kind is not bool  # an int in Python
         if not isinstance(value, kind) or is_flag:
-            raise refused(f"{key!r} is missing, or not of the right kind.")
-    return found
+            raise refused(f"{key!r} is missing or has the wrong type.")
+    return values
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    """Of a large body in a thread: the daemon's own work is in the loop."""
+def _parse_object(body: bytes) -> dict[str, Any]:
+    """Called in a thread for large bodies: the daemon's work runs in the event loop."""
     try:
-        found = orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise refused("The body is no JSON.") from error
-    if not isinstance(found, dict) or not _is_shallow(found):
-        raise refused("The body is no JSON object, or too deep.")
-    return found
+        raise refused("The body is not JSON.") from error
+    if not isinstance(value, dict) or not _is_shallow(value):
+        raise refused("The body is not a JSON object, or is nested too deeply.")
+    return value
 
 
-def _is_shallow(value: Any) -> bool:
-    level = [value]
-    for _ in range(_DEPTH):
+def _is_shallow(root: Any) -> bool:
+    level = [root]
+    for _ in range(_MAX_DEPTH):
         level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            child
+            for value in level
+            if isinstance(value, dict | list)
+            for child in (value.values() if isinstance(value, dict) else value)
         ]
         if not level:
             return True

@@ -1,4 +1,4 @@
-"""Finding: the sidebar's levels, search, completion, what a link means, who links here."""
+"""Searches: levels of the sidebar, search, completions, targets of links, backlinks."""
 
 from urllib.parse import quote, unquote
 from uuid import UUID
@@ -14,19 +14,19 @@ from mirrord.web.desk import Visit, answered, entry_of, not_found, visit_of
 from mirrord.web.rows import pages, search, tree
 from mirrord.web.rows.tree import LEVEL, Node
 
-_LONGEST = 200  # characters asked for
-_COMPLETED = 12  # completions shown
-_PREVIEW = 400  # characters of a page
+_MAX_CHARACTERS = 200  # of a query
+_MAX_COMPLETIONS = 12  # of one answer
+_PREVIEW_CHARACTERS = 400  # of a page
 
 
 async def level(request: Request) -> Response:
-    """GET api/tree?parent=&start=: what is right below a page, a part at a time."""
+    """GET api/tree?parent=&start=: the children of a page, LEVEL at a time."""
     visit = await visit_of(request)
-    said, start = request.query_params.get("parent"), request.query_params.get("start", "0")
-    parent = entry_of(said) if said else None
+    parent_text, start = request.query_params.get("parent"), request.query_params.get("start", "0")
+    parent = entry_of(parent_text) if parent_text else None
     async with visit.reading() as connection:
-        found = await tree.children(connection, parent, int(start) if start.isdigit() and len(start) < 10 else 0)
-    return answered({"nodes": [_facts(one) for one in found[:LEVEL]], "more": len(found) > LEVEL})
+        nodes = await tree.children(connection, parent, int(start) if start.isdigit() and len(start) < 10 else 0)
+    return answered({"nodes": [_facts(node) for node in nodes[:LEVEL]], "more": len(nodes) > LEVEL})
 
 
 def _facts(node: Node) -> dict[str, object]:
@@ -40,112 +40,114 @@ def _facts(node: Node) -> dict[str, object]:
 
 
 async def above(request: Request) -> Response:
-    """GET api/pages/{page}/above: the folders to open so that the sidebar shows it."""
+    """GET api/pages/{page}/above: the folders to open so that the sidebar shows the page."""
     visit = await visit_of(request)
     async with visit.reading() as connection:
         return answered(await tree.above(connection, visit.page))
 
 
 async def trash(request: Request) -> Response:
-    """GET api/trash: what was deleted, the newest first."""
+    """GET api/trash: deleted pages, the newest first."""
     visit = await visit_of(request)
     async with visit.reading() as connection:
-        found = await tree.trash(connection)
+        pages_in_trash = await tree.trash(connection)
     return answered(
         [
-            {"id": one.id, "title": one.title, "icon": one.icon, "deleted_at": one.deleted_at, "by": one.by}
-            for one in found
+            {"id": page.id, "title": page.title, "icon": page.icon, "deleted_at": page.deleted_at, "by": page.by}
+            for page in pages_in_trash
         ]
     )
 
 
 async def find(request: Request) -> Response:
-    """GET api/search?q=: pages called so, then pages that say so."""
+    """GET api/search?q=: pages with a matching name, then pages with matching text."""
     visit = await visit_of(request)
-    text = _text(request, "q")
+    text = _query_text(request, "q")
     if not text:
         return answered({"called": [], "saying": []})
     async with visit.reading() as connection:
-        named = await search.called(connection, text)
-        said = await search.saying(connection, text)
+        by_name = await search.called(connection, text)
+        by_text = await search.saying(connection, text)
     return answered(
         {
-            "called": [{"id": one.id, "title": one.title, "icon": one.icon, "alias": one.alias} for one in named],
+            "called": [
+                {"id": page.id, "title": page.title, "icon": page.icon, "alias": page.alias} for page in by_name
+            ],
             "saying": [
                 {
-                    **{"id": one.id, "title": one.title, "icon": one.icon},
-                    **{"before": one.before, "words": one.words, "after": one.after},
+                    **{"id": page.id, "title": page.title, "icon": page.icon},
+                    **{"before": page.before, "words": page.words, "after": page.after},
                 }
-                for one in said
+                for page in by_text
             ],
         }
     )
 
 
 async def completions(request: Request) -> Response:
-    """GET api/completions?q=: what may stand between `[[` and `]]`."""
+    """GET api/completions?q=: candidates for the text between `[[` and `]]`."""
     visit = await visit_of(request)
     async with visit.reading() as connection:
-        found = await search.called(connection, _text(request, "q"), _COMPLETED)
-        paths = await paths_of(connection, TenantId(visit.tenant), [one.id for one in found])
+        pages_found = await search.called(connection, _query_text(request, "q"), _MAX_COMPLETIONS)
+        paths = await paths_of(connection, TenantId(visit.tenant), [page.id for page in pages_found])
         return answered(
             [
                 {
-                    **{"id": one.id, "title": one.title, "icon": one.icon, "path": paths.get(one.id, one.title)},
-                    "target": await _target(connection, paths.get(one.id, one.title)),
+                    **{"id": page.id, "title": page.title, "icon": page.icon, "path": paths.get(page.id, page.title)},
+                    "target": await _shortest_target(connection, paths.get(page.id, page.title)),
                 }
-                for one in found
+                for page in pages_found
             ]
         )
 
 
-async def _target(connection: Connection, path: str) -> str:
-    """The shortest that means this page alone: its name, else its whole path."""
-    whole = path.removesuffix(".md").removesuffix("/_index")
-    name = whole.rpartition("/")[2]
-    return name if await search.is_name_of_one(connection, name) else f"/{whole}"
+async def _shortest_target(connection: Connection, path: str) -> str:
+    """The shortest unambiguous link target: the page's name, else its full path."""
+    full_name = path.removesuffix(".md").removesuffix("/_index")
+    name = full_name.rpartition("/")[2]
+    return name if await search.is_name_of_one(connection, name) else f"/{full_name}"
 
 
 async def preview(request: Request) -> Response:
-    """GET api/preview?target=&from=: the beginning of what a wikilink means."""
+    """GET api/preview?target=&from=: the beginning of the page that a wikilink refers to."""
     visit = await visit_of(request)
     source = entry_of(request.query_params.get("from"))
-    return await _previewed(visit, source)
+    return await _preview_of(visit, source)
 
 
 async def resolve(request: Request) -> Response:
-    """GET api/pages/{page}/resolve?target=: the same, for following it."""
+    """GET api/pages/{page}/resolve?target=: the same, for following a link."""
     visit = await visit_of(request)
-    return await _previewed(visit, visit.page)
+    return await _preview_of(visit, visit.page)
 
 
-async def _previewed(visit: Visit, source: EntryId) -> Response:
+async def _preview_of(visit: Visit, source: EntryId) -> Response:
     kind = visit.request.query_params.get("kind", "wikilink")
-    target, _, heading = _text(visit.request, "target").partition("#")
+    target, _, heading = _query_text(visit.request, "target").partition("#")
     if kind == "markdown":
         target = unquote(target)
     async with visit.reading() as connection:
-        meant = await meaning_of(connection, TenantId(visit.tenant), source, kind, target)
-        found = await pages.load(connection, meant.entry) if meant.entry is not None else None
-    if found is None or found.deleted:
+        meaning = await meaning_of(connection, TenantId(visit.tenant), source, kind, target)
+        page = await pages.load(connection, meaning.entry) if meaning.entry is not None else None
+    if page is None or page.deleted:
         raise not_found()
-    body = split(found.markdown or "").body.strip()[:_PREVIEW]
+    body = split(page.markdown or "").body.strip()[:_PREVIEW_CHARACTERS]
     fragment = f"#{quote(heading)}" if heading else ""
-    return answered({"id": found.id, "title": found.title, "text": body, "href": visit.href(found.id) + fragment})
+    return answered({"id": page.id, "title": page.title, "text": body, "href": visit.href(page.id) + fragment})
 
 
 async def backlinks(request: Request) -> Response:
     """GET api/pages/{page}/backlinks: pages that link here."""
     visit = await visit_of(request)
     async with visit.reading() as connection:
-        found = await search.backlinks(connection, visit.page)
-    return answered([_backlink(visit, *one) for one in found])
+        rows = await search.backlinks(connection, visit.page)
+    return answered([_backlink_facts(visit, *row) for row in rows])
 
 
-def _backlink(visit: Visit, page: UUID, title: str, icon: str | None, count: int) -> dict[str, object]:
+def _backlink_facts(visit: Visit, page: UUID, title: str, icon: str | None, count: int) -> dict[str, object]:
     return {"id": page, "title": title, "icon": icon, "count": count, "href": visit.href(page)}
 
 
-def _text(request: Request, name: str) -> str:
-    """What is asked for; Postgres has no place for NUL."""
-    return request.query_params.get(name, "")[:_LONGEST].replace("\0", "").strip()
+def _query_text(request: Request, name: str) -> str:
+    """A query parameter without NUL, which Postgres cannot store."""
+    return request.query_params.get(name, "")[:_MAX_CHARACTERS].replace("\0", "").strip()

@@ -1,4 +1,4 @@
-"""The history of a page: who made which version, what it changed, and back to one."""
+"""The history of a page: its versions with authors and changes, differences, and restoration."""
 
 import asyncio
 from dataclasses import asdict
@@ -21,43 +21,43 @@ async def versions(request: Request) -> Response:
     """GET api/pages/{page}/history: the newest version first."""
     visit = await visit_of(request)
     async with visit.reading() as connection:
-        found = await revisions.history(connection, TenantId(visit.tenant), visit.page)
-    if not found:
+        history = await revisions.history(connection, TenantId(visit.tenant), visit.page)
+    if not history:
         raise not_found()
-    return answered([_facts(one) for one in reversed(found)])
+    return answered([_facts(revision) for revision in reversed(history)])
 
 
-def _facts(one: Revision) -> dict[str, Any]:
+def _facts(revision: Revision) -> dict[str, Any]:
     return {
-        "version": one.version,
-        "at": one.created_at.isoformat(),
-        "by": one.actor,
-        "changed": list(one.changed),
-        "title": one.title,
-        "deleted": one.deleted,
-        "has_text": one.size is not None,
+        "version": revision.version,
+        "at": revision.created_at.isoformat(),
+        "by": revision.actor,
+        "changed": list(revision.changed),
+        "title": revision.title,
+        "deleted": revision.deleted,
+        "has_text": revision.size is not None,
     }
 
 
 async def difference(request: Request) -> Response:
-    """GET api/pages/{page}/diff?before=&after=: lines, with the words that changed in them."""
+    """GET api/pages/{page}/diff?before=&after=: the changed lines, with their changed words."""
     visit = await visit_of(request)
-    before, after = (_number(request, name) for name in ("before", "after"))
+    before, after = (_version_in_query(request, name) for name in ("before", "after"))
     async with visit.reading() as connection:
-        old, new = await _text(connection, visit, before), await _text(connection, visit, after)
-    found = await asyncio.to_thread(hunks, old, new)
-    return answered({"before": before, "after": after, "hunks": [[asdict(line) for line in hunk] for hunk in found]})
+        old, new = await _load_text(connection, visit, before), await _load_text(connection, visit, after)
+    changes = await asyncio.to_thread(hunks, old, new)
+    return answered({"before": before, "after": after, "hunks": [[asdict(line) for line in hunk] for hunk in changes]})
 
 
-def _number(request: Request, name: str) -> int:
-    """0: before there was anything."""
-    said = request.query_params.get(name, "")
-    if not said.isascii() or not said.isdigit() or len(said) > 18:
-        raise refused(f"{name!r} is the number of a version.")
-    return int(said)
+def _version_in_query(request: Request, name: str) -> int:
+    """The version in a query parameter; 0: the empty page before the first one."""
+    text = request.query_params.get(name, "")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise refused(f"{name!r} must be the number of a version.")
+    return int(text)
 
 
-async def _text(connection: Connection, visit: Visit, version: int) -> str:
+async def _load_text(connection: Connection, visit: Visit, version: int) -> str:
     if version == 0:
         return ""
     text = await revisions.text_of(connection, TenantId(visit.tenant), visit.page, version)
@@ -71,14 +71,14 @@ async def restore(request: Request) -> Response:
     visit = await visit_of(request)
     body = await asked(request, version=int, then=int)
     async with visit.writing() as connection:
-        text = await _text(connection, visit, body["then"])
-        found = await pages.load(connection, visit.page)
-        if found is None:
+        text = await _load_text(connection, visit, body["then"])
+        page = await pages.load(connection, visit.page)
+        if page is None:
             raise not_found()
-        if found.markdown == text and not found.deleted and not found.ahead:
-            return answered({"version": found.version})
+        if page.markdown == text and not page.deleted and not page.ahead:
+            return answered({"version": page.version})
         await set_parents(connection, [body["version"], body["then"]])
-        if found.deleted:
+        if page.deleted:
             body["version"] = await pages.revive(connection, visit.page)
         written = await pages.write_markdown(connection, visit.page, body["version"], text)
     return await written_or_current(visit, written)

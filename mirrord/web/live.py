@@ -1,8 +1,8 @@
 """
-What changes, told to everybody who looks: one connection a tenant listens, however many look.
+Live events for open windows: one listening connection per tenant, however many windows are open.
 
-The bell only says that something changed; what changed is read from the feed, also without a bell, so a notification
-that is lost costs a second. Nobody is told anything of another tenant: a follower knows only its own.
+A notification only says that something changed. The changes are read from the feed, which is also polled, so a lost
+notification costs a second. Events never cross tenants: a follower reads only its own.
 """
 
 import asyncio
@@ -28,32 +28,32 @@ from mirrord.web.rows.feed import Change, Cursor
 
 log = logging.getLogger(__name__)
 
-WAITING = 1000  # events that one who looks may be behind before they have to come back
-AGAIN = 0.5  # seconds between tries to reach Postgres
-POLL, SOON = 1.0, 0.05  # seconds without a bell; the second while files are awaited
-COUNT = 1.0  # seconds between counts of what waits for a person, and looks at how mirrors are
-_TIMED = 60  # changes whose way to disk is remembered
-_REMEMBERED = 20_000  # pages whose place in the sidebar is remembered
+WAITING = 1000  # queued events of a window before it must reconnect
+AGAIN = 0.5  # seconds between attempts to reach Postgres
+POLL, SOON = 1.0, 0.05  # seconds between polls; SOON while files are pending
+COUNT = 1.0  # seconds between counts of what waits for a person, and checks of mirrors
+_MAX_TIMED_CHANGES = 60  # with recorded times to disk
+_MAX_SIDEBAR_PAGES = 20_000  # with a remembered state in the sidebar
 
 Queue = asyncio.Queue["Event | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One server-sent event. seq: of the feed, by which a stream resumes; None: it resumes as before."""
+    """One server-sent event. seq: of the feed, from which a stream resumes; None: as before this event."""
 
     name: str
     data: dict[str, Any]
     seq: int | None = None
 
     def spelled(self) -> bytes:
-        """As the stream has it."""
-        number = f"id: {self.seq}\n" if self.seq is not None else ""
-        return f"{number}event: {self.name}\ndata: ".encode() + orjson.dumps(self.data, default=str) + b"\n\n"
+        """The event as bytes of the stream."""
+        id_line = f"id: {self.seq}\n" if self.seq is not None else ""
+        return f"{id_line}event: {self.name}\ndata: ".encode() + orjson.dumps(self.data, default=str) + b"\n\n"
 
 
 def page_event(change: Change) -> Event:
-    """A page changed, or came to be on disk."""
+    """The event of a page that changed or was written to disk."""
     data = {"id": change.id, "version": change.version, "by": change.by, "on_disk": change.on_disk}
     return Event("page", data, change.seq)
 
@@ -61,26 +61,26 @@ def page_event(change: Change) -> Event:
 @dataclass(slots=True)
 class _Follower:
     """
-    One tenant's.
+    The follower of one tenant.
 
-    begun: from then on nothing is missed. awaited: changes that are not on disk yet, each with when it was seen.
-    to_disk: seconds that the last of those took.
+    ready: set once no further change is missed. pending: changes not on disk yet, each with the time it was noticed.
+    to_disk: seconds until the last changes were on disk.
     """
 
     tenant: UUID
     queues: set[Queue] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     cursor: Cursor | None = None
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    awaited: dict[EntryId, tuple[Change, float]] = field(default_factory=dict)
-    to_disk: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMED))
-    standing: dict[EntryId, str] = field(default_factory=dict)
-    counted: dict[str, int] | None = None
-    counted_at: float = 0.0
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    pending: dict[EntryId, tuple[Change, float]] = field(default_factory=dict)
+    to_disk: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_TIMED_CHANGES))
+    sidebar: dict[EntryId, str] = field(default_factory=dict)
+    counts: dict[str, int] | None = None
+    counts_at: float = 0.0
     mirrors: str | None = None
 
-    def tell(self, event: Event) -> None:
-        """Who is too far behind is sent away; they come back and resume."""
+    def publish(self, event: Event) -> None:
+        """Queue an event for every window. Windows too far behind are disconnected; they reconnect and resume."""
         for queue in list(self.queues):
             if queue.qsize() >= WAITING:
                 self.queues.discard(queue)
@@ -88,21 +88,21 @@ class _Follower:
             else:
                 queue.put_nowait(event)
 
-    def tell_change(self, change: Change) -> None:
-        """That a page changed, and the sidebar with it."""
-        self.tell(page_event(change))
-        if len(self.standing) > _REMEMBERED:
-            self.standing.clear()
-        if self.standing.get(change.id) != change.standing:
-            self.standing[change.id] = change.standing
-            self.tell(Event("tree", {}))
-        self.awaited.pop(change.id, None)
+    def publish_change(self, change: Change) -> None:
+        """Publish a changed page, and a changed sidebar."""
+        self.publish(page_event(change))
+        if len(self.sidebar) > _MAX_SIDEBAR_PAGES:
+            self.sidebar.clear()
+        if self.sidebar.get(change.id) != change.standing:
+            self.sidebar[change.id] = change.standing
+            self.publish(Event("tree", {}))
+        self.pending.pop(change.id, None)
         if not change.on_disk:
-            self.awaited[change.id] = change, time.monotonic()
+            self.pending[change.id] = change, time.monotonic()
 
 
 class Live:
-    """All tenants that somebody looks at."""
+    """The followers of all tenants with open windows."""
 
     def __init__(self, dsn: str, stop: asyncio.Event) -> None:
         self._dsn = acting_dsn(dsn, APP_ROLE)
@@ -111,16 +111,16 @@ class Live:
 
     @asynccontextmanager
     async def looking(self, tenant: UUID) -> AsyncIterator[Queue]:
-        """Events of a tenant from now on; None: come back, and resume."""
+        """A queue of the tenant's events from now on; a None in it: reconnect and resume."""
         follower = self._followers.setdefault(tenant, _Follower(tenant))
         queue: Queue = asyncio.Queue()
         follower.queues.add(queue)
-        if follower.counted is not None:
-            queue.put_nowait(Event("attention", follower.counted))
+        if follower.counts is not None:
+            queue.put_nowait(Event("attention", follower.counts))
         if follower.task is None:
             follower.task = asyncio.ensure_future(self._follow(follower))
         try:
-            await pause(self._stop, None, follower.begun)
+            await pause(self._stop, None, follower.ready)
             yield queue
         finally:
             follower.queues.discard(queue)
@@ -129,7 +129,7 @@ class Live:
                 follower.task.cancel()
 
     def to_disk(self, tenant: UUID) -> list[float]:
-        """Seconds that the last changes took to be in files, as seen from here since somebody looks; oldest first."""
+        """Seconds from the last changes to their files, measured while windows are open; oldest first."""
         follower = self._followers.get(tenant)
         return [round(seconds, 3) for seconds in follower.to_disk] if follower else []
 
@@ -150,35 +150,35 @@ class Live:
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             if follower.cursor is None:
                 follower.cursor = await feed.newest(connection)
-                follower.begun.set()
+                follower.ready.set()
             while not self._stop.is_set():
-                await _look(connection, follower)
-                async for _ in connection.notifies(timeout=SOON if follower.awaited else POLL, stop_after=1):
+                await _publish_changes(connection, follower)
+                async for _ in connection.notifies(timeout=SOON if follower.pending else POLL, stop_after=1):
                     pass
 
 
-async def _look(connection: Connection, follower: _Follower) -> None:
-    """Tell what changed, what came to be on disk, what waits for a person, and that mirrors are not as before."""
+async def _publish_changes(connection: Connection, follower: _Follower) -> None:
+    """Publish changed pages, pages written to disk, counts of what waits for a person, and changes of mirrors."""
     while True:
         assert follower.cursor is not None
-        changes, behind = await feed.changed(connection, follower.cursor)
+        changes, next_cursor = await feed.changed(connection, follower.cursor)
         for change in changes:
-            follower.tell_change(change)
-        if behind == follower.cursor:
+            follower.publish_change(change)
+        if next_cursor == follower.cursor:
             break
-        follower.cursor = behind
-    if follower.awaited:
-        for page in await feed.on_disk(connection, list(follower.awaited)):
-            change, seen = follower.awaited.pop(page)
-            follower.to_disk.append(time.monotonic() - seen)
+        follower.cursor = next_cursor
+    if follower.pending:
+        for page in await feed.on_disk(connection, list(follower.pending)):
+            change, noticed_at = follower.pending.pop(page)
+            follower.to_disk.append(time.monotonic() - noticed_at)
             data = {"id": page, "version": change.version, "by": change.by, "on_disk": True}
-            follower.tell(Event("page", data))
-    if time.monotonic() - follower.counted_at >= COUNT:
-        follower.counted_at = time.monotonic()
-        counted = asdict(await overview.waiting(connection, TenantId(follower.tenant)))
-        if counted != follower.counted:
-            follower.counted = counted
-            follower.tell(Event("attention", counted))
-        if (standing := await mirrors.standing(connection)) != follower.mirrors:
-            follower.mirrors = standing
-            follower.tell(Event("mirrors", {}))
+            follower.publish(Event("page", data))
+    if time.monotonic() - follower.counts_at >= COUNT:
+        follower.counts_at = time.monotonic()
+        counts = asdict(await overview.waiting(connection, TenantId(follower.tenant)))
+        if counts != follower.counts:
+            follower.counts = counts
+            follower.publish(Event("attention", counts))
+        if (mirrors_state := await mirrors.standing(connection)) != follower.mirrors:
+            follower.mirrors = mirrors_state
+            follower.publish(Event("mirrors", {}))

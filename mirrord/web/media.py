@@ -1,9 +1,9 @@
-"""Which kinds of files are taken and shown, told by their first bytes where they have any of their own. Pure."""
+"""Accepted and displayed kinds of files, recognised by their first bytes where possible. Pure."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# Shown inside a page. By ending: media type and what the bytes begin with; `....` stands for any four.
+# Shown inside a page. By extension: media type and first bytes; `....` stands for any four.
 _PICTURES: Mapping[str, tuple[str, tuple[bytes, ...]]] = MappingProxyType(
     {
         "png": ("image/png", (b"\x89PNG\r\n\x1a\n",)),
@@ -14,8 +14,8 @@ _PICTURES: Mapping[str, tuple[str, tuple[bytes, ...]]] = MappingProxyType(
         "avif": ("image/avif", (b"....ftypavif", b"....ftypavis")),
     }
 )
-# Kept and handed out to be saved, never shown by us.
-_OTHERS: Mapping[str, str] = MappingProxyType(
+# Stored and served as downloads, never displayed.
+_DOWNLOADS: Mapping[str, str] = MappingProxyType(
     {
         "pdf": "application/pdf",
         "txt": "text/plain",
@@ -35,41 +35,42 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "webm": "video/webm",
     }
 )
-_SVG = "image/svg+xml"  # an image where an image is asked for; as a document it could run what it holds
-TAKEN = (*_PICTURES, *_OTHERS)
-_HEAD = 16  # bytes that tell what it is
+_SVG = "image/svg+xml"  # displayed only as an image; as a document it could run scripts
+TAKEN = (*_PICTURES, *_DOWNLOADS)
+_HEAD_BYTES = 16  # first bytes that identify a file
 
 
 def taken_as(name: str, data: bytes) -> str | None:
-    """The media type of a file that somebody brings; None: it is not taken, or not what its name says."""
-    ending = _ending(name)
+    """The media type of an uploaded file; None: not accepted, or its content does not match its name."""
+    ending = _extension(name)
     if ending in _PICTURES:
         kind, beginnings = _PICTURES[ending]
-        return kind if any(_begins(data, one) for one in beginnings) else None
-    return _OTHERS.get(ending)
+        return kind if any(_begins_with(data, pattern) for pattern in beginnings) else None
+    return _DOWNLOADS.get(ending)
 
 
 def shown_as(name: str, head: bytes) -> str | None:
-    """The media type by which a stored file is shown inside a page; None: it is only handed out to be saved."""
-    ending = _ending(name)
+    """The media type for showing a stored file inside a page; None: it is only served as a download."""
+    ending = _extension(name)
     if ending == "svg":
         return _SVG
     return next(
-        (kind for kind, beginnings in _PICTURES.values() if any(_begins(head, one) for one in beginnings)), None
+        (kind for kind, beginnings in _PICTURES.values() if any(_begins_with(head, pattern) for pattern in beginnings)),
+        None,
     )
 
 
 def is_picture(name: str) -> bool:
-    """Whether a file of that name is shown inside a page, if its bytes are what it says."""
-    return _ending(name) in _PICTURES or _ending(name) == "svg"
+    """Whether a file with that name is shown inside a page, if its content matches."""
+    return _extension(name) in _PICTURES or _extension(name) == "svg"
 
 
-def _ending(name: str) -> str:
+def _extension(name: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name else ""
 
 
-def _begins(data: bytes, pattern: bytes) -> bool:
-    head = data[:_HEAD]
+def _begins_with(data: bytes, pattern: bytes) -> bool:
+    head = data[:_HEAD_BYTES]
     return len(head) >= len(pattern) and all(
-        wanted in (byte, ord(".")) for byte, wanted in zip(head, pattern, strict=False)
+        expected in (byte, ord(".")) for byte, expected in zip(head, pattern, strict=False)
     )

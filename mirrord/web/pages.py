@@ -1,4 +1,4 @@
-"""Pages as JSON: read, written under the version that was read, made, named, moved, deleted, brought back."""
+"""Pages as JSON: read, write by version, create, rename, move, delete and restore."""
 
 from typing import Any
 from uuid import UUID
@@ -18,21 +18,21 @@ from mirrord.web.rows import pages, tree
 from mirrord.web.rows.pages import Page
 from mirrord.web.rows.tree import Node
 
-_ALL = 5000  # siblings among which a page may be put at a place of its own
-_LONGEST = 500  # characters of a title
+_MAX_SIBLINGS = 5000  # among which a page may be moved to a given place
+_MAX_TITLE_CHARACTERS = 500  # of a title
 
 
 async def show(request: Request) -> Response:
-    """GET api/pages/{page}?known=: without the texts if that version, which the client has, is still the page's."""
+    """GET api/pages/{page}?known=: without texts if the client's version is still current."""
     visit = await visit_of(request)
-    said = request.query_params.get("known", "")
-    known = int(said) if said.isascii() and said.isdigit() and len(said) < 19 else None
+    text = request.query_params.get("known", "")
+    version = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     async with visit.reading() as connection:
-        return answered(await facts_of(connection, visit.tenant, visit.page, known))
+        return answered(await facts_of(connection, visit.tenant, visit.page, version))
 
 
 async def show_version(request: Request) -> Response:
-    """GET api/pages/{page}/version: what a change of its place or name has to name, without all that the page says."""
+    """GET api/pages/{page}/version: only the version, which a change of place or name must state."""
     visit = await visit_of(request)
     async with visit.reading() as connection:
         version = await pages.version_of(connection, visit.page)
@@ -42,16 +42,16 @@ async def show_version(request: Request) -> Response:
 
 
 async def facts_of(connection: Connection, tenant: UUID, page: UUID, known: int | None = None) -> dict[str, Any]:
-    """A page as the console's client knows it. known: the version whose texts it has. Raises 404."""
-    found = await pages.load(connection, page, known)
-    if found is None:
+    """A page for the console's client. known: the version whose texts the client has. Raises 404."""
+    page_row = await pages.load(connection, page, known)
+    if page_row is None:
         raise not_found()
-    paths = await paths_of(connection, TenantId(tenant), [found.id])
-    return facts(found, paths[found.id] if found.name else f"{found.title}.md")
+    paths = await paths_of(connection, TenantId(tenant), [page_row.id])
+    return facts(page_row, paths[page_row.id] if page_row.name else f"{page_row.title}.md")
 
 
 def facts(page: Page, path: str) -> dict[str, Any]:
-    """The contract with the client."""
+    """The JSON of a page, as expected by the client."""
     content = None if page.content is None else orjson.Fragment(page.content)
     texts = {} if page.is_known else {"markdown": page.markdown, "content": content}
     return {
@@ -78,7 +78,7 @@ async def put_content(request: Request) -> Response:
     visit = await visit_of(request)
     body = await asked(request, version=int, content=dict)
     if body["content"].get("type") != "doc" or not isinstance(body["content"].get("content", []), list):
-        raise refused("The content is no document: its type is to be `doc`, its content a list.")
+        raise refused("The content is not a document: its type must be `doc` and its content a list.")
     async with visit.writing() as connection:
         written = await pages.write_content(connection, visit.page, body["version"], body["content"])
     return await written_or_current(visit, written)
@@ -94,13 +94,13 @@ async def put_markdown(request: Request) -> Response:
 
 
 async def written_or_current(visit: Visit, version: int | None) -> Response:
-    """The new version, or, where somebody was quicker, 409 with the page as it is now."""
+    """The new version; 409 with the current page if another writer was faster."""
     if version is not None:
         return answered({"version": version})
     async with visit.reading() as connection:
-        found = await facts_of(connection, visit.tenant, visit.page)
-    sentence = "The page is in the trash." if found["deleted"] else "Somebody changed the page meanwhile."
-    return answered({"sentence": sentence, "page": found}, 409)
+        current = await facts_of(connection, visit.tenant, visit.page)
+    sentence = "The page is in the trash." if current["deleted"] else "The page was changed meanwhile."
+    return answered({"sentence": sentence, "page": current}, 409)
 
 
 async def create(request: Request) -> Response:
@@ -108,7 +108,7 @@ async def create(request: Request) -> Response:
     visit = await visit_of(request)
     body = await asked(request, parent=(str, type(None)), title=str)
     parent = entry_of(body["parent"]) if body["parent"] is not None else None
-    title = _title(body["title"])
+    title = _clean_title(body["title"])
     async with visit.writing() as connection:
         if parent is not None and await pages.titled(connection, parent) is None:
             raise not_found()
@@ -117,34 +117,34 @@ async def create(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """PATCH api/pages/{page}: another `title`, which the file is called by, or another `icon`."""
+    """PATCH api/pages/{page}: a new `title`, which also names the file, or a new `icon`."""
     visit = await visit_of(request)
     body = await asked(request, version=int, title=(str, type(None)), icon=(str, type(None)))
     async with visit.writing() as connection:
         if body["title"] is None:
-            icon = (body["icon"] or "").strip()[:_LONGEST] or None
+            icon = (body["icon"] or "").strip()[:_MAX_TITLE_CHARACTERS] or None
             written = await pages.set_icon(connection, visit.page, body["version"], icon)
         else:
-            written = await _rename(connection, visit, body["version"], _title(body["title"]))
+            written = await _rename(connection, visit, body["version"], _clean_title(body["title"]))
     return await written_or_current(visit, written)
 
 
 async def _rename(connection: Connection, visit: Visit, version: int, title: str) -> int | None:
-    """A page whose title is only its file's name keeps it so, unless no file can be called like that."""
-    found = await pages.load(connection, visit.page)
-    if found is None:
+    """Rename a page. A title equal to the file's name is not stored, unless no file can have that name."""
+    page = await pages.load(connection, visit.page)
+    if page is None:
         raise not_found()
-    name = clean(title, str(found.id)[:8])
-    own = title if found.titled or name != title else None
-    if found.kind == "folder" and own is None:
-        own = title
-    return await pages.rename(connection, visit.page, version, name, own)
+    name = clean(title, str(page.id)[:8])
+    own_title = title if page.titled or name != title else None
+    if page.kind == "folder" and own_title is None:
+        own_title = title
+    return await pages.rename(connection, visit.page, version, name, own_title)
 
 
-def _title(text: str) -> str:
+def _clean_title(text: str) -> str:
     title = " ".join(text.split())
-    if not title or len(title) > _LONGEST:
-        raise refused(f"A title has between 1 and {_LONGEST} characters.")
+    if not title or len(title) > _MAX_TITLE_CHARACTERS:
+        raise refused(f"A title must have between 1 and {_MAX_TITLE_CHARACTERS} characters.")
     return title
 
 
@@ -155,26 +155,30 @@ async def move(request: Request) -> Response:
     parent = entry_of(body["parent"]) if body["parent"] is not None else None
     before = entry_of(body["before"]) if body["before"] is not None else None
     async with visit.writing() as connection:
-        found = await pages.load(connection, visit.page)
-        if found is None or (parent is not None and await pages.titled(connection, parent) is None):
+        page = await pages.load(connection, visit.page)
+        if page is None or (parent is not None and await pages.titled(connection, parent) is None):
             raise not_found()
-        siblings = [one for one in await tree.children(connection, parent, 0, _ALL) if one.id != found.id]
-        index = next((number for number, one in enumerate(siblings) if one.id == before), len(siblings))
-        place = stand(_node(found), siblings, index)
-        if place is None or len(siblings) > _ALL:
-            raise refused("So many siblings would need a position of their own; put it at the top, or give some one.")
+        siblings = [
+            sibling for sibling in await tree.children(connection, parent, 0, _MAX_SIBLINGS) if sibling.id != page.id
+        ]
+        index = next((number for number, sibling in enumerate(siblings) if sibling.id == before), len(siblings))
+        place = stand(_node_of(page), siblings, index)
+        if place is None or len(siblings) > _MAX_SIBLINGS:
+            raise refused(
+                "Too many siblings would need a position. Move the page to the top, or give some of them positions."
+            )
         written = await tree.move(connection, visit.page, body["version"], parent, place.position)
         if written is not None:
             await tree.place(connection, place.others)
     return await written_or_current(visit, written)
 
 
-def _node(page: Page) -> Node:
+def _node_of(page: Page) -> Node:
     return Node(page.id, page.kind, page.title, page.icon, page.position, page.version, page.parent, False)
 
 
 async def delete(request: Request) -> Response:
-    """DELETE api/pages/{page}: into the trash, with all below it."""
+    """DELETE api/pages/{page}: move it to the trash with its descendants."""
     visit = await visit_of(request)
     body = await asked(request, version=int)
     async with visit.writing() as connection:
@@ -183,10 +187,10 @@ async def delete(request: Request) -> Response:
 
 
 async def revive(request: Request) -> Response:
-    """POST api/pages/{page}/revive: out of the trash."""
+    """POST api/pages/{page}/revive: restore it from the trash."""
     visit = await visit_of(request)
     async with visit.writing() as connection:
         written = await pages.revive(connection, visit.page)
     if written is None:
-        raise HTTPException(409, "The page is not in the trash any more.")
+        raise HTTPException(409, "The page is no longer in the trash.")
     return answered({"version": written, "href": visit.href(visit.page)})

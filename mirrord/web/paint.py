@@ -1,4 +1,4 @@
-"""Pages of HTML from templates: everything that is put in is escaped."""
+"""HTML pages from templates: all inserted values are escaped."""
 
 import hashlib
 import os
@@ -20,37 +20,37 @@ _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
 EDITOR = STATIC / "built" / "editor.js"
 _DIGEST = re.compile("[0-9a-f]{16}")
-_FOR_EVER = "private, max-age=31536000, immutable"
+_CACHE_FOREVER = "private, max-age=31536000, immutable"
 
 
 class Assets(StaticFiles):
     """
-    Our own files. Below their digest a browser keeps them and never asks again, and with them what it made of them;
-    below anything else it asks whether they changed.
+    The console's own files. In URLs with their digest browsers cache them for good, compiled code included; in other
+    URLs browsers revalidate them.
     """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """The file, or that it did not change."""
-        first, _, rest = path.partition(os.sep)
-        response = await super().get_response(rest if _DIGEST.fullmatch(first) else path, scope)
-        response.headers["Cache-Control"] = _FOR_EVER if first == digest_of_assets() else "no-cache"
+        """The file, or 304 if it has not changed."""
+        prefix, _, name = path.partition(os.sep)
+        response = await super().get_response(name if _DIGEST.fullmatch(prefix) else path, scope)
+        response.headers["Cache-Control"] = _CACHE_FOREVER if prefix == digest_of_assets() else "no-cache"
         return response
 
 
 def digest_of_assets() -> str:
-    """What changes with any of our files: the beginning of where a page finds them, so that they fit together."""
-    found = []
+    """A digest of all own files, used as URL prefix so that the files of a page belong together."""
+    files = []
     for parent, _, names in os.walk(STATIC):
         for name in names:
-            with suppress(FileNotFoundError):  # `make web` is at work
-                known = (file := Path(parent, name)).stat()
-                found.append((file, known.st_size, known.st_mtime_ns))
-    return _digest(tuple(sorted(found)))
+            with suppress(FileNotFoundError):  # `make web` is running
+                status = (file := Path(parent, name)).stat()
+                files.append((file, status.st_size, status.st_mtime_ns))
+    return _digest_of_files(tuple(sorted(files)))
 
 
 @lru_cache(maxsize=1)
-def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
-    """files: path, size and age of each: while these are the same, so is what is in them."""
+def _digest_of_files(files: tuple[tuple[Path, int, int], ...]) -> str:
+    """files: (path, size, mtime) of each; equal values mean equal contents."""
     digest = hashlib.blake2b(digest_size=8)
     for file, size, _ in files:
         digest.update(f"{file.relative_to(STATIC)} {size}\n".encode())
@@ -71,13 +71,13 @@ def _templates() -> jinja2.Environment:
 
 
 def painted(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page of the console for whoever asks."""
+    """A page of the console for the session of *request*."""
     session = session_of(request)
-    known = {
+    defaults = {
         "session": session,
         "csrf": desk_of(request).gate.mark(session) if session else "",
         "tenant": request.path_params.get("tenant"),
         "problem": None,
         "assets": f"/static/{digest_of_assets()}",
     }
-    return HTMLResponse(_templates().get_template(template).render(known | values), status)
+    return HTMLResponse(_templates().get_template(template).render(defaults | values), status)

@@ -1,35 +1,35 @@
-"""How often somebody may ask: so many at once, and as many again in a minute."""
+"""Rate limits: a burst, refilled within a minute."""
 
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-_MOST = 10_000  # who are remembered; who was quiet longest is forgotten first
+_MAX_CLIENTS = 10_000  # remembered at once; the longest idle one is dropped first
 
 
 @dataclass(slots=True)
 class _Bucket:
-    left: float
-    at: float
+    tokens: float
+    filled_at: float
 
 
 class Rate:
-    """Lets each through *minute* times a minute."""
+    """Allows each client *minute* calls per minute."""
 
     def __init__(self, minute: int) -> None:
-        self._minute = minute
+        self._per_minute = minute
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def allows(self, who: str) -> bool:
-        """Whether it may be done once more by *who*; then it counts as done."""
+        """Whether *who* may make another call; if so, the call is counted."""
         now = time.monotonic()
-        bucket = self._buckets.setdefault(who, _Bucket(self._minute, now))
+        bucket = self._buckets.setdefault(who, _Bucket(self._per_minute, now))
         self._buckets.move_to_end(who)
-        if len(self._buckets) > _MOST:
+        if len(self._buckets) > _MAX_CLIENTS:
             self._buckets.popitem(last=False)
-        bucket.left = min(self._minute, bucket.left + (now - bucket.at) * self._minute / 60)
-        bucket.at = now
-        if bucket.left < 1:
+        bucket.tokens = min(self._per_minute, bucket.tokens + (now - bucket.filled_at) * self._per_minute / 60)
+        bucket.filled_at = now
+        if bucket.tokens < 1:
             return False
-        bucket.left -= 1
+        bucket.tokens -= 1
         return True

@@ -1,4 +1,4 @@
-"""The console at its address: on loopback, in the loop of whoever runs it, with a pool of its own."""
+"""The HTTP server of the console: on loopback, in the caller's event loop, with a separate pool."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -13,15 +13,15 @@ from mirrord.web.application import console
 from mirrord.web.gate import Gate
 
 HOST = "127.0.0.1"
-_ADDRESS = Path("console") / "address"  # below the data directory: where it was served last, for who prints links
+_ADDRESS = Path("console") / "address"  # in the data directory: the last URL, for printing links
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """
-    Where the console is. port 0: any that is free. data: the data directory, which has its key.
+    The location of the console. port 0: any free one. data: the data directory, which contains its key.
 
-    hosts: names it may be called by besides those of loopback.
+    hosts: accepted host names in addition to those of loopback.
     """
 
     port: int
@@ -30,17 +30,17 @@ class Place:
 
 
 def url_of(port: int) -> str:
-    """Without a slash at the end."""
+    """The URL of the console, without a slash at the end."""
     return f"http://{HOST}:{port}"
 
 
 def link(url: str, token: str) -> str:
-    """What lets somebody in when it is opened."""
+    """The URL that signs in when it is opened."""
     return f"{url}/sign-in?token={token}"
 
 
 def last_url(data: Path) -> str | None:
-    """Where the console of this data directory was served last; None: never."""
+    """The last URL of the console of this data directory; None: never served."""
     try:
         return (data / _ADDRESS).read_text(encoding="utf-8").strip() or None
     except OSError:
@@ -51,12 +51,12 @@ async def serve_console(
     place: Place, dsn: str, gate: Gate, stop: asyncio.Event, told: Callable[[str], None] = lambda _: None
 ) -> None:
     """
-    Answer until *stop*. told: hears the address once it is had.
+    Serve until *stop*. told: called with the URL once the server listens.
 
-    Raises Unavailable if the port cannot be had.
+    Raises Unavailable if the port is not available.
     """
 
-    def is_there(port: int) -> None:
+    def announce(port: int) -> None:
         (place.data / _ADDRESS).write_text(url_of(port), encoding="utf-8")
         told(url_of(port))
 
@@ -65,8 +65,8 @@ async def serve_console(
         Database(dsn, size=1, checked=True) as directory,
     ):
 
-        async def known() -> Mapping[str, UUID]:
-            return await tenants.names(directory)  # an app's role sees one tenant at a time, and no list of them
+        async def load_tenants() -> Mapping[str, UUID]:
+            return await tenants.names(directory)  # an app's role sees only one tenant at a time
 
-        application = console(dsn, database, gate, known, stop, place.hosts)
-        await serve(application, (HOST, place.port), stop, is_there)
+        application = console(dsn, database, gate, load_tenants, stop, place.hosts)
+        await serve(application, (HOST, place.port), stop, announce)

@@ -1,6 +1,6 @@
 """
-Settling conflicts as an app does: it writes the page, attachment or record under the versions that were seen, and
-deletes the sibling, or says that it is settled where there is none.
+Resolution of conflicts in the role of an app: writes the page, attachment or record, compared by the versions shown,
+and deletes the sibling; without a sibling it marks the conflict as resolved.
 """
 
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ from mirrord.web.rows import attachments, pages, records
 
 CHOICES: Mapping[str, Choice] = MappingProxyType({"file": Choice.FILE, "row": Choice.ROW, "merged": Choice.MERGED})
 SIDES = ("base", "file", "row")
-_LISTED = 50
+_MAX_CONFLICTS = 50
 
 
 async def listed(connection: Connection, tenant: TenantId) -> list[dict[str, Any]]:
-    """Open conflicts with all their texts as they are now, oldest first."""
-    found = await conflicts.listed(connection, tenant)
-    return [_facts(await settling.load(connection, tenant, one.id)) for one in found[:_LISTED]]
+    """Open conflicts with all their current texts, oldest first."""
+    rows = await conflicts.listed(connection, tenant)
+    return [_facts(await settling.load(connection, tenant, row.id)) for row in rows[:_MAX_CONFLICTS]]
 
 
 def _facts(dispute: Dispute) -> dict[str, Any]:
@@ -57,20 +57,20 @@ def _facts(dispute: Dispute) -> dict[str, Any]:
         "marked": marked(conflict.base_text, file or "", row) if has_text else None,
         "page_changed": dispute.entry_changed,
         "sibling_changed": dispute.sibling_changed,
-        "can": [name for name, choice in CHOICES.items() if _why_not(dispute, choice) is None],
-        "why_not": _why_not(dispute, Choice.FILE),
+        "can": [name for name, choice in CHOICES.items() if _objection_to(dispute, choice) is None],
+        "why_not": _objection_to(dispute, Choice.FILE),
     }
 
 
-def _why_not(dispute: Dispute, choice: Choice) -> str | None:
-    """Why an app cannot carry out that choice; None: it can."""
+def _objection_to(dispute: Dispute, choice: Choice) -> str | None:
+    """The reason why an app cannot carry out that choice; None: it can."""
     kind = dispute.conflict.kind
-    if kind is Kind.RECORD and choice is Choice.FILE and (why := _fault(dispute)) is not None:
-        return f"The file's text cannot be read: {why}. Mend it and take what you made of it, or take the row's."
+    if kind is Kind.RECORD and choice is Choice.FILE and (fault := _fault_in_file(dispute)) is not None:
+        return f"The file's text cannot be parsed: {fault}. Correct it and take the merged text, or take the row's."
     if kind is Kind.ATTACHMENT and choice is Choice.MERGED:
-        return "Of an attachment there is no text to merge: take one of the two."
+        return "An attachment has no text to merge: take one of the two."
     if kind is Kind.ATTACHMENT and choice is Choice.FILE and bytes_of(dispute, "file") is None:
-        return "The file's bytes are gone with the sibling; the row's can be taken."
+        return "The file's bytes were deleted with the sibling; take the row's."
     return settling.objection(dispute, choice, dispute.seen)
 
 
@@ -80,50 +80,50 @@ async def settle(
     """
     Carry out a choice in the open transaction. text: the merged one.
 
-    Raises UserError where something speaks against it, 409 where something changed meanwhile.
+    Raises UserError if the choice is impossible, 409 if something changed meanwhile.
     """
     dispute = await settling.load(connection, tenant, number)
-    if why := _why_not(dispute, choice) or settling.objection(dispute, choice, seen):
-        raise UserError(why)
-    # first, so that no trigger takes what follows for the answer
+    if objection := _objection_to(dispute, choice) or settling.objection(dispute, choice, seen):
+        raise UserError(objection)
+    # first, so that no trigger takes the following writes for the resolution
     if dispute.conflict.kind is Kind.RECORD and not await records.settle(connection, number, choice):
         raise _stale(dispute)
-    if choice is not Choice.ROW and not await _take(connection, dispute, choice, text):
+    if choice is not Choice.ROW and not await _write_choice(connection, dispute, choice, text):
         raise _stale(dispute)
-    if not await _drop(connection, dispute):
+    if not await _delete_sibling(connection, dispute):
         raise _stale(dispute)
 
 
-def _fault(dispute: Dispute) -> str | None:
-    """Why the file's text of a record cannot be read; None: it can."""
+def _fault_in_file(dispute: Dispute) -> str | None:
+    """The reason why the file's text of a record cannot be parsed; None: it can."""
     entry = dispute.entry
     return fault_in(entry.place.name, settling.file_text(dispute)) if entry is not None else None
 
 
 def bytes_of(dispute: Dispute, side: str) -> Digest | None:
-    """The digest of an attachment's bytes on one of SIDES, as they are now; None: not known, or gone."""
+    """The digest of an attachment's current bytes on one of SIDES; None: unknown or deleted."""
     if side == "base":
         return dispute.conflict.base_digest
     entry = dispute.sibling if side == "file" else dispute.entry
     return entry.digest if entry is not None else None
 
 
-async def _take(connection: Connection, dispute: Dispute, choice: Choice, text: str | None) -> bool:
+async def _write_choice(connection: Connection, dispute: Dispute, choice: Choice, text: str | None) -> bool:
     if dispute.conflict.kind is Kind.ATTACHMENT:
         return await _write_bytes(connection, dispute)
-    return await _write(connection, dispute, _content(dispute, choice, text))
+    return await _write_text(connection, dispute, _chosen_text(dispute, choice, text))
 
 
 async def _write_bytes(connection: Connection, dispute: Dispute) -> bool:
     entry, sibling, digest = dispute.entry, dispute.sibling, bytes_of(dispute, "file")
-    assert entry is not None  # _why_not() saw to it
+    assert entry is not None  # _objection_to() saw to it
     assert sibling is not None
     assert digest is not None
     kind = media_type_of(entry.place.name)
     return await attachments.replace(connection, entry.entry, entry.version, digest, sibling.size or 0, kind)
 
 
-def _content(dispute: Dispute, choice: Choice, text: str | None) -> str:
+def _chosen_text(dispute: Dispute, choice: Choice, text: str | None) -> str:
     if choice is Choice.FILE:
         return settling.file_text(dispute)
     if text is None:
@@ -134,9 +134,9 @@ def _content(dispute: Dispute, choice: Choice, text: str | None) -> str:
         raise UserError(str(error)) from error
 
 
-async def _write(connection: Connection, dispute: Dispute, text: str) -> bool:
+async def _write_text(connection: Connection, dispute: Dispute, text: str) -> bool:
     entry = dispute.entry
-    assert entry is not None  # _why_not() saw to it
+    assert entry is not None  # _objection_to() saw to it
     if entry.kind is Kind.RECORD:
         return await _write_record(connection, entry, text)
     version = await pages.revive(connection, entry.entry) if entry.deleted else entry.version
@@ -150,10 +150,10 @@ async def _write_record(connection: Connection, entry: Current, text: str) -> bo
         return await records.write_text(connection, entry.entry, entry.version, text)
     except UniqueViolation as error:
         path = record_path(entry.place.name)
-        raise UserError(f"Meanwhile there is another record called {path!r}; delete or rename that first.") from error
+        raise UserError(f"Another record is called {path!r} now; delete or rename it first.") from error
 
 
-async def _drop(connection: Connection, dispute: Dispute) -> bool:
+async def _delete_sibling(connection: Connection, dispute: Dispute) -> bool:
     sibling = dispute.sibling
     if sibling is None or sibling.deleted:
         return True
@@ -163,4 +163,4 @@ async def _drop(connection: Connection, dispute: Dispute) -> bool:
 
 
 def _stale(dispute: Dispute) -> HTTPException:
-    return HTTPException(409, f"{dispute.conflict.path!r} was changed at this moment; look at it, then try again.")
+    return HTTPException(409, f"{dispute.conflict.path!r} was just changed; review it, then try again.")

@@ -1,4 +1,4 @@
-"""Signing in by a link that works once, and signing out."""
+"""Sign-in by single-use links, and sign-out."""
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -8,19 +8,19 @@ from mirrord.web.desk import answered, desk_of, session_of
 from mirrord.web.gate import SESSION
 from mirrord.web.paint import painted
 
-_PLAIN = ("localhost", "127.0.0.1", "::1")
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 async def sign_in(request: Request) -> Response:
-    """GET /sign-in?token=: lets whoever has the token in, once."""
+    """GET /sign-in?token=: sign in with an unused token."""
     desk, token = desk_of(request), request.query_params.get("token", "")
-    if request.method == "HEAD" or not token:  # asking whether a link is there does not use it up
+    if request.method == "HEAD" or not token:  # a check of the link does not use it up
         return painted(request, "sign_in.html", 200 if session_of(request) else 401)
-    cookie = desk.gate.admit(token)  # a right one is let in however many wrong ones come from behind the same proxy
+    cookie = desk.gate.admit(token)  # no limit for valid tokens, even with many invalid ones from the same proxy
     if cookie is None:
         if not desk.sign_ins.allows(request.client.host if request.client else ""):
-            raise HTTPException(429, "So many tries at once are not answered; wait a minute.")
-        return painted(request, "sign_in.html", 403, problem="This link was used already, or its time is over.")
+            raise HTTPException(429, "Too many attempts. Try again in a minute.")
+        return painted(request, "sign_in.html", 403, problem="This link has been used already or has expired.")
     response = RedirectResponse("/", 303)
     response.set_cookie(
         desk.gate.cookie,
@@ -28,13 +28,13 @@ async def sign_in(request: Request) -> Response:
         max_age=SESSION,
         httponly=True,
         samesite="lax",
-        secure=request.url.hostname not in _PLAIN,  # by another name it is reached through a proxy that does TLS
+        secure=request.url.hostname not in _LOOPBACK_HOSTS,  # other names are served by a proxy with TLS
     )
     return response
 
 
 async def sign_out(request: Request) -> Response:
-    """POST /sign-out: the cookie lets nobody in any more, wherever it was copied to."""
+    """POST /sign-out: invalidate the cookie, including its copies."""
     desk, session = desk_of(request), session_of(request)
     if session is not None:
         desk.gate.end(session)

@@ -1,4 +1,4 @@
-"""How a tenant is: counts, mirrors, what happened last."""
+"""The status of a tenant: counts, mirrors, recent events."""
 
 from dataclasses import asdict
 from typing import Any
@@ -14,23 +14,23 @@ from mirrord.web.rows.mirrors import Mirror
 
 
 async def status(request: Request) -> Response:
-    """GET api/status."""
+    """GET api/status: counts, mirrors, recent events, and times to disk."""
     visit = await visit_of(request)
     async with visit.reading() as connection:
         counts = await overview.counts(connection, TenantId(visit.tenant))
-        found = await mirrors.mirrors(connection)
-        happened = await mirrors.events(connection)
+        rows = await mirrors.mirrors(connection)
+        recent = await mirrors.events(connection)
     return answered(
         {
             "counts": asdict(counts),
-            "mirrors": [_facts(visit, one) for one in found],
-            "events": [asdict(one) for one in happened],
+            "mirrors": [_facts(visit, row) for row in rows],
+            "events": [asdict(row) for row in recent],
             "to_disk": request.app.state.live.to_disk(visit.tenant),
         }
     )
 
 
-def _facts(visit: Visit, one: Mirror) -> dict[str, Any]:
-    """Where it is on which machine is nobody's business but an operator's."""
+def _facts(visit: Visit, mirror: Mirror) -> dict[str, Any]:
+    """The facts of a mirror. Only operators see its host and path."""
     hidden = set() if visit.session.is_operator else {"host", "root", "holder"}
-    return {name: None if name in hidden else value for name, value in asdict(one).items()}
+    return {name: None if name in hidden else value for name, value in asdict(mirror).items()}

@@ -1,4 +1,4 @@
-"""The stream of server-sent events: what was missed, then what happens, until somebody goes or is to go."""
+"""Streams of server-sent events: missed events, then live ones, until the client or the server ends them."""
 
 import asyncio
 from collections import Counter
@@ -15,24 +15,24 @@ from mirrord.web.live import Event, Live, Queue, page_event
 from mirrord.web.rows import feed
 from mirrord.web.rows.feed import Cursor
 
-QUIET = 15.0  # seconds after which a comment shows that the stream is alive
-MISSED = 1000  # changes that are told again; of more than that only the tree is
-STREAMS = 1000  # open at once, of all people together
-STREAMS_OF_SESSION = 20  # windows of one who signed in: they do not take those of others
-OF_OPERATORS = ("approvals", "halts")  # counts of `attention` that a guest is not told
+QUIET = 15.0  # seconds without an event before a comment is sent
+MISSED = 1000  # changes sent again; if there are more, only the tree event
+STREAMS = 1000  # open at once, over all sessions
+STREAMS_OF_SESSION = 20  # per session, so that one cannot use up those of others
+OF_OPERATORS = ("approvals", "halts")  # counts of `attention` hidden from guests
 _COMMENT = b": alive\n\n"
-_BEGIN = b"retry: 1000\nevent: begin\ndata: {}\n\n"  # what is read after this is told of when it changes
+_BEGIN = b"retry: 1000\nevent: begin\ndata: {}\n\n"  # changes after this are sent as events
 _HEADERS = {"X-Accel-Buffering": "no"}
 
 
 async def live(request: Request) -> Response:
-    """GET api/live: events from now on, or from what `Last-Event-ID` names."""
+    """GET api/live: events from now on, or after `Last-Event-ID`."""
     visit = await visit_of(request)
     state = request.app.state
     if state.streams[visit.session.id] >= STREAMS_OF_SESSION or state.streams.total() >= STREAMS:
-        raise HTTPException(429, "Too many windows look at once; close some.")
-    told = request.headers.get("last-event-id") or request.query_params.get("since", "")
-    since = int(told) if told.isascii() and told.isdigit() and len(told) < 19 else None
+        raise HTTPException(429, "Too many windows are open; close some.")
+    last_id = request.headers.get("last-event-id") or request.query_params.get("since", "")
+    since = int(last_id) if last_id.isascii() and last_id.isdigit() and len(last_id) < 19 else None
     return StreamingResponse(_events(visit, state.live, since), media_type="text/event-stream", headers=_HEADERS)
 
 
@@ -42,36 +42,36 @@ async def _events(visit: Visit, live: Live, since: int | None) -> AsyncIterator[
     try:
         async with live.looking(visit.tenant) as queue:
             yield _BEGIN
-            for event in await _missed(visit, since) if since is not None else ():
+            for event in await _missed_events(visit, since) if since is not None else ():
                 yield event.spelled()
-            while (chunk := await _next(visit, queue)) is not None:
+            while (chunk := await _next_chunk(visit, queue)) is not None:
                 yield chunk
     finally:
         streams[visit.session.id] -= 1
-        streams += Counter()  # forgets those that have none
+        streams += Counter()  # removes zero counts
 
 
 def told_to(session: Session, event: Event) -> Event:
-    """*event* as somebody is told of it: what only operators decide is not counted for guests."""
+    """*event* for a session: guests do not receive counts that concern only operators."""
     if event.name != "attention" or session.is_operator:
         return event
     return replace(event, data={**event.data, **dict.fromkeys(OF_OPERATORS, 0)})
 
 
-async def _missed(visit: Visit, since: int) -> list[Event]:
+async def _missed_events(visit: Visit, since: int) -> list[Event]:
     events, cursor = [Event("tree", {})], Cursor(since)
     while len(events) < MISSED:
         async with visit.reading() as connection:
-            changes, behind = await feed.changed(connection, cursor)
+            changes, next_cursor = await feed.changed(connection, cursor)
         events += [page_event(change) for change in changes]
-        if behind == cursor:
+        if next_cursor == cursor:
             return events
-        cursor = behind
+        cursor = next_cursor
     return events[:1]
 
 
-async def _next(visit: Visit, queue: Queue) -> bytes | None:
-    """The next event, or a comment; None: the stream ends, because the session or the server does."""
+async def _next_chunk(visit: Visit, queue: Queue) -> bytes | None:
+    """The next event or comment; None: the session or the server has ended."""
     stopping = asyncio.ensure_future(visit.desk.stop.wait())
     getting = asyncio.ensure_future(queue.get())
     try:

@@ -317,7 +317,7 @@ async def test_what_a_browser_that_died_had_not_saved_is_offered_again(console: 
     await saved_meanwhile(reader, file, "one\n\ntwo changed\n")
     reader.page = await reader.context.new_page()
     await reader.open("Died.md")
-    await reader.page.get_by_role("button", name="Go on with it").click()
+    await reader.page.get_by_role("button", name="Continue with it").click()
 
     becomes(file, "one unsaved\n\ntwo changed\n")
 

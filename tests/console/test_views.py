@@ -122,7 +122,7 @@ async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
     await writer.page.goto("about:blank")  # as a crash: nobody is asked
     field = await source_of(writer, "Unsaved.md")
     await expect(field).to_have_value("one\n")
-    await writer.page.get_by_role("button", name="Go on with it").click()
+    await writer.page.get_by_role("button", name="Continue with it").click()
     await expect(field).to_have_value("typed and not saved\n")
     await writer.press("Control+s")
     becomes(console.mirrord.file("Unsaved.md"), "typed and not saved\n")
@@ -207,7 +207,7 @@ async def test_a_page_that_is_edited_in_the_very_moment_is_moved_all_the_same(
 
     async def late(route: Route) -> None:
         if next(refused, False):
-            await route.fulfill(status=409, json={"sentence": "Somebody changed the page meanwhile."})
+            await route.fulfill(status=409, json={"sentence": "The page was changed meanwhile."})
         else:
             await route.continue_()
 
@@ -286,12 +286,12 @@ async def test_a_conflict_is_settled_in_the_console(console: Console, browser: B
     decider = await operator(console, browser, "attention")
     card = decider.page.get_by_role("listitem").filter(has_text="Disputed.md")
     for title, text in (
-        ("Both came from", "both\n"),
+        ("Common base", "both\n"),
         ("The file's text", "the file\n"),
         ("The row's text", "the row\n"),
     ):
         await expect(card.get_by_label(title)).to_have_text(text, timeout=PATIENCE)
-    await card.get_by_text("Edit and take what you made of both").click()
+    await card.get_by_text("Edit and take the merged text").click()
     await card.get_by_role("textbox", name="The merged text").fill("both of them\n")
     await card.get_by_role("button", name="Take merged").click()
     await expect(card).to_have_count(0, timeout=PATIENCE)

@@ -107,7 +107,7 @@ def test_proposals_are_decided_together_and_what_needs_its_own_decision_is_not(
     assert [shown[str(one)] for one in (*proposed, grave)] == [False, False, True]
 
     together = {"ids": [*map(str, proposed), str(grave)], "approve": True}
-    assert "a decision of its own" in person.send("POST", "approvals", together, 422)["sentence"]
+    assert "a separate decision" in person.send("POST", "approvals", together, 422)["sentence"]
     assert [state(mirrord, one) for one in (*proposed, grave)] == ["pending"] * 3
     unknown = {"ids": [str(proposed[0]), str(uuid4())], "approve": True}
     assert person.ask("POST", f"/t/{mirrord.tenant}/api/approvals", unknown).status in (404, 409, 422)

@@ -1,1 +1,1 @@
-"""The SQL of the console, by subject: what docs/rows.md documents, as mirrord_app, a tenant a transaction."""
+"""The SQL of the console, by subject, as documented in docs/rows.md: role mirrord_app, one tenant per transaction."""

@@ -1,4 +1,4 @@
-"""Attachments: bytes in `blob`, a row that says where they are called what."""
+"""Attachments: bytes in `blob`, and a row with parent and name."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,9 +8,11 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.place import name_key, numbered_attachment
 
-# Two uploads at once must not take one name: the second would get another one later, which its page does not know.
-_ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('console attachment ' || mirrord.current_tenant()::text, 0))"
-_BESIDE = """
+# Concurrent uploads must not use the same name: the second would be renamed later, unknown to its page.
+_LOCK_UPLOADS = (
+    "SELECT pg_advisory_xact_lock(hashtextextended('console attachment ' || mirrord.current_tenant()::text, 0))"
+)
+_SIBLINGS = """
 SELECT name, digest FROM mirrord.attachment
  WHERE tenant_id = mirrord.current_tenant() AND parent_key = coalesce(%s, '00000000-0000-0000-0000-000000000000'::uuid)
    AND deleted_at IS NULL"""
@@ -25,7 +27,7 @@ SELECT name, digest, size FROM mirrord.attachment
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An attachment. name: below `assets/`."""
+    """An attachment. name: in `assets/`."""
 
     name: str
     digest: Digest
@@ -35,22 +37,25 @@ class Stored:
 async def add(
     connection: Connection, tenant: UUID, parent: UUID | None, name: str, data: bytes, digest: Digest, media_type: str
 ) -> str:
-    """The name it has: *name*, with a number where that is taken; the same bytes under that name are kept once."""
-    await connection.execute(_ALONE)
-    beside = {name_key(one): digest for one, digest in await (await connection.execute(_BESIDE, (parent,))).fetchall()}
-    free, number = name, 1
-    while (known := beside.get(name_key(free))) is not None:
-        if known == digest:
-            return free
+    """Store an attachment. Returns its name, numbered if *name* is in use; equal bytes share one name."""
+    await connection.execute(_LOCK_UPLOADS)
+    digests = {
+        name_key(existing): digest
+        for existing, digest in await (await connection.execute(_SIBLINGS, (parent,))).fetchall()
+    }
+    candidate, number = name, 1
+    while (existing_digest := digests.get(name_key(candidate))) is not None:
+        if existing_digest == digest:
+            return candidate
         number += 1
-        free = numbered_attachment(name, number)
+        candidate = numbered_attachment(name, number)
     await blobs.store(connection, TenantId(tenant), digest, data)
-    await connection.execute(_INSERT, (parent, free, digest, len(data), media_type))
-    return free
+    await connection.execute(_INSERT, (parent, candidate, digest, len(data), media_type))
+    return candidate
 
 
 async def load(connection: Connection, attachment: UUID) -> Stored | None:
-    """What an attachment's row says; None: there is none."""
+    """The row of an attachment; None: not found."""
     row = await (await connection.execute(_STORED, (attachment,))).fetchone()
     return Stored(*row) if row else None
 
@@ -58,13 +63,13 @@ async def load(connection: Connection, attachment: UUID) -> Stored | None:
 async def replace(
     connection: Connection, attachment: UUID, version: int, digest: Digest, size: int, media_type: str | None
 ) -> bool:
-    """Other bytes, which are in `blob`; a deleted one lives again. False: somebody was quicker."""
+    """Replace the bytes by ones in `blob`; restores a deleted attachment. False: another writer was faster."""
     cursor = await connection.execute(_REPLACE, (digest, size, media_type, attachment, version))
     return await cursor.fetchone() is not None
 
 
 async def delete(connection: Connection, attachment: UUID, version: int) -> bool:
-    """False: somebody was quicker."""
+    """Delete an attachment. False: another writer was faster."""
     cursor = await connection.execute(
         "UPDATE mirrord.attachment SET deleted_at = clock_timestamp() WHERE tenant_id = mirrord.current_tenant() "
         "AND id = %s AND version = %s AND deleted_at IS NULL RETURNING id",

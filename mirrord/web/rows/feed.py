@@ -1,4 +1,4 @@
-"""What changed in a tenant since somebody looked, by the feed's cursor."""
+"""Changes of a tenant since a cursor of the feed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId
 from mirrord.web.rows.pages import BY, ON_DISK
 
-BATCH = 200  # entries read at once
+BATCH = 200  # entries per read
 _CHANGED = f"""
 SELECT f.seq, f.entry_id, p.version, {BY}, {ON_DISK},
        (p.parent_id, p.name, p.title, p.icon, p.position, p.kind, p.deleted_at IS NULL)::text
@@ -18,26 +18,26 @@ SELECT f.seq, f.entry_id, p.version, {BY}, {ON_DISK},
          ORDER BY seq, entry_id LIMIT {BATCH}) AS f
   LEFT JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = f.entry_id
  ORDER BY f.seq, f.entry_id"""
-_DISK = f"""
+_PAGES_ON_DISK = f"""
 SELECT p.id FROM mirrord.page AS p
  WHERE p.tenant_id = mirrord.current_tenant() AND p.id = ANY (%s) AND {ON_DISK}"""
-_LAST = UUID(int=(1 << 128) - 1)
+_MAX_ENTRY = UUID(int=(1 << 128) - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Up to where the feed was read: all that changed before *seq*, and at *seq* the entries up to *entry*."""
+    """A position in the feed: after all changes before *seq*, and after the entries up to *entry* at *seq*."""
 
     seq: int
-    entry: UUID = _LAST
+    entry: UUID = _MAX_ENTRY
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """
-    A page as it is after its last change. seq: the feed's of that change.
+    A page after its last change. seq: of that change in the feed.
 
-    by: {kind, name, channel}. standing: all that the sidebar shows of it, as a text that is only compared.
+    by: {kind, name, channel}. standing: the page's state in the sidebar, as a text for comparisons only.
     """
 
     seq: int
@@ -49,7 +49,7 @@ class Change:
 
 
 async def newest(connection: Connection) -> Cursor:
-    """The cursor of now."""
+    """The current end of the feed."""
     row = await (
         await connection.execute("SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = mirrord.current_tenant()")
     ).fetchone()
@@ -57,12 +57,12 @@ async def newest(connection: Connection) -> Cursor:
 
 
 async def changed(connection: Connection, cursor: Cursor) -> tuple[list[Change], Cursor]:
-    """The next pages that changed, in order, and the cursor behind them, which is the same when that was all."""
+    """The next changed pages, in order, and the cursor after them; an unchanged cursor means the end."""
     rows = await (await connection.execute(_CHANGED, (cursor.seq, cursor.entry))).fetchall()
-    behind = Cursor(rows[-1][0], rows[-1][1]) if rows else cursor
-    return [Change(*row) for row in rows if row[2] is not None], behind  # purged pages have a line in the feed, too
+    next_cursor = Cursor(rows[-1][0], rows[-1][1]) if rows else cursor
+    return [Change(*row) for row in rows if row[2] is not None], next_cursor  # purged pages have a row in the feed, too
 
 
 async def on_disk(connection: Connection, pages: Iterable[UUID]) -> set[EntryId]:
-    """Those of *pages* that are on disk now."""
-    return {EntryId(row[0]) for row in await (await connection.execute(_DISK, (list(pages),))).fetchall()}
+    """The pages among *pages* that are on disk."""
+    return {EntryId(row[0]) for row in await (await connection.execute(_PAGES_ON_DISK, (list(pages),))).fetchall()}

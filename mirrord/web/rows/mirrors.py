@@ -1,4 +1,4 @@
-"""How a tenant is: its mirrors, how far each is, and what happened last."""
+"""The status of a tenant: its mirrors with their progress, and recent events."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,10 +24,10 @@ SELECT type, occurred_at, actor, channel, coalesce(data ->> 'path', data ->> 'na
 @dataclass(frozen=True, slots=True)
 class Mirror:
     """
-    A mirror. root: of its tree on that host. is_held: a daemon works on it; until: when its lease ends, or ended.
+    A mirror. root: of its tree on that host. is_held: a daemon holds its lease. until: the end of its lease.
 
-    behind: entries that changed since it last said that all is on its side. state: what its daemon says of itself, as
-    docs/rows.md describes it; None: no daemon is at work, or it has said nothing yet.
+    behind: the number of entries changed since its last acknowledgement. state: of its daemon, as described in
+    docs/rows.md; None: no daemon is running, or it has not reported yet.
     """
 
     id: UUID
@@ -53,16 +53,16 @@ class Happened:
 
 
 async def mirrors(connection: Connection) -> list[Mirror]:
-    """Those at work first."""
+    """The mirrors of the tenant, active ones first."""
     return [Mirror(*row) for row in await (await connection.execute(_MIRRORS)).fetchall()]
 
 
 async def standing(connection: Connection) -> str:
-    """All that changes of mirrors, as a text that is only compared."""
+    """The state of all mirrors, as a text for comparisons only."""
     row = await (await connection.execute(_STANDING)).fetchone()
     return str(row[0]) if row else ""
 
 
 async def events(connection: Connection) -> list[Happened]:
-    """The last of them, the newest first."""
+    """Recent domain events, the newest first."""
     return [Happened(*row) for row in await (await connection.execute(_EVENTS)).fetchall()]

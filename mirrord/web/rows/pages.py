@@ -1,4 +1,4 @@
-"""One page as a person edits it: read whole, written under the version that was read."""
+"""One page for editing: read as a whole, written by compare-and-set on its version."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +10,8 @@ from psycopg.types.json import Jsonb
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import FILE_ACTOR, EntryId
 
-# A mirror that is at work has every version that its base has; of those that are away only the last counts, so that a
-# copy somebody gave up does not hold "on disk" back for ever.
+# An active mirror has every version in its bases; of inactive ones only the last counts, so that an abandoned copy does
+# not delay "on disk" for ever.
 _AT_WORK = """
 SELECT m.id FROM mirrord.mirror AS m WHERE m.tenant_id = p.tenant_id AND (m.expires_at > clock_timestamp()
     OR m.expires_at = (SELECT max(o.expires_at) FROM mirrord.mirror AS o WHERE o.tenant_id = p.tenant_id))"""
@@ -23,11 +23,11 @@ ON_DISK = f"""
 BY = f"""
 CASE WHEN p.updated_by = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
      THEN p.updated_by || '{{"channel": "file"}}' ELSE p.updated_by END"""
-# Of a long page the texts are nearly all there is to read: whoever has them is not given them again.
-_KNOWN = "(p.version IS NOT DISTINCT FROM %(known)s::bigint AND p.markdown IS NOT NULL AND p.content IS NOT NULL)"
+# The texts are most of the data of a long page: they are omitted for clients that have them.
+_IS_KNOWN = "(p.version IS NOT DISTINCT FROM %(known)s::bigint AND p.markdown IS NOT NULL AND p.content IS NOT NULL)"
 _PAGE = f"""
-SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p.parent_id, p.index, {_KNOWN},
-       CASE WHEN NOT {_KNOWN} THEN p.markdown END, CASE WHEN NOT {_KNOWN} THEN p.content::text END, p.ahead,
+SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p.parent_id, p.index, {_IS_KNOWN},
+       CASE WHEN NOT {_IS_KNOWN} THEN p.markdown END, CASE WHEN NOT {_IS_KNOWN} THEN p.content::text END, p.ahead,
        p.updated_at, {BY}, {ON_DISK}, p.deleted_at IS NOT NULL,
        (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
          ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position
@@ -44,16 +44,16 @@ UPDATE mirrord.page SET markdown = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
 _INSERT = """
 INSERT INTO mirrord.page (parent_id, title, content) VALUES (%s, %s, %s) RETURNING id, version"""
-_NAMED = """
+_RENAME = """
 UPDATE mirrord.page SET name = %s, title = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
 _ICON = """
 UPDATE mirrord.page SET icon = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
-_DELETED = """
+_DELETE = """
 UPDATE mirrord.page SET deleted_at = clock_timestamp()
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
-_REVIVED = """
+_REVIVE = """
 UPDATE mirrord.page SET deleted_at = NULL
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NOT NULL RETURNING version"""
 _EMPTY = {"type": "doc", "content": []}
@@ -62,12 +62,12 @@ _EMPTY = {"type": "doc", "content": []}
 @dataclass(frozen=True, slots=True)
 class Page:
     """
-    A page as its row has it now.
+    The current row of a page.
 
-    markdown None: a folder, or not rendered yet. content: as JSON; None: being derived. is_known: it is the version
-    that was named, so markdown and content were not read. by: {kind, name, channel}.
-    on_disk: every mirror at work has this version in a file. problem: why it does not sync as it is, as a sentence.
-    titled: its front matter has a title of its own.
+    markdown None: a folder, or not rendered yet. content: as JSON; None: being derived. is_known: the client has
+    this version, so markdown and content were not read. by: {kind, name, channel}.
+    on_disk: every active mirror has this version in a file. problem: why it is not synced unchanged, as a sentence.
+    titled: its front matter has a title.
     """
 
     id: EntryId
@@ -93,7 +93,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Titled:
-    """A page without what it says."""
+    """A page without its texts."""
 
     id: EntryId
     kind: str
@@ -102,59 +102,59 @@ class Titled:
 
 
 async def titled(connection: Connection, page: UUID) -> Titled | None:
-    """What a page is called, also a deleted one; None: there is none."""
+    """The title of a page, deleted ones included; None: not found."""
     row = await (await connection.execute(_TITLED, (page,))).fetchone()
     return Titled(*row) if row else None
 
 
 async def load(connection: Connection, page: UUID, known: int | None = None) -> Page | None:
-    """A page, also a deleted one; None: there is none. known: the version whose texts need not be read."""
+    """A page, deleted ones included; None: not found. known: the version whose texts need not be read."""
     row = await (await connection.execute(_PAGE, {"page": page, "known": known})).fetchone()
     return Page(*row) if row else None
 
 
 async def version_of(connection: Connection, page: UUID) -> int | None:
-    """The version that a page has now, also a deleted one; None: there is none."""
-    return await _version(connection, _VERSION, (page,))
+    """The current version of a page, deleted ones included; None: not found."""
+    return await _fetch_version(connection, _VERSION, (page,))
 
 
 async def write_content(connection: Connection, page: UUID, version: int, content: dict[str, Any]) -> int | None:
-    """The new version; None: somebody was quicker, and nothing was written. So for all that follow."""
-    return await _version(connection, _CONTENT, (Jsonb(content), page, version))
+    """Write the content. Returns the new version; None: another writer was faster, and nothing was written."""
+    return await _fetch_version(connection, _CONTENT, (Jsonb(content), page, version))
 
 
 async def write_markdown(connection: Connection, page: UUID, version: int, markdown: str) -> int | None:
-    """As above, of the whole file."""
-    return await _version(connection, _MARKDOWN, (markdown, page, version))
+    """Write the text of the whole file. Returns as write_content()."""
+    return await _fetch_version(connection, _MARKDOWN, (markdown, page, version))
 
 
 async def create(connection: Connection, parent: UUID | None, title: str) -> EntryId:
-    """A new page without text; mirrord names its file after the title."""
+    """Create an empty page; mirrord names its file after the title."""
     row = await (await connection.execute(_INSERT, (parent, title, Jsonb(_EMPTY)))).fetchone()
     assert row is not None
     return EntryId(row[0])
 
 
 async def rename(connection: Connection, page: UUID, version: int, name: str, title: str | None) -> int | None:
-    """Another name of the file, and another title; None: the page shows its name."""
-    return await _version(connection, _NAMED, (name, title, page, version))
+    """Change the file's name and the title (None: the name is the title). Returns as write_content()."""
+    return await _fetch_version(connection, _RENAME, (name, title, page, version))
 
 
 async def set_icon(connection: Connection, page: UUID, version: int, icon: str | None) -> int | None:
-    """Another icon; None: none."""
-    return await _version(connection, _ICON, (icon, page, version))
+    """Change the icon; None: remove it. Returns as write_content()."""
+    return await _fetch_version(connection, _ICON, (icon, page, version))
 
 
 async def delete(connection: Connection, page: UUID, version: int) -> int | None:
-    """With all that is below it."""
-    return await _version(connection, _DELETED, (page, version))
+    """Delete a page with its descendants. Returns as write_content()."""
+    return await _fetch_version(connection, _DELETE, (page, version))
 
 
 async def revive(connection: Connection, page: UUID) -> int | None:
-    """With what was deleted together with it; None: it lives."""
-    return await _version(connection, _REVIVED, (page,))
+    """Restore a page with everything deleted together with it. Returns the version; None: it is not deleted."""
+    return await _fetch_version(connection, _REVIVE, (page,))
 
 
-async def _version(connection: Connection, statement: str, values: tuple[object, ...]) -> int | None:
+async def _fetch_version(connection: Connection, statement: str, values: tuple[object, ...]) -> int | None:
     row = await (await connection.execute(statement, values)).fetchone()
     return int(row[0]) if row else None

@@ -1,4 +1,4 @@
-"""Records: another text, and that a conflict about one is settled."""
+"""Records: writes of their text, and resolution of their conflicts."""
 
 from uuid import UUID
 
@@ -10,12 +10,12 @@ UPDATE mirrord.record SET text = %s, deleted_at = NULL
 
 
 async def write_text(connection: Connection, record: UUID, version: int, text: str) -> bool:
-    """Another text; a deleted one lives again. False: somebody was quicker."""
+    """Write the text; restores a deleted record. False: another writer was faster."""
     cursor = await connection.execute(_WRITE, (text, record, version))
     return await cursor.fetchone() is not None
 
 
 async def settle(connection: Connection, conflict: int, how: str) -> bool:
-    """Nobody needs to decide about it any more. False: somebody did."""
+    """Mark a conflict as resolved. False: it was resolved before."""
     row = await (await connection.execute("SELECT mirrord.settle_conflict(%s, %s)", (conflict, how))).fetchone()
     return row is not None and bool(row[0])

@@ -1,4 +1,4 @@
-"""Finding pages by what they are called and by what they say."""
+"""Search of pages by their names and by their texts."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,8 +6,8 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId
 
-FOUND = 50  # pages an answer
-SHOWN = 80  # characters before and behind what was found
+FOUND = 50  # pages per answer
+SHOWN = 80  # characters before and after a match
 _NAMES = """
 SELECT p.id, coalesce(p.title, p.name, ''), p.icon, min(n.name) FILTER (WHERE n.called = 'alias')
   FROM mirrord.link_name AS n JOIN mirrord.page AS p ON p.tenant_id = n.tenant_id AND p.id = n.entry_id
@@ -28,7 +28,7 @@ SELECT p.id, coalesce(p.title, p.name, ''), p.icon, p.updated_at,
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A page that is called so. alias: the one by which it was found, where it has no better name."""
+    """A page with a matching name. alias: the matching alias, if there is one."""
 
     id: EntryId
     title: str
@@ -38,7 +38,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A page that says it: the words, and what stands around their first occurrence."""
+    """A page with matching text: the words of the first match, and the text around it."""
 
     id: EntryId
     title: str
@@ -49,26 +49,26 @@ class Saying:
 
 
 async def called(connection: Connection, text: str, most: int = FOUND) -> list[Called]:
-    """Pages with *text* in their name, title or one of their aliases; those that begin with it first."""
-    part = _literal(text)
+    """Pages with *text* in their name, title or an alias; those beginning with it first."""
+    part = _escape_pattern(text)
     values = {"part": f"%{part}%", "begin": f"{part}%", "most": most}
     return [Called(*row) for row in await (await connection.execute(_NAMES, values)).fetchall()]
 
 
 async def saying(connection: Connection, text: str, most: int = FOUND) -> list[Saying]:
-    """Pages whose file says *text*, in any case, the newest first."""
-    values = {"part": f"%{_literal(text)}%", "text": text, "most": most, "shown": SHOWN}
+    """Pages with *text* in their file, ignoring case, the newest first."""
+    values = {"part": f"%{_escape_pattern(text)}%", "text": text, "most": most, "shown": SHOWN}
     rows = await (await connection.execute(_TEXTS, values)).fetchall()
     return [Saying(row[0], row[1], row[2], *row[4:]) for row in rows]
 
 
-def _literal(text: str) -> str:
-    """As a pattern of LIKE that means only itself."""
+def _escape_pattern(text: str) -> str:
+    """A LIKE pattern that matches only *text*."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 async def is_name_of_one(connection: Connection, name: str) -> bool:
-    """Whether a wikilink with this name alone means one page."""
+    """Whether a wikilink with only this name is unambiguous."""
     row = await (
         await connection.execute(
             "SELECT count(DISTINCT entry_id) FROM mirrord.link_name "
@@ -81,7 +81,7 @@ async def is_name_of_one(connection: Connection, name: str) -> bool:
 
 
 async def backlinks(connection: Connection, page: UUID) -> list[tuple[EntryId, str, str | None, int]]:
-    """(page, title, icon, how many links) of living pages that link here."""
+    """(page, title, icon, number of links) of live pages that link to *page*."""
     rows = await (
         await connection.execute(
             "SELECT s.id, coalesce(s.title, s.name, ''), s.icon, count(*) FROM mirrord.page_link AS l "
@@ -91,4 +91,4 @@ async def backlinks(connection: Connection, page: UUID) -> list[tuple[EntryId, s
             (page,),
         )
     ).fetchall()
-    return [(EntryId(one), title, icon, count) for one, title, icon, count in rows]
+    return [(EntryId(source), title, icon, count) for source, title, icon, count in rows]

@@ -1,4 +1,4 @@
-"""The sidebar: what is below a page or folder, in order; and where a moved page comes to stand."""
+"""The sidebar: ordered children of a page or folder, and places of moved pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId
 
-LEVEL = 200  # entries shown at once
-# By position, then by title, as files are listed. Of ASCII the key is the lower case, a hundred times sooner.
+LEVEL = 200  # entries per answer
+# By position, then by title, like files. The key of ASCII titles is their lower case, a hundred times faster.
 _LEVEL = """
 WITH level AS (
     SELECT id, kind, t.title, icon, position, version, parent_id, name,
@@ -33,13 +33,13 @@ WITH RECURSIVE above (id, parent_id, depth) AS (
     SELECT p.id, p.parent_id, a.depth + 1 FROM above AS a
       JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = a.parent_id)
 SELECT id FROM above WHERE depth > 0 ORDER BY depth DESC"""
-_MOVED = """
+_MOVE = """
 UPDATE mirrord.page SET parent_id = %s, position = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
-_PLACED = """
+_SET_POSITION = """
 UPDATE mirrord.page SET position = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NULL"""
-# What was deleted with the folder it was in comes back with that folder.
+# Pages deleted together with their folder are restored with it.
 _TRASH = """
 SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.deleted_at, p.updated_by
   FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.deleted_at IS NOT NULL AND NOT EXISTS (
@@ -50,7 +50,7 @@ SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.deleted_at, p.upda
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entry of the sidebar. parent None: it is in the root."""
+    """An entry of the sidebar. parent None: the root."""
 
     id: EntryId
     kind: str
@@ -64,7 +64,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """A deleted page that comes back by itself, with what was deleted with it."""
+    """A deleted page that can be restored, with everything deleted together with it."""
 
     id: EntryId
     kind: str
@@ -75,31 +75,31 @@ class Discarded:
 
 
 async def children(connection: Connection, parent: UUID | None, start: int = 0, most: int = LEVEL) -> list[Node]:
-    """What is right below *parent*, from the entry number *start* on; one more than *most* where there is more."""
+    """Children of *parent* from number *start* on: *most* of them, and one more if there are more."""
     statement = _IN_ROOT if parent is None else _BELOW
     values = {"parent": parent, "most": most + 1, "start": start}
     return [Node(*row) for row in await (await connection.execute(statement, values)).fetchall()]
 
 
 async def above(connection: Connection, page: UUID) -> list[EntryId]:
-    """The folders that a page is in, from the root down."""
+    """The ancestors of a page, from the root down."""
     return [EntryId(row[0]) for row in await (await connection.execute(_ABOVE, (page,))).fetchall()]
 
 
 async def move(
     connection: Connection, page: UUID, version: int, parent: UUID | None, position: str | None
 ) -> int | None:
-    """The new version; None: somebody was quicker."""
-    row = await (await connection.execute(_MOVED, (parent, position, page, version))).fetchone()
+    """Move a page. Returns the new version; None: another writer was faster."""
+    row = await (await connection.execute(_MOVE, (parent, position, page, version))).fetchone()
     return int(row[0]) if row else None
 
 
 async def place(connection: Connection, positions: Sequence[tuple[EntryId, str]]) -> None:
-    """Give entries that had none the positions they have by their titles, so that another fits between them."""
+    """Set positions of entries sorted by title, so that another entry fits between them."""
     for entry, position in positions:
-        await connection.execute(_PLACED, (position, entry))
+        await connection.execute(_SET_POSITION, (position, entry))
 
 
 async def trash(connection: Connection) -> list[Discarded]:
-    """What was deleted, the newest first."""
+    """Deleted pages, the newest first."""
     return [Discarded(*row) for row in await (await connection.execute(_TRASH)).fetchall()]

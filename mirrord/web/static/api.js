@@ -6,7 +6,7 @@ const mark = document.querySelector('meta[name="csrf"]')?.content ?? "";
 /** An answer that is not what was asked for; `status` 0: no answer came. */
 export class Refusal extends Error {
   constructor(status, body) {
-    super(body?.sentence ?? "The server does not answer; what you typed is kept here.");
+    super(body?.sentence ?? "The server does not answer; your text is kept in this browser.");
     this.status = status;
     this.body = body ?? {};
   }

@@ -22,9 +22,9 @@ function preview(lines) {
 }
 
 async function decide(ids, approve) {
-  const reason = approve ? null : await ask("Why? Whoever asked is told.", { action: "Reject" });
+  const reason = approve ? null : await ask("Reason (shown to the requester)", { action: "Reject" });
   if (!approve && reason === null) return;
-  await doing(approve ? "Approved; it is carried out within a second." : "Rejected.", () => change("POST", "approvals", { ids, approve, reason }));
+  await doing(approve ? "Approved; it will be carried out within a second." : "Rejected.", () => change("POST", "approvals", { ids, approve, reason }));
 }
 
 function approval(one) {
@@ -33,7 +33,7 @@ function approval(one) {
   return card(
     one.preview.summary,
     make("p", {}, asked),
-    make("details", {}, make("summary", {}, "What exactly"), make("pre", {}, JSON.stringify(one.arguments, null, 2)), make("ul", {}, facts)),
+    make("details", {}, make("summary", {}, "Details"), make("pre", {}, JSON.stringify(one.arguments, null, 2)), make("ul", {}, facts)),
     one.preview.lines?.length ? preview(one.preview.lines) : null,
     one.state === "pending"
       ? tools(
@@ -53,26 +53,26 @@ function approvals(list) {
 function halt(one) {
   const decision = (what) => async () => {
     if (await confirmed(`${what === "apply" ? one.apply : one.discard}. Is that meant?`, "Yes")) {
-      await doing("Decided; it is carried out within a second or two.", () => change("POST", `halts/${one.id}`, { decision: what }));
+      await doing("Decided; it will be carried out within two seconds.", () => change("POST", `halts/${one.id}`, { decision: what }));
     }
   };
   return card(
     one.sentence,
     make("p", {}, `${one.paths.join(", ")}${one.count > one.paths.length ? ` and ${one.count - one.paths.length} more` : ""}`),
     one.decision
-      ? make("p", {}, `Decided: ${one.decision}; the daemon carries it out.`)
-      : tools(button(`It was meant: ${one.apply}`, decision("apply")), button(`Bring back: ${one.discard}`, decision("discard"), { class: "main" })),
+      ? make("p", {}, `Decided: ${one.decision}; the daemon will carry it out.`)
+      : tools(button(`Intended: ${one.apply}`, decision("apply")), button(`Undo: ${one.discard}`, decision("discard"), { class: "main" })),
   );
 }
 
-const SIDES = { base: "What both came from", file: "The file's", row: "The row's" };
+const SIDES = { base: "Common base", file: "The file's", row: "The row's" };
 
 /** An attachment on each side: to look at where it is a picture, to save in any case. */
 function bytes(one) {
   const shown = one.sides.map((side) => {
     const src = `/t/${tenant}/conflicts/${one.number}/${side}?${new URLSearchParams({ seen: one.seen })}`;
     const picture = one.is_picture ? make("img", { src, alt: SIDES[side] }) : null;
-    return make("div", {}, make("h4", {}, SIDES[side]), picture, make("p", {}, make("a", { href: src, download: "" }, "Save it")));
+    return make("div", {}, make("h4", {}, SIDES[side]), picture, make("p", {}, make("a", { href: src, download: "" }, "Download")));
   });
   return make("div", { class: "columns" }, shown);
 }
@@ -87,12 +87,12 @@ function conflict(one) {
     one.can.includes("row") ? button("Take the row's", settle("row")) : null,
   ];
   const edit = one.can.includes("merged") && one.marked !== null
-    ? make("details", {}, make("summary", {}, "Edit and take what you made of both"), merged, tools(button("Take merged", () => settle("merged", merged.value)(), { class: "main" })))
+    ? make("details", {}, make("summary", {}, "Edit and take the merged text"), merged, tools(button("Take merged", () => settle("merged", merged.value)(), { class: "main" })))
     : null;
   return card(
     one.path,
-    one.page_changed || one.sibling_changed ? make("p", {}, "It changed since the conflict arose; below is how it is now.") : null,
-    one.kind === "attachment" ? bytes(one) : make("div", { class: "columns" }, column("Both came from", one.base), column("The file's text", one.file), column("The row's text", one.row)),
+    one.page_changed || one.sibling_changed ? make("p", {}, "It has changed since the conflict arose; the current state is below.") : null,
+    one.kind === "attachment" ? bytes(one) : make("div", { class: "columns" }, column("Common base", one.base), column("The file's text", one.file), column("The row's text", one.row)),
     tools(...choices, one.kind === "page" ? make("a", { href: href(one.page) }, "The page") : null, one.sibling && one.kind === "page" ? make("a", { href: href(one.sibling) }, "Its sibling") : null),
     edit,
     one.why_not ? make("p", { class: "hint" }, one.why_not) : null,
@@ -103,9 +103,9 @@ const problem = (one) =>
   card(one.path || "The whole tenant", make("p", {}, one.sentence), one.remedy ? make("p", {}, one.remedy) : null, one.page ? tools(make("a", { href: href(one.page) }, "The page")) : null);
 
 function notices(list) {
-  const read = () => doing("They count as read.", () => change("POST", "notices", { ids: list.map((one) => one.id) }));
+  const read = () => doing("Marked as read.", () => change("POST", "notices", { ids: list.map((one) => one.id) }));
   const line = (one) => make("li", {}, `${moment(one.at)}: ${actor(one.by)}: ${one.type} ${one.data.path ?? one.data.name ?? ""}`);
-  return [make("ul", {}, list.map(line)), tools(button("All read", read))];
+  return [make("ul", {}, list.map(line)), tools(button("Mark all as read", read))];
 }
 
 const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);
@@ -122,7 +122,7 @@ async function show() {
     found.halts.length ? section("Halts", make("ul", { class: "list" }, found.halts.map(halt))) : null,
     found.conflicts.length ? section("Conflicts", make("ul", { class: "list" }, found.conflicts.map(conflict))) : null,
     found.problems.length ? section("Problems", make("ul", { class: "list" }, found.problems.map(problem))) : null,
-    found.notices.length ? section("Done without asking", ...notices(found.notices)) : null,
+    found.notices.length ? section("Done without approval", ...notices(found.notices)) : null,
   ].filter(Boolean);
   place.replaceChildren(...(parts.length ? parts : [make("p", {}, "Nothing waits for you.")]));
 }

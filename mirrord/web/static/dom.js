@@ -76,7 +76,7 @@ export const many = (count, thing) => `${count.toLocaleString()} ${thing}${count
 
 /** Who did something, for people: "agent writer (file)". */
 export function actor(by) {
-  if (!by) return "somebody";
+  if (!by) return "someone";
   const name = by.kind === "human" && by.name === "file" ? "a file" : `${by.kind} ${by.name}`;
   return by.channel && by.channel !== "file" ? `${name} (${by.channel})` : name;
 }

@@ -21,7 +21,7 @@ async function show(version) {
 }
 
 async function restore(version) {
-  if (!(await confirmed(`Give the page the text of version ${version}? That is a new version.`, "Restore"))) return;
+  if (!(await confirmed(`Restore the text of version ${version}? This creates a new version.`, "Restore"))) return;
   await change("POST", `pages/${page}/restore`, { version: versions[0].version, then: version });
   tell("Restored.");
   location.assign(href(page));

@@ -3,7 +3,7 @@ import { make, many, moment } from "./dom.js";
 import { pace, sparkline } from "./sparkline.js";
 
 const KEPT = 60; // of what was told of one direction, while the page is open
-const WORK = { scan: "Looking at the whole tree", import: "Working through files and rows", derive: "Making documents", command: "Carrying out what was approved" };
+const WORK = { scan: "Scanning the whole tree", import: "Processing files and rows", derive: "Deriving documents", command: "Carrying out approved requests" };
 const WAYS = { file_to_row: "From file to row", row_to_file: "From row to file" };
 const KINDS = { tree: "A tree of files" }; // where it is, only operators see
 const told = new Map();
@@ -20,7 +20,7 @@ function kept(mirror, way, recent) {
 
 function latency(mirror, way, recent) {
   if (!recent) return make("p", { class: "hint" }, `${WAYS[way]}: nothing in the last minutes.`);
-  const words = `${WAYS[way]}: ${pace(recent.median)} in the middle, ${pace(recent.p99)} or less for 99 of 100 (${many(recent.count, "change")} in the last minutes).`;
+  const words = `${WAYS[way]}: ${pace(recent.median)} (median), ${pace(recent.p99)} or less for 99 of 100 (${many(recent.count, "change")} in the last minutes).`;
   const seconds = kept(mirror, way, recent);
   const line = seconds.length > 1 ? sparkline(seconds, `${WAYS[way]}, the last ones told: ${seconds.map(pace).join(", ")}`) : null;
   return make("div", { class: "pace" }, make("p", {}, words), line);
@@ -33,12 +33,12 @@ function progress({ what, done, total }) {
 }
 
 function queue({ waits, since }) {
-  if (!waits) return "Nothing is in the queue.";
-  return `In the queue: ${many(waits, "place")} to look at${since ? `, the oldest since ${moment(since)}` : ""}.`;
+  if (!waits) return "The queue is empty.";
+  return `In the queue: ${many(waits, "place")} to check${since ? `, the oldest since ${moment(since)}` : ""}.`;
 }
 
 function mirror(one) {
-  const held = one.is_held ? "At work" : `Not at work since ${moment(one.until)}`;
+  const held = one.is_held ? "Active" : `Inactive since ${moment(one.until)}`;
   const facts = make("p", {}, `${held}; ${one.behind ? `${many(one.behind, "change")} behind` : "in sync"}.`);
   const { state } = one;
   const said = state

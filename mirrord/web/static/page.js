@@ -10,7 +10,7 @@ const STATES = {
   saved: "Saved",
   typing: "Not saved yet",
   saving: "Saving…",
-  offline: "Offline: kept in this browser, saved when the server is back",
+  offline: "Offline: kept in this browser until the server is back",
   refused: "Not saved",
   clash: "Changed on both sides",
 };
@@ -47,13 +47,13 @@ function show(found) {
   if (found.problem) notices.push(make("p", { class: "problem", role: "alert" }, found.problem));
   if (found.deleted) {
     const back = () => trying(async () => location.assign((await change("POST", `pages/${id}/revive`)).href));
-    notices.push(make("p", { class: "problem" }, "This page is in the trash. ", button("Bring it back", back)));
+    notices.push(make("p", { class: "problem" }, "This page is in the trash. ", button("Restore it", back)));
   }
   part("notices").replaceChildren(...notices);
 }
 
 function onDisk(isOnDisk, by, at) {
-  part("disk-state").textContent = isOnDisk ? "on disk" : "on its way to disk";
+  part("disk-state").textContent = isOnDisk ? "on disk" : "being written to disk";
   part("disk-state").dataset.state = isOnDisk ? "yes" : "no";
   whenIdle(() => (part("by").textContent = by ? `by ${actor(by)}${at ? `, ${moment(at)}` : ""}` : ""));
 }
@@ -143,7 +143,7 @@ async function mount(view, draft = null) {
     mounted = mountEditor(place, options(draft));
   } else {
     if (place.dataset.editor === "no") {
-      const why = "This is the plain Markdown editor: the other one was not built. `make web` builds it; it needs node.";
+      const why = "This is the plain Markdown editor: the rich editor was not built. `make web` builds it; it needs node.";
       part("why").textContent = why;
     }
     const keeping = { onState, kept: draft, keep: (text) => hold("source", text) };
@@ -167,9 +167,9 @@ function offer(draft) {
   const box = make(
     "div",
     { class: "clash", role: "alert" },
-    make("p", {}, `There is text from ${moment(draft.at)} that was never saved.`),
-    button("Go on with it", answer(() => mount(usable(draft.view), draft.text).then(() => mounted.focus())), { class: "main" }),
-    button("Forget it", answer(async () => keep(id, draft.view, 0, null))),
+    make("p", {}, `There is unsaved text from ${moment(draft.at)}.`),
+    button("Continue with it", answer(() => mount(usable(draft.view), draft.text).then(() => mounted.focus())), { class: "main" }),
+    button("Discard it", answer(async () => keep(id, draft.view, 0, null))),
   );
   part("offers").append(box);
 }

@@ -16,10 +16,10 @@ function said(found) {
 
 async function show(text) {
   const { called, saying } = await get("search", { q: text });
-  const none = make("p", {}, text ? `Nothing is called “${text}”, and nothing says so.` : "Type what you look for above.");
+  const none = make("p", {}, text ? `No page has “${text}” in its name or text.` : "Enter a search above.");
   place.replaceChildren(
-    ...(called.length ? [make("h2", {}, "Called so"), make("ul", {}, called.map(named))] : []),
-    ...(saying.length ? [make("h2", {}, "Saying so"), make("ul", { class: "list" }, saying.map(said))] : []),
+    ...(called.length ? [make("h2", {}, "By name"), make("ul", {}, called.map(named))] : []),
+    ...(saying.length ? [make("h2", {}, "By text"), make("ul", { class: "list" }, saying.map(said))] : []),
     ...(called.length || saying.length ? [] : [none]),
   );
 }

@@ -78,12 +78,12 @@ export function mountSource(place, page, options) {
 
   /** Both texts, and what to do with them. */
   function offer(theirs) {
-    options.onState("clash", "Somebody changed the page meanwhile. Choose below; nothing was overwritten.");
+    options.onState("clash", "The page was changed meanwhile. Choose below; nothing was overwritten.");
     choice.replaceChildren(
       make(
         "div",
         { class: "clash", role: "alert" },
-        make("p", {}, "The page was changed elsewhere while you typed. Yours is in the field below; this is the other text:"),
+        make("p", {}, "The page was changed elsewhere while you typed. Your text is in the field below; this is the other one:"),
         make("pre", { tabindex: "0", "aria-label": "The other text" }, theirs.markdown ?? ""),
         button("Keep mine", () => ((current = { ...current, version: theirs.version }), saveNow(theirs)), { class: "main" }),
         button("Take the other", () => take(theirs)),

@@ -13,8 +13,8 @@ const table = (heads, rows) =>
   make("div", { class: "table", tabindex: "0", role: "group", "aria-label": heads[0] }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
 
 function toDisk(seconds) {
-  if (seconds.length < 2) return make("p", {}, "Nothing was written since you look.");
-  const words = `The last ${seconds.length} changes were on disk after ${pace(median(seconds))} in the middle, ${pace(Math.max(...seconds))} at most.`;
+  if (seconds.length < 2) return make("p", {}, "Nothing has been written since this page was opened.");
+  const words = `The last ${seconds.length} changes were on disk after ${pace(median(seconds))} (median), ${pace(Math.max(...seconds))} at most.`;
   return make("div", { class: "pace" }, make("p", {}, words), sparkline(seconds, words));
 }
 
@@ -27,8 +27,8 @@ const happened = (events) =>
 const PARTS = [
   ["", (found) => found.counts, (counts) => make("p", {}, `${["page", "attachment", "record"].map((thing) => many(counts[`${thing}s`], thing)).join(", ")}.`)],
   ["Mirrors", (found) => found.mirrors, mirrors],
-  ["Written here, until it is on disk everywhere", (found) => found.to_disk, toDisk],
-  ["What happened last", (found) => found.events, happened],
+  ["Time from changes here to disk", (found) => found.to_disk, toDisk],
+  ["Recent events", (found) => found.events, happened],
 ];
 
 /** A part that is drawn again only when it has something else to show: who reads or scrolls in it is left alone. */

@@ -21,7 +21,7 @@ function summarise() {
   const waiting = [...counted].filter(([, count]) => count);
   const names = waiting.map(([name]) => name);
   const shown = names.slice(0, 5).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
-  document.getElementById("summary").textContent = names.length ? `Something waits in ${shown}.` : "Nothing waits for you.";
+  document.getElementById("summary").textContent = names.length ? `Decisions wait in ${shown}.` : "Nothing waits for you.";
 }
 
 /** Count the tenants after that name; where to go on, null: from the beginning. */

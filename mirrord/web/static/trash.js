@@ -5,7 +5,7 @@ import { actor, button, make, moment, trying } from "./dom.js";
 const place = document.getElementById("content");
 
 function drawn(one) {
-  const back = button("Bring back", () => trying(async () => location.assign((await change("POST", `pages/${one.id}/revive`)).href)));
+  const back = button("Restore", () => trying(async () => location.assign((await change("POST", `pages/${one.id}/revive`)).href)));
   const when = `deleted ${moment(one.deleted_at)} by ${actor(one.by)}`;
   return make("li", { class: "card" }, make("a", { href: href(one.id) }, `${one.icon ?? ""} ${one.title}`.trim()), make("p", {}, when), make("div", { class: "tools" }, back));
 }

@@ -30,7 +30,7 @@ const siblings = (item) => [...item.parentElement.querySelectorAll(":scope > li[
 function drawn(node) {
   const sign = node.icon || (node.kind === "folder" ? "▤" : "•");
   const twist = node.has_children
-    ? button("▸", null, { class: "twist plain", "aria-expanded": "false", "aria-label": `What is in ${node.title}` })
+    ? button("▸", null, { class: "twist plain", "aria-expanded": "false", "aria-label": `Contents of ${node.title}` })
     : make("span", { class: "twist" });
   const link = make(
     "a",
@@ -136,7 +136,7 @@ function step(item, way) {
     const around = siblings(folder);
     return put(item, idOf(parentOf(folder)), idOf(around[around.indexOf(folder) + 1]) ?? null);
   }
-  tell("It cannot go further that way.");
+  tell("It cannot move further in that direction.");
   return null;
 }
 
@@ -144,12 +144,12 @@ async function actions(item) {
   const title = titleOf(item);
   const chosen = await ask(title, {
     choices: [
-      ["new", "New page in it"],
+      ["new", "New page inside"],
       ["rename", "Rename"],
       ["icon", "Icon"],
       ["ArrowUp", "Move up"],
       ["ArrowDown", "Move down"],
-      ["ArrowRight", "Move into the one above"],
+      ["ArrowRight", "Move into the page above"],
       ["ArrowLeft", "Move out"],
       ["delete", "Delete"],
     ],
@@ -163,7 +163,7 @@ async function actions(item) {
 
 /** Make a page and go there. */
 export async function create(parent) {
-  const title = await ask("What is the new page called?", { action: "Make it" });
+  const title = await ask("Title of the new page", { action: "Create" });
   if (!title?.trim()) return;
   const made = await trying(() => change("POST", "pages", { parent, title }));
   if (made) location.assign(made.href);
@@ -178,14 +178,14 @@ export async function rename(page, title) {
 
 /** Ask for another icon. */
 export async function setIcon(page, icon) {
-  const wanted = await ask("Icon: an emoji, or nothing", { value: icon, action: "Set" });
+  const wanted = await ask("Icon: an emoji, or empty", { value: icon, action: "Set" });
   if (wanted === null) return;
   await trying(() => changed("PATCH", `pages/${page}`, page, { icon: wanted }));
 }
 
 /** Delete a page, if that is meant. */
 export async function discard(page, title) {
-  if (!(await confirmed(`Delete “${title}”, with all that is in it? It can be brought back from the trash.`, "Delete"))) return;
+  if (!(await confirmed(`Delete “${title}”, with everything in it? It can be restored from the trash.`, "Delete"))) return;
   const done = await trying(async () => change("DELETE", `pages/${page}`, { version: await versionOf(page) }));
   if (done && page === current) location.assign(`/t/${tenant}/trash`);
 }

@@ -42,7 +42,7 @@ def test_another_installation_knows_nobody(tmp_path: Path) -> None:
 def test_a_key_that_is_none_is_said(tmp_path: Path) -> None:
     Gate(tmp_path)
     (tmp_path / "console" / "key").write_bytes(b"short")
-    with pytest.raises(UserError, match="no key of the console"):
+    with pytest.raises(UserError, match="not a key of the console"):
         Gate(tmp_path)
 
 

@@ -59,7 +59,7 @@ type Subject = { at: number; node: Node; fields: Field[] } | { attrs: Record<str
 
 /** The fields beside the text of *editor*, hidden where there are none. */
 export function inspector(editor: Editor, options: Options): HTMLElement {
-  const box = element('form', { class: 'inspector', 'aria-label': 'About what is at the cursor', hidden: true })
+  const box = element('form', { class: 'inspector', 'aria-label': 'Properties at the cursor', hidden: true })
   let shown = ''
   const draw = () => {
     if (box.contains(document.activeElement)) return // a person is writing there

@@ -25,7 +25,7 @@ export const Slash = Extension.create({
           editor.chain().focus().deleteRange(range).run()
           props.run(editor)
         },
-        render: () => menu<Action>('What to put here', ({ sign, label, keys }) => ({ sign, label, detail: keys ?? '' })),
+        render: () => menu<Action>('Insert', ({ sign, label, keys }) => ({ sign, label, detail: keys ?? '' })),
       }),
     ]
   },
