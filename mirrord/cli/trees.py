@@ -90,7 +90,7 @@ def import_command(
 
 def _open_source(source: Path, root: Path) -> Tree:
     if source == root or root in source.parents or source in root.parents:
-        raise UserError(f"{source} is inside the mirror {root}, or contains it: files of a mirror need no import.")
+        raise UserError(f"{source} is inside the mirror {root}, or contains it, so it needs no import.")
     try:
         return Tree(source)
     except OSError as error:
